@@ -1,0 +1,26 @@
+//! The contact problem: what a solver is given and what it returns.
+//!
+//! One step of a granular system asks for impulses `λ` such that
+//!
+//! ```text
+//! u = W λ + q,   W = G M⁻¹ Gᵀ + Σ,                                  (1)
+//! ```
+//!
+//! with `u` the relative velocity after the step and, per contact,
+//! non-penetration and Coulomb friction:
+//!
+//! ```text
+//! 0 ≤ p  ⟂  u_n + σ p − b_n ≥ 0,                                     (2)
+//! |p_t| ≤ µ p,      p_t opposes slip when the bound is reached,      (3)
+//! |p_r| ≤ µ_r r* p, |p_w| ≤ µ_w r* p   (rolling and twisting).       (4)
+//! ```
+//!
+//! This crate knows bodies only as inverse masses and velocities: no shapes,
+//! no time, no files. Sign convention: the normal points from body `a` to body
+//! `b`, `u = v_b + ω_b × d_b − v_a − ω_a × d_a`, so `u_n > 0` separates.
+
+mod problem;
+mod projection;
+
+pub use problem::{BodyState, Contact, ContactProblem, Impulse};
+pub use projection::{project_cone, project_disc};
