@@ -1,0 +1,488 @@
+//! What a world is made of: plain data, validated by [`crate::check`], turned
+//! into a running [`crate::World`] by [`crate::World::new`].
+//!
+//! All quantities are SI: metre, kilogram, second, pascal, radian.
+
+use std::sync::Arc;
+
+use esker_geometry::{Pose, Region, WallShape};
+use glam::DVec3;
+
+/// Everything needed to build a [`crate::World`].
+#[derive(Clone, Debug)]
+pub struct WorldDef {
+    /// Gravitational acceleration, m/s².
+    pub gravity: DVec3,
+    /// Time step `h`, s.
+    pub step: f64,
+    /// How a step advances the state.
+    pub method: Method,
+    /// Settings of the contact model that are not material properties.
+    pub contact: ContactSettings,
+    /// Whether grains rotate; `false` locks all rotation.
+    pub rotation: bool,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Materials of grains and walls; others refer to them by index.
+    pub materials: Vec<Material>,
+    /// Laws of pairs of materials; a pair not listed gets [`PairLaw::default`].
+    pub pairs: Vec<PairDef>,
+    /// Walls, in the order of their ids.
+    pub walls: Vec<WallDef>,
+    /// Grains present at the start.
+    pub packings: Vec<PackingDef>,
+    /// Sources of grains.
+    pub emitters: Vec<EmitterDef>,
+    /// Regions that remove grains.
+    pub sinks: Vec<SinkDef>,
+    /// Grains whose centre leaves this box are removed and counted as lost.
+    pub bounds: Option<[DVec3; 2]>,
+}
+
+impl Default for WorldDef {
+    fn default() -> Self {
+        WorldDef {
+            gravity: DVec3::new(0.0, 0.0, -9.81),
+            step: 5e-3,
+            method: Method::default(),
+            contact: ContactSettings::default(),
+            rotation: true,
+            seed: 1,
+            materials: Vec::new(),
+            pairs: Vec::new(),
+            walls: Vec::new(),
+            packings: Vec::new(),
+            emitters: Vec::new(),
+            sinks: Vec::new(),
+            bounds: None,
+        }
+    }
+}
+
+/// How a step advances the state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Method {
+    /// Contacts once per step, then substeps of one warm-started sweep each.
+    SubStepped(SubStepped),
+    /// Impact stage, then one contact solve over the whole step.
+    WholeStep(WholeStep),
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        Method::SubStepped(SubStepped::default())
+    }
+}
+
+impl Method {
+    /// Sweeps of the main stage per step: the limit for a whole step.
+    pub fn sweeps(&self) -> usize {
+        match self {
+            Method::SubStepped(m) => m.substeps,
+            Method::WholeStep(m) => m.sweeps,
+        }
+    }
+
+    /// The residual tolerance that steps are judged by, if any.
+    pub fn tolerance(&self) -> Option<f64> {
+        match self {
+            Method::SubStepped(m) => m.tolerance,
+            Method::WholeStep(m) => m.tolerance,
+        }
+    }
+}
+
+/// Settings of the sub-stepped way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubStepped {
+    /// Substeps `n` per step, each with one sweep.
+    pub substeps: usize,
+    /// Stiffness cap κ: 1 is stable for any stack, smaller is stiffer and less safe.
+    pub stiffness_cap: f64,
+    /// Residual above which a step is reported as unconverged; `None`: not judged.
+    pub tolerance: Option<f64>,
+}
+
+impl Default for SubStepped {
+    fn default() -> Self {
+        SubStepped {
+            substeps: 25,
+            stiffness_cap: 1.0,
+            tolerance: None,
+        }
+    }
+}
+
+/// Settings of the whole-step way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WholeStep {
+    /// Most sweeps of the main stage per step.
+    pub sweeps: usize,
+    /// Residual at which the solve stops early; `None`: always all sweeps.
+    pub tolerance: Option<f64>,
+    /// Where the solve starts from.
+    pub warm_start: WarmStart,
+    /// Sweeps of the impact stage, run only in steps with an impact.
+    pub impact_sweeps: usize,
+}
+
+impl Default for WholeStep {
+    fn default() -> Self {
+        WholeStep {
+            sweeps: 100,
+            tolerance: None,
+            warm_start: WarmStart::History { factor: 0.85 },
+            impact_sweeps: 20,
+        }
+    }
+}
+
+/// Where a whole-step solve starts from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WarmStart {
+    /// From zero.
+    Cold,
+    /// From the last step's impulses times a factor.
+    History {
+        /// Factor β; 0.85 is the papers' choice, 1 leaves no bias but damps less.
+        factor: f64,
+    },
+    /// From the static contact law, `p = h k_n δ^(3/2)`.
+    Model,
+}
+
+/// Settings of the contact model that are not material properties.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContactSettings {
+    /// Overlaps are damped over at least this many steps (`n_s`).
+    pub damping_steps: f64,
+    /// Contacts are predicted up to this gap, in diameters of the smaller grain,
+    /// and farther where grains approach fast.
+    pub margin: f64,
+    /// Compliance `γ_t` of friction, s/kg: creep velocity per newton at stick.
+    pub friction_compliance: f64,
+    /// Compliance `γ_r` of rolling and twisting, s/(kg m²).
+    pub rolling_compliance: f64,
+    /// Approach speed above which a contact is an impact with restitution, m/s;
+    /// `None`: 1 % of a grain diameter per step.
+    pub impact_speed: Option<f64>,
+}
+
+impl Default for ContactSettings {
+    fn default() -> Self {
+        ContactSettings {
+            damping_steps: 2.0,
+            margin: 0.05,
+            friction_compliance: 1e-6,
+            rolling_compliance: 1e-6,
+            impact_speed: None,
+        }
+    }
+}
+
+/// A material of grains or walls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Material {
+    /// Name used by scenes and reports.
+    pub name: String,
+    /// Mass density, kg/m³ (grains only).
+    pub density: f64,
+    /// Young's modulus, Pa.
+    pub young: f64,
+    /// Poisson's ratio.
+    pub poisson: f64,
+}
+
+/// The law between two materials.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairDef {
+    /// Indices into [`WorldDef::materials`]; order does not matter.
+    pub materials: [usize; 2],
+    /// The law.
+    pub law: PairLaw,
+}
+
+/// How two materials behave in contact.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PairLaw {
+    /// Normal force law.
+    pub normal: NormalLaw,
+    /// Coulomb friction coefficient µ.
+    pub friction: f64,
+    /// Rolling resistance coefficient µ_r (tangent of the angle at which a grain starts to roll).
+    pub rolling: f64,
+    /// Twisting resistance coefficient µ_w.
+    pub twisting: f64,
+    /// Newton's coefficient of restitution e.
+    pub restitution: f64,
+    /// Viscous damping time `c` of the normal force, s.
+    pub damping: f64,
+}
+
+impl Default for PairLaw {
+    fn default() -> Self {
+        PairLaw {
+            normal: NormalLaw::Hertz,
+            friction: 0.5,
+            rolling: 0.0,
+            twisting: 0.0,
+            restitution: 0.0,
+            damping: 0.0,
+        }
+    }
+}
+
+/// Normal force law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NormalLaw {
+    /// `f = k δ^(3/2)` with the stiffness from the elastic moduli.
+    Hertz,
+    /// `f = k δ`.
+    Linear {
+        /// Stiffness `k`, N/m.
+        stiffness: f64,
+    },
+}
+
+/// A wall: a shape that grains touch and cannot move.
+#[derive(Clone, Debug)]
+pub struct WallDef {
+    /// Name used by reports.
+    pub name: String,
+    /// Its shape, in its own frame.
+    pub shape: WallShape,
+    /// Where the shape's frame is at time zero.
+    pub pose: Pose,
+    /// Index into [`WorldDef::materials`].
+    pub material: usize,
+    /// How it moves.
+    pub motion: Motion,
+    /// Velocity of its surface relative to the wall, in the wall's own frame,
+    /// m/s: a conveyor belt. Only the part along the surface acts.
+    pub surface_velocity: DVec3,
+}
+
+/// How a wall moves: a closed function of time, so that nothing drifts and a
+/// restart needs no state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Motion {
+    /// Stands still.
+    Still,
+    /// Moves with a constant velocity, m/s, from `start` to `stop` seconds.
+    Translate {
+        /// Velocity, m/s.
+        velocity: DVec3,
+        /// Time at which it starts, s.
+        start: f64,
+        /// Time at which it stops, s.
+        stop: f64,
+    },
+    /// Turns about a fixed axis with constant rate from `start` to `stop` seconds.
+    Rotate {
+        /// Unit axis.
+        axis: DVec3,
+        /// A point of the axis, m.
+        centre: DVec3,
+        /// Rate, rad/s, right-handed about the axis.
+        rate: f64,
+        /// Time at which it starts, s.
+        start: f64,
+        /// Time at which it stops, s.
+        stop: f64,
+    },
+    /// Moves as `direction · amplitude · sin(2π frequency t + phase)`, offset
+    /// so that the displacement is zero at time zero.
+    Oscillate {
+        /// Unit direction.
+        direction: DVec3,
+        /// Amplitude, m.
+        amplitude: f64,
+        /// Frequency, Hz.
+        frequency: f64,
+        /// Phase, rad.
+        phase: f64,
+    },
+    /// Follows a table by linear interpolation; before the first and after the
+    /// last row it stands.
+    Table {
+        /// Times, s, strictly increasing.
+        times: Vec<f64>,
+        /// Displacements, m, one per time.
+        displacements: Vec<DVec3>,
+        /// Angles about `axis` through `centre`, rad, one per time.
+        angles: Vec<f64>,
+        /// Unit axis of the angles.
+        axis: DVec3,
+        /// A point of the axis, m (it moves with the displacement).
+        centre: DVec3,
+    },
+}
+
+/// Sizes of grains.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SizeDistribution {
+    /// All grains the same.
+    Fixed {
+        /// Radius, m.
+        radius: f64,
+    },
+    /// Radii uniform between two values.
+    Uniform {
+        /// Least radius, m.
+        min: f64,
+        /// Greatest radius, m.
+        max: f64,
+    },
+    /// Radii normally distributed, cut off at two values.
+    Normal {
+        /// Mean radius, m.
+        mean: f64,
+        /// Standard deviation, m.
+        deviation: f64,
+        /// Least radius, m.
+        min: f64,
+        /// Greatest radius, m.
+        max: f64,
+    },
+    /// Logarithms of radii normally distributed, cut off at two values.
+    LogNormal {
+        /// Median radius, m.
+        median: f64,
+        /// Standard deviation of ln(radius).
+        deviation: f64,
+        /// Least radius, m.
+        min: f64,
+        /// Greatest radius, m.
+        max: f64,
+    },
+    /// A mixture of fixed sizes.
+    Mixture {
+        /// Radii, m.
+        radii: Vec<f64>,
+        /// Share of each, any positive scale.
+        shares: Vec<f64>,
+        /// Whether shares count mass rather than number.
+        by_mass: bool,
+    },
+}
+
+/// Grains present at the start.
+#[derive(Clone, Debug)]
+pub struct PackingDef {
+    /// Index into [`WorldDef::materials`].
+    pub material: usize,
+    /// Velocity of all its grains at the start, m/s.
+    pub velocity: DVec3,
+    /// How they are placed.
+    pub placement: Placement,
+}
+
+/// How grains are placed at the start.
+#[derive(Clone, Debug)]
+pub enum Placement {
+    /// A cubic lattice that fills a region, bottom up.
+    Lattice {
+        /// Region that holds every grain's whole lattice cell centre.
+        region: Region,
+        /// Distance of neighbours, m; `None`: 1.02 times the greatest diameter.
+        spacing: Option<f64>,
+        /// Random displacement per axis, as a share of the free space between neighbours (0…1).
+        jitter: f64,
+        /// At most this many grains.
+        count: Option<usize>,
+        /// Sizes.
+        sizes: SizeDistribution,
+    },
+    /// Random places without overlap.
+    Random {
+        /// Region that holds the grains' centres.
+        region: Region,
+        /// How many.
+        count: usize,
+        /// Sizes.
+        sizes: SizeDistribution,
+    },
+    /// Grains one above another.
+    Column {
+        /// Where the column's foot stands (the lowest point of its first grain), m.
+        base: DVec3,
+        /// Unit direction in which it grows.
+        direction: DVec3,
+        /// How many.
+        count: usize,
+        /// Gap between neighbours (negative: overlap), m.
+        gap: f64,
+        /// Sizes.
+        sizes: SizeDistribution,
+    },
+    /// Listed one by one.
+    Listed {
+        /// The grains.
+        grains: Arc<Vec<ListedGrain>>,
+    },
+}
+
+/// One grain of [`Placement::Listed`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ListedGrain {
+    /// Centre, m.
+    pub position: DVec3,
+    /// Radius, m.
+    pub radius: f64,
+    /// Velocity, m/s, added to the packing's.
+    pub velocity: DVec3,
+    /// Angular velocity, rad/s.
+    pub spin: DVec3,
+}
+
+/// A source of grains.
+#[derive(Clone, Debug)]
+pub struct EmitterDef {
+    /// Name used by reports.
+    pub name: String,
+    /// Index into [`WorldDef::materials`].
+    pub material: usize,
+    /// Region in which grains appear (centres).
+    pub region: Region,
+    /// How fast.
+    pub rate: Rate,
+    /// Sizes.
+    pub sizes: SizeDistribution,
+    /// Velocity of new grains, m/s.
+    pub velocity: DVec3,
+    /// Stops after this much.
+    pub total: Total,
+    /// Time of the first grain, s.
+    pub start: f64,
+    /// Time after which no grain appears, s.
+    pub stop: f64,
+}
+
+/// How fast an emitter works.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// Grains per second.
+    Number(f64),
+    /// Kilograms per second.
+    Mass(f64),
+}
+
+/// When an emitter has given all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Total {
+    /// Never.
+    Unlimited,
+    /// After this many grains.
+    Number(u64),
+    /// When the next grain would exceed this mass, kg.
+    Mass(f64),
+}
+
+/// A region that removes grains and counts them.
+#[derive(Clone, Debug)]
+pub struct SinkDef {
+    /// Name used by reports.
+    pub name: String,
+    /// A grain is removed when its centre is inside.
+    pub region: Region,
+}
