@@ -19,10 +19,12 @@
 mod broad_phase;
 mod pairs;
 mod pose;
+mod region;
 mod shape;
 
 pub use broad_phase::{BroadPhase, TooManyPairs, for_each_near};
 pub use glam::{DQuat, DVec3};
 pub use pairs::{SphereTouch, sphere_sphere};
 pub use pose::{Aabb, Pose};
+pub use region::Region;
 pub use shape::{MAX_CONFORMITY, ShapeError, Side, Touch, WallShape};
