@@ -57,7 +57,7 @@ impl ContactKey {
 
     /// The wall of the contact, if it is one with a wall.
     pub fn wall_index(&self) -> Option<u32> {
-        (self.other & WALL_MARK != 0).then(|| ((self.other & !WALL_MARK) >> 32) as u32)
+        (self.other & WALL_MARK != 0).then_some(((self.other & !WALL_MARK) >> 32) as u32)
     }
 }
 
