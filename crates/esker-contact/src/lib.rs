@@ -19,8 +19,12 @@
 //! no time, no files. Sign convention: the normal points from body `a` to body
 //! `b`, `u = v_b + ω_b × d_b − v_a − ω_a × d_a`, so `u_n > 0` separates.
 
+mod body_residual;
 mod problem;
 mod projection;
+mod spring;
 
+pub use body_residual::{ResidualSum, RowCompliance};
 pub use problem::{BodyState, Contact, ContactProblem, Impulse};
 pub use projection::{project_cone, project_disc};
+pub use spring::{Spring, Stepping};

@@ -1,1 +1,30 @@
-//! Esker: geometry.
+//! Shapes, contacts of spheres with spheres and walls, and the search for near pairs.
+//!
+//! This crate knows geometry only: no mass, no time, no material. Lengths in m. Walls are given
+//! and answered in their own frame; [`Pose`] carries points between it and the world.
+//!
+//! ```
+//! use esker_geometry::{DVec3, Pose, Side, WallShape};
+//!
+//! let drum = WallShape::Cylinder { radius: 0.5, length: 1.0, side: Side::Inside, caps: true };
+//! let pose = Pose::from_position(DVec3::new(0.0, 0.0, 2.0));
+//! let mut touches = Vec::new();
+//! let grain = DVec3::new(0.455, 0.0, 2.0);
+//! drum.touches(pose.to_local(grain), 0.05, 0.0, &mut touches);
+//! assert_eq!(touches.len(), 1);
+//! assert!((touches[0].overlap - 0.005).abs() < 1e-12);
+//! assert_eq!(pose.rotate(touches[0].normal), DVec3::X);
+//! ```
+
+mod broad_phase;
+mod pairs;
+mod pose;
+mod region;
+mod shape;
+
+pub use broad_phase::{BroadPhase, TooManyPairs, for_each_near};
+pub use glam::{DQuat, DVec3};
+pub use pairs::{SphereTouch, sphere_sphere};
+pub use pose::{Aabb, Pose};
+pub use region::Region;
+pub use shape::{MAX_CONFORMITY, ShapeError, Side, Touch, WallShape};

@@ -1,1 +1,63 @@
-//! Esker: world.
+//! The world: grains, walls, what supplies and removes them, and the step.
+//!
+//! [`step`] shows a whole step on one screen; each stage has its own module.
+//! The crate knows no files and no terminals.
+//!
+//! ```
+//! use esker_world::{World, definition::*};
+//! use esker_geometry::{Pose, WallShape};
+//! use glam::DVec3;
+//!
+//! let glass = Material { name: "glass".into(), density: 2500.0, young: 5e9, poisson: 0.3 };
+//! let mut world = World::new(&WorldDef {
+//!     materials: vec![glass],
+//!     walls: vec![WallDef {
+//!         name: "floor".into(),
+//!         shape: WallShape::HalfSpace,
+//!         pose: Pose::IDENTITY,
+//!         material: 0,
+//!         motion: Motion::Still,
+//!         surface_velocity: DVec3::ZERO,
+//!     }],
+//!     packings: vec![PackingDef {
+//!         material: 0,
+//!         velocity: DVec3::ZERO,
+//!         placement: Placement::Column {
+//!             base: DVec3::ZERO,
+//!             direction: DVec3::Z,
+//!             count: 3,
+//!             gap: 0.0,
+//!             sizes: SizeDistribution::Fixed { radius: 5e-3 },
+//!         },
+//!     }],
+//!     ..Default::default()
+//! })?;
+//! for _ in 0..100 {
+//!     world.step()?;
+//! }
+//! assert!(world.grains.kinetic_energy() < 1e-9);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod assemble;
+pub mod check;
+pub mod collide;
+pub mod definition;
+pub mod drive;
+pub mod grains;
+pub mod history;
+pub mod integrate;
+pub mod material;
+pub mod packing;
+pub mod random;
+pub mod report;
+mod sizes;
+pub mod step;
+pub mod supply;
+pub mod wall;
+mod world;
+
+pub use grains::{GrainId, Grains};
+pub use report::{Stage, StageTimes, StepReport};
+pub use step::StepError;
+pub use world::{BuildError, World};

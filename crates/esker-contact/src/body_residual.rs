@@ -1,0 +1,94 @@
+//! The natural-map residual of the body form, Coulomb law.
+//!
+//! With `γ = (p, p_t)`, `u = (u_n + σ p − b_n, u_t + Σ_t p_t)`, De Saxcé's
+//! shift `ũ = u + (µ|u_t|, 0)` and `d = (D_n + 2 D_t)/3`, a contact's residual is
+//!
+//! ```text
+//! R = γ − P_K(γ − ũ/d),                                               (1)
+//! R_r = p_r − disc(p_r − ω_t/D_r, µ_r r* p)   (and alike for twisting)  (2)
+//! ```
+//!
+//! and the reported number is `√(Σ d|R|² + D_r|R_r|²) / √(Σ d|R(0)|²)`:
+//! dimensionless, 1 for no impulses at all, 0 at the solution.
+
+use crate::{BodyState, Contact, Impulse, project_cone, project_disc};
+
+/// Sums of the residual over contacts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ResidualSum {
+    /// `Σ d|R|² + D_r|R_r|²`, J.
+    pub current: f64,
+    /// `Σ d|R(0)|²`, J.
+    pub start: f64,
+}
+
+/// Compliances of the rows of one contact.
+#[derive(Clone, Copy, Debug)]
+pub struct RowCompliance {
+    /// Normal, σ, 1/kg.
+    pub normal: f64,
+    /// Friction, Σ_t, 1/kg.
+    pub tangent: f64,
+    /// Rolling and twisting, Σ_r, 1/(kg m²).
+    pub rolling: f64,
+}
+
+impl ResidualSum {
+    /// Adds one contact: bodies as they are now and as they would be without
+    /// any impulse, and the impulse that makes the difference.
+    pub fn add(
+        &mut self,
+        contact: &Contact,
+        target: f64,
+        compliance: RowCompliance,
+        now: [&BodyState; 2],
+        free: [&BodyState; 2],
+        impulse: &Impulse,
+    ) {
+        let n = contact.normal;
+        let [a, b] = now;
+        let d_t = contact.tangent_mobility(a, b) + compliance.tangent;
+        let d = (contact.normal_mobility(a, b) + compliance.normal + 2.0 * d_t) / 3.0;
+        let map = |bodies: [&BodyState; 2], p: &Impulse| {
+            let u = contact.relative_velocity(bodies[0], bodies[1]);
+            let u_n = n.dot(u);
+            let u_t = u - n * u_n + p.friction * compliance.tangent;
+            let shifted =
+                u_n + compliance.normal * p.normal - target + contact.friction * u_t.length();
+            let (pn, pt) = project_cone(
+                p.normal - shifted / d,
+                p.friction - u_t / d,
+                contact.friction,
+            );
+            (p.normal - pn).powi(2) + (p.friction - pt).length_squared()
+        };
+        self.current += d * map(now, impulse);
+        self.start += d * map(free, &Impulse::default());
+        if contact.rolling > 0.0 || contact.twisting > 0.0 {
+            let d_r = contact.rolling_mobility(a, b) + compliance.rolling;
+            let spin = b.spin - a.spin;
+            let twist = n.dot(spin) + compliance.rolling * impulse.twisting;
+            let roll = spin - n * n.dot(spin) + impulse.rolling * compliance.rolling;
+            let rolled = project_disc(
+                impulse.rolling - roll / d_r,
+                contact.rolling * impulse.normal,
+            );
+            let limit = contact.twisting * impulse.normal;
+            let twisted = (impulse.twisting - twist / d_r).clamp(-limit, limit);
+            self.current += d_r
+                * ((impulse.rolling - rolled).length_squared()
+                    + (impulse.twisting - twisted).powi(2));
+        }
+    }
+
+    /// The residual: 0 when nothing had to be solved.
+    pub fn relative(&self) -> f64 {
+        if self.current == 0.0 {
+            0.0
+        } else if self.start == 0.0 {
+            f64::INFINITY
+        } else {
+            (self.current / self.start).sqrt()
+        }
+    }
+}

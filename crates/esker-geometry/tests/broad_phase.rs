@@ -1,0 +1,165 @@
+//! The broad phase against the definition of what it finds.
+
+use esker_geometry::{Aabb, BroadPhase, DVec3, for_each_near};
+use proptest::prelude::*;
+
+fn brute_force(centres: &[DVec3], reach: &[f64]) -> Vec<[u32; 2]> {
+    let mut pairs = Vec::new();
+    for i in 0..centres.len() {
+        for j in i + 1..centres.len() {
+            let sum = reach[i] + reach[j];
+            if reach[i] >= 0.0
+                && reach[j] >= 0.0
+                && centres[i].distance_squared(centres[j]) < sum * sum
+            {
+                pairs.push([i as u32, j as u32]);
+            }
+        }
+    }
+    pairs
+}
+
+fn found(centres: &[DVec3], reach: &[f64]) -> Vec<[u32; 2]> {
+    let mut pairs = Vec::new();
+    BroadPhase::new()
+        .find_pairs(centres, reach, &mut pairs)
+        .unwrap();
+    pairs.sort_unstable();
+    pairs
+}
+
+fn sphere() -> impl Strategy<Value = (DVec3, f64)> {
+    let place = prop_oneof![
+        20 => prop::array::uniform3(-1.0..1.0_f64),
+        // Exactly on cell borders, and coincident.
+        3 => prop::array::uniform3((-4..4_i32).prop_map(|k| f64::from(k) * 0.2)),
+        1 => prop::array::uniform3(-1e6..1e6_f64),
+        1 => prop::array::uniform3(prop::sample::select(vec![0.0, 1e300, -1e300, f64::MAX])),
+        1 => prop::array::uniform3(prop::sample::select(vec![0.0, f64::NAN, f64::INFINITY])),
+    ];
+    let reach = prop_oneof![10 => 0.005..0.1_f64, 4 => Just(0.1), 1 => Just(0.0)];
+    (place.prop_map(DVec3::from), reach)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn every_near_pair_is_found_exactly_once(spheres in prop::collection::vec(sphere(), 0..400)) {
+        let (centres, reach): (Vec<_>, Vec<_>) = spheres.into_iter().unzip();
+        prop_assert_eq!(found(&centres, &reach), brute_force(&centres, &reach));
+    }
+}
+
+/// Splitmix64: reproducible numbers in [0, 1).
+fn numbers(mut state: u64) -> impl FnMut() -> f64 {
+    move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+#[test]
+fn order_of_pairs_does_not_depend_on_earlier_calls() {
+    let mut next = numbers(1);
+    let centres: Vec<_> = (0..3000)
+        .map(|_| DVec3::new(next(), next(), next()))
+        .collect();
+    let reach: Vec<_> = (0..3000).map(|_| 0.01 + 0.05 * next()).collect();
+    let mut fresh = Vec::new();
+    BroadPhase::new()
+        .find_pairs(&centres, &reach, &mut fresh)
+        .unwrap();
+    let mut used = BroadPhase::new();
+    let mut pairs = Vec::new();
+    used.find_pairs(&centres[..1000], &reach[..1000], &mut pairs)
+        .unwrap();
+    used.find_pairs(&centres, &reach, &mut pairs).unwrap();
+    assert_eq!(fresh, pairs);
+    assert_eq!(brute_force(&centres, &reach).len(), pairs.len());
+}
+
+#[test]
+fn large_sets_with_strays_and_size_ratio_twenty_are_complete() {
+    let mut next = numbers(2);
+    let n = 6000;
+    let centres: Vec<_> = (0..n)
+        .map(|i| {
+            let far = if i % 500 == 7 { 1e6 } else { 1.0 };
+            far * DVec3::new(next(), next() - 0.5, next())
+        })
+        .collect();
+    let reach: Vec<_> = (0..n).map(|_| 0.002 * 20_f64.powf(next())).collect();
+    assert_eq!(found(&centres, &reach), brute_force(&centres, &reach));
+}
+
+#[test]
+fn coincident_crowd_is_an_error_and_not_a_full_memory() {
+    let centres = vec![DVec3::ONE; 10_000];
+    let reach = vec![0.5; 10_000];
+    let mut pairs = Vec::new();
+    let error = BroadPhase::new()
+        .find_pairs(&centres, &reach, &mut pairs)
+        .unwrap_err();
+    assert_eq!(error.limit, BroadPhase::pair_limit(10_000));
+    assert!(pairs.len() <= error.limit + 10_000);
+    // A thousand coincide: half a million pairs, which is still an answer.
+    let pairs = found(&centres[..1000], &reach[..1000]);
+    assert_eq!(pairs.len(), 1000 * 999 / 2);
+}
+
+#[test]
+fn wall_candidates_are_those_whose_box_meets_the_wall() {
+    let centres = [DVec3::ZERO, DVec3::X, DVec3::new(2.5, 0.0, 0.0), DVec3::NAN];
+    let reach = [0.6, 0.6, 0.6, 0.6];
+    let wall = Aabb::new(DVec3::new(0.5, -1.0, -1.0), DVec3::new(1.0, 1.0, 1.0));
+    let mut near = Vec::new();
+    for_each_near(&centres, &reach, &wall, |i| near.push(i));
+    assert_eq!(near, [0, 1]);
+}
+
+/// Prints the time per call; run with `--ignored --nocapture`.
+#[test]
+#[ignore = "measures instead of checking"]
+fn time_of_a_hundred_thousand_spheres() {
+    let measure = |label: &str, centres: &[DVec3], reach: &[f64]| {
+        let mut broad_phase = BroadPhase::new();
+        let mut pairs = Vec::new();
+        let mut best = f64::INFINITY;
+        for _ in 0..20 {
+            let start = std::time::Instant::now();
+            broad_phase.find_pairs(centres, reach, &mut pairs).unwrap();
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        println!("{label}: {:.2} ms, {} pairs", 1e3 * best, pairs.len());
+        let wall = Aabb::new(DVec3::splat(-1.0), DVec3::new(1.0, 50.0, 50.0));
+        let start = std::time::Instant::now();
+        let mut near = 0;
+        for _ in 0..10 {
+            for_each_near(centres, reach, &wall, |_| near += 1);
+        }
+        println!(
+            "  10 walls: {:.2} ms, {near}",
+            1e3 * start.elapsed().as_secs_f64()
+        );
+    };
+    let mut next = numbers(3);
+    let n = 100_000;
+    // About 60 % by volume of spheres of radius 0.5.
+    let side = (n as f64 * 0.5236 / 0.6).cbrt();
+    let mut centres: Vec<_> = (0..n)
+        .map(|_| side * DVec3::new(next(), next(), next()))
+        .collect();
+    measure("equal", &centres, &vec![0.52; n]);
+    centres[17] = DVec3::splat(1e6);
+    centres[71] = DVec3::new(-1e6, 3.0, 1e5);
+    measure("equal with strays", &centres, &vec![0.52; n]);
+    // Half of the volume in each of the sizes 1 to 20: mostly small ones.
+    let reach: Vec<_> = (0..n)
+        .map(|_| 0.25 * (1.0 - next() * (1.0 - 20_f64.powi(-2))).powf(-0.5))
+        .collect();
+    measure("size ratio 1:20", &centres, &reach);
+}

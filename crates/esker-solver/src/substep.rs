@@ -1,0 +1,222 @@
+//! Sub-stepping: contacts stay the same over a step, and the step is cut into
+//! `n` substeps of length `h_s` with one warm-started sweep each.
+//!
+//! Frozen over the step: the contact list, normals, arms and friction limits.
+//! Per substep `k`, with `v° ` the velocities at its start:
+//!
+//! ```text
+//! v ← v° + h_s g + M⁻¹ Gᵀ p          (p of the last substep)             (1)
+//! δ ← δ − h_s n·(v°_b − v°_a)        (k > 0)                             (2)
+//! one sweep with σ(δ) and b_n(δ, v°) of `esker_contact::Spring`          (3)
+//! ```
+//!
+//! For `k > 0` the warm start (1) needs no pass over contacts: `M⁻¹ Gᵀ p` is
+//! `v − v° − h_s g` of the substep before, body by body.
+//!
+//! A contact that carries no load and closes faster than the impact speed
+//! becomes an impact row for one substep, `b_n = −e u_n`, `σ = 0`; its impulse
+//! is taken out of the warm start again. The order of contacts must not change
+//! from substep to substep: reversing it makes the scheme unstable.
+
+use esker_contact::{
+    BodyState, Contact, ContactProblem, Impulse, ResidualSum, RowCompliance, Spring,
+};
+use glam::DVec3;
+
+use crate::sweep::{Diagonal, TangentCompliance, relax};
+
+/// What impacts do at a contact.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Impact {
+    /// Newton's coefficient of restitution e.
+    pub restitution: f64,
+    /// Approach speed above which the contact is an impact, m/s.
+    pub speed: f64,
+}
+
+/// What one step of substeps works on; all slices have one entry per contact.
+pub struct Substeps<'a> {
+    /// Contacts in sweep order; their `target` and `compliance` are not used.
+    pub contacts: &'a [Contact],
+    /// Normal rows; overlaps are updated.
+    pub springs: &'a mut [Spring],
+    /// Impact behaviour.
+    pub impacts: &'a [Impact],
+    /// Impulses of one substep; on entry those of the last substep before.
+    pub impulses: &'a mut [Impulse],
+    /// Bodies; velocities are updated.
+    pub bodies: &'a mut [BodyState],
+    /// Length of a substep `h_s`, s.
+    pub step: f64,
+    /// Acceleration of every body with a finite mass, m/s².
+    pub gravity: DVec3,
+    /// Compliance of friction and rolling rows.
+    pub compliance: TangentCompliance,
+}
+
+/// Scratch of the sub-stepped way, kept between steps.
+#[derive(Clone, Debug, Default)]
+pub struct SubStepper {
+    /// Velocities `v°` and spins at the start of the substep.
+    before: Vec<(DVec3, DVec3)>,
+    diagonals: Vec<Diagonal>,
+    /// Contacts that were impact rows in the last substep.
+    impacted: Vec<u32>,
+    /// Impact rows over the whole step.
+    pub impact_count: usize,
+}
+
+impl SubStepper {
+    /// Begins a step: warm start from the impulses given.
+    pub fn begin(&mut self, s: &mut Substeps<'_>) {
+        let Substeps {
+            contacts,
+            bodies,
+            impulses,
+            ..
+        } = s;
+        self.diagonals.clear();
+        self.diagonals.extend(
+            contacts
+                .iter()
+                .map(|c| Diagonal::of(c, bodies, s.compliance.friction, s.compliance.rolling)),
+        );
+        self.impacted.clear();
+        self.impact_count = 0;
+        self.before.clear();
+        self.before
+            .extend(bodies.iter().map(|b| (b.velocity, b.spin)));
+        let fall = s.gravity * s.step;
+        for body in bodies.iter_mut().filter(|b| b.inverse_mass > 0.0) {
+            body.velocity += fall;
+        }
+        for (contact, impulse) in contacts.iter().zip(impulses.iter()) {
+            if impulse.normal > 0.0 {
+                let (a, b) = ContactProblem::bodies_of(bodies, contact);
+                contact.apply(impulse, a, b);
+            }
+        }
+    }
+
+    /// One substep: equation (1) for all but the first, then the sweep.
+    pub fn substep(&mut self, s: &mut Substeps<'_>, first: bool) {
+        if !first {
+            self.repeat_impulses(s);
+        }
+        let Substeps {
+            contacts,
+            springs,
+            impacts,
+            impulses,
+            bodies,
+            step,
+            ..
+        } = s;
+        let step = *step;
+        for (i, (((contact, spring), impact), impulse)) in contacts
+            .iter()
+            .zip(springs.iter_mut())
+            .zip(impacts.iter())
+            .zip(impulses.iter_mut())
+            .enumerate()
+        {
+            let [a, b] = contact.bodies.map(|i| self.before[i as usize].0);
+            let u_n = contact.normal.dot(b - a);
+            if !first {
+                spring.overlap -= step * u_n;
+            }
+            let strikes = impulse.normal == 0.0
+                && u_n < -impact.speed
+                && (spring.overlap > 0.0 || -spring.overlap < -u_n * step);
+            let normal = if strikes {
+                self.impacted.push(i as u32);
+                (-impact.restitution * u_n, 0.0)
+            } else {
+                (spring.target(u_n, step), spring.compliance())
+            };
+            let pair = ContactProblem::bodies_of(bodies, contact);
+            relax(
+                contact,
+                &self.diagonals[i],
+                normal,
+                s.compliance,
+                pair,
+                impulse,
+            );
+        }
+        self.impact_count += self.impacted.len();
+    }
+
+    /// Equation (1): gravity and the last substep's impulses once more, without
+    /// those of impacts.
+    fn repeat_impulses(&mut self, s: &mut Substeps<'_>) {
+        for (body, before) in s.bodies.iter_mut().zip(&mut self.before) {
+            // v + (v − v° − h_s g) + h_s g: gravity is in the difference already.
+            let (velocity, spin) = (body.velocity, body.spin);
+            body.velocity += velocity - before.0;
+            body.spin += spin - before.1;
+            *before = (velocity, spin);
+        }
+        for &i in &self.impacted {
+            let contact = &s.contacts[i as usize];
+            let (a, b) = ContactProblem::bodies_of(s.bodies, contact);
+            contact.apply(&s.impulses[i as usize].scaled(-1.0), a, b);
+            s.impulses[i as usize] = Impulse::default();
+        }
+        self.impacted.clear();
+    }
+
+    /// Ends a step: impulses of impacts are forgotten, so that what is left is
+    /// fit to start the next step.
+    pub fn finish(&mut self, s: &mut Substeps<'_>) {
+        for &i in &self.impacted {
+            s.impulses[i as usize] = Impulse::default();
+        }
+        self.impacted.clear();
+    }
+
+    /// Residual of the last substep's rows (see [`ResidualSum`]); call before
+    /// [`SubStepper::finish`]. Impact rows are left out: they are exact.
+    pub fn residual(&self, s: &Substeps<'_>) -> f64 {
+        let mut sum = ResidualSum::default();
+        let mut impacted = self.impacted.iter().peekable();
+        let fall = s.gravity * s.step;
+        for (i, contact) in s.contacts.iter().enumerate() {
+            if impacted.next_if(|&&k| k as usize == i).is_some() {
+                continue;
+            }
+            let now = contact.bodies.map(|k| &s.bodies[k as usize]);
+            let free = contact.bodies.map(|k| {
+                let (velocity, spin) = self.before[k as usize];
+                let body = s.bodies[k as usize];
+                let fall = if body.inverse_mass > 0.0 {
+                    fall
+                } else {
+                    DVec3::ZERO
+                };
+                BodyState {
+                    velocity: velocity + fall,
+                    spin,
+                    ..body
+                }
+            });
+            let [a, b] = contact.bodies.map(|k| self.before[k as usize].0);
+            let u_n = contact.normal.dot(b - a);
+            let compliance = RowCompliance {
+                normal: s.springs[i].compliance(),
+                tangent: s.compliance.friction,
+                rolling: s.compliance.rolling,
+            };
+            let target = s.springs[i].target(u_n, s.step);
+            sum.add(
+                contact,
+                target,
+                compliance,
+                now,
+                [&free[0], &free[1]],
+                &s.impulses[i],
+            );
+        }
+        sum.relative()
+    }
+}

@@ -1,0 +1,303 @@
+//! The projected Gauss–Seidel sweep in body form, one contact after another.
+//!
+//! For each contact, with `u`, `ω` the current relative velocity and spin and
+//! `D_x = S_x + Σ_x` the diagonal of its rows:
+//!
+//! ```text
+//! p   ← max(0, p − (u_n + σ p − b_n)/D_n)                               (1)
+//! p_t ← disc(p_t − (u_t + Σ_t p_t)/D_t, µ p)                            (2)
+//! p_r ← disc(p_r − (ω_t + Σ_r p_r)/D_r, µ_r r* p)                       (3)
+//! p_w ← clamp(p_w − (ω_n + Σ_r p_w)/D_r, ± µ_w r* p)                    (4)
+//! ```
+//!
+//! each followed by its velocity change. The fixed point is the
+//! Signorini–Coulomb law. This scalar sweep is the reference that faster ones
+//! are tested against.
+
+use esker_contact::{
+    BodyState, Contact, ContactProblem, Impulse, ResidualSum, RowCompliance, project_disc,
+};
+
+/// Inverse diagonals of the rows that do not change during a solve.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Diagonal {
+    /// `S_n`, 1/kg: the normal compliance is added per sweep.
+    pub normal_mobility: f64,
+    /// `1/D_t`, kg.
+    pub inverse_tangent: f64,
+    /// `1/D_r`, kg m²; zero without rolling rows.
+    pub inverse_rolling: f64,
+}
+
+impl Diagonal {
+    /// The diagonals of one contact.
+    pub fn of(contact: &Contact, bodies: &[BodyState], tangent: f64, rolling: f64) -> Self {
+        let a = &bodies[contact.bodies[0] as usize];
+        let b = &bodies[contact.bodies[1] as usize];
+        let invert = |d: f64| if d > 0.0 { 1.0 / d } else { 0.0 };
+        Diagonal {
+            normal_mobility: contact.normal_mobility(a, b),
+            inverse_tangent: invert(contact.tangent_mobility(a, b) + tangent),
+            inverse_rolling: if contact.rolling_mobility(a, b) > 0.0 {
+                invert(contact.rolling_mobility(a, b) + rolling)
+            } else {
+                0.0
+            },
+        }
+    }
+}
+
+/// Compliances `(Σ_t, Σ_r)` of the friction and rolling rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TangentCompliance {
+    /// `Σ_t`, 1/kg.
+    pub friction: f64,
+    /// `Σ_r`, 1/(kg m²).
+    pub rolling: f64,
+}
+
+/// Updates (1)–(4) of one contact, with normal target `b_n` and compliance `σ`.
+#[inline]
+pub fn relax(
+    contact: &Contact,
+    diagonal: &Diagonal,
+    normal: (f64, f64),
+    compliance: TangentCompliance,
+    (a, b): (&mut BodyState, &mut BodyState),
+    impulse: &mut Impulse,
+) {
+    let n = contact.normal;
+    let (target, sigma) = normal;
+    let (mut va, mut vb, mut wa, mut wb) = (a.velocity, b.velocity, a.spin, b.spin);
+
+    let mobility = diagonal.normal_mobility + sigma;
+    let u_n = n.dot(vb - va);
+    let p = (impulse.normal - (u_n + sigma * impulse.normal - target) / mobility).max(0.0);
+    let push = n * (p - impulse.normal);
+    impulse.normal = p;
+    va -= push * a.inverse_mass;
+    vb += push * b.inverse_mass;
+
+    if contact.friction > 0.0 {
+        let u = vb - va - (wa * contact.arms[0] + wb * contact.arms[1]).cross(n);
+        let u_t = u - n * n.dot(u);
+        let wanted = impulse.friction
+            - (u_t + impulse.friction * compliance.friction) * diagonal.inverse_tangent;
+        let friction = project_disc(wanted, contact.friction * p);
+        let change = friction - impulse.friction;
+        impulse.friction = friction;
+        va -= change * a.inverse_mass;
+        vb += change * b.inverse_mass;
+        let lever = n.cross(change);
+        wa -= lever * (contact.arms[0] * a.inverse_inertia);
+        wb -= lever * (contact.arms[1] * b.inverse_inertia);
+    }
+
+    if contact.rolling > 0.0 || contact.twisting > 0.0 {
+        let spin = wb - wa;
+        let spin_n = n.dot(spin);
+        let spin_t = spin - n * spin_n;
+        let wanted = impulse.rolling
+            - (spin_t + impulse.rolling * compliance.rolling) * diagonal.inverse_rolling;
+        let rolling = project_disc(wanted, contact.rolling * p);
+        let limit = contact.twisting * p;
+        let twisting = (impulse.twisting
+            - (spin_n + impulse.twisting * compliance.rolling) * diagonal.inverse_rolling)
+            .clamp(-limit, limit);
+        let couple = rolling - impulse.rolling + n * (twisting - impulse.twisting);
+        impulse.rolling = rolling;
+        impulse.twisting = twisting;
+        wa -= couple * a.inverse_inertia;
+        wb += couple * b.inverse_inertia;
+    }
+
+    a.velocity = va;
+    a.spin = wa;
+    b.velocity = vb;
+    b.spin = wb;
+}
+
+/// When a whole-step solve stops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stop {
+    /// Most sweeps.
+    pub sweeps: usize,
+    /// Residual at which it stops early (see [`ResidualSum`]); `None`: never.
+    pub tolerance: Option<f64>,
+}
+
+/// What a whole-step solve reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SweepReport {
+    /// Sweeps done.
+    pub sweeps: usize,
+    /// Residual at the end.
+    pub residual: f64,
+    /// Whether the tolerance was met (true where there was none).
+    pub converged: bool,
+}
+
+/// Whole-step projected Gauss–Seidel; scratch is kept between solves.
+#[derive(Clone, Debug, Default)]
+pub struct GaussSeidel {
+    diagonals: Vec<Diagonal>,
+}
+
+/// Sweeps between two looks at the residual, which costs about one sweep.
+const SWEEPS_PER_CHECK: usize = 10;
+
+impl GaussSeidel {
+    /// Solves `problem` from the given impulses; `bodies` become the
+    /// velocities after the step.
+    pub fn solve(
+        &mut self,
+        problem: &ContactProblem,
+        impulses: &mut [Impulse],
+        bodies: &mut Vec<BodyState>,
+        stop: Stop,
+    ) -> SweepReport {
+        let compliance = TangentCompliance {
+            friction: problem.tangent_compliance,
+            rolling: problem.rolling_compliance,
+        };
+        self.diagonals.clear();
+        self.diagonals.extend(
+            problem
+                .contacts
+                .iter()
+                .map(|c| Diagonal::of(c, &problem.bodies, compliance.friction, compliance.rolling)),
+        );
+        bodies.clone_from(&problem.bodies);
+        for (contact, impulse) in problem.contacts.iter().zip(impulses.iter()) {
+            if impulse.normal > 0.0 {
+                let (a, b) = ContactProblem::bodies_of(bodies, contact);
+                contact.apply(impulse, a, b);
+            }
+        }
+        let mut report = SweepReport::default();
+        while report.sweeps < stop.sweeps {
+            for ((contact, diagonal), impulse) in problem
+                .contacts
+                .iter()
+                .zip(&self.diagonals)
+                .zip(impulses.iter_mut())
+            {
+                let pair = ContactProblem::bodies_of(bodies, contact);
+                let normal = (contact.target, contact.compliance);
+                relax(contact, diagonal, normal, compliance, pair, impulse);
+            }
+            report.sweeps += 1;
+            if let Some(tolerance) = stop.tolerance
+                && report.sweeps % SWEEPS_PER_CHECK == 0
+                && residual(problem, impulses, bodies) <= tolerance
+            {
+                break;
+            }
+        }
+        report.residual = residual(problem, impulses, bodies);
+        report.converged = stop.tolerance.is_none_or(|t| report.residual <= t);
+        report
+    }
+}
+
+/// Residual of impulses and the velocities that they produce.
+pub fn residual(problem: &ContactProblem, impulses: &[Impulse], bodies: &[BodyState]) -> f64 {
+    let mut sum = ResidualSum::default();
+    for (contact, impulse) in problem.contacts.iter().zip(impulses) {
+        let [a, b] = contact.bodies.map(|i| i as usize);
+        let compliance = RowCompliance {
+            normal: contact.compliance,
+            tangent: problem.tangent_compliance,
+            rolling: problem.rolling_compliance,
+        };
+        sum.add(
+            contact,
+            contact.target,
+            compliance,
+            [&bodies[a], &bodies[b]],
+            [&problem.bodies[a], &problem.bodies[b]],
+            impulse,
+        );
+    }
+    sum.relative()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::DVec3;
+
+    /// A sphere pressed into a corner of three planes: the solution is known.
+    fn corner() -> ContactProblem {
+        let sphere = BodyState {
+            velocity: DVec3::new(-1.0, -2.0, -3.0),
+            inverse_mass: 2.0,
+            spin: DVec3::ZERO,
+            inverse_inertia: 0.0,
+        };
+        let contacts = [DVec3::X, DVec3::Y, DVec3::Z]
+            .into_iter()
+            .enumerate()
+            .map(|(i, axis)| Contact {
+                bodies: [0, i as u32 + 1],
+                normal: -axis,
+                arms: [0.1, 0.0],
+                friction: 0.0,
+                rolling: 0.0,
+                twisting: 0.0,
+                compliance: 0.0,
+                target: 0.0,
+            })
+            .collect();
+        ContactProblem {
+            bodies: vec![
+                sphere,
+                BodyState::default(),
+                BodyState::default(),
+                BodyState::default(),
+            ],
+            contacts,
+            tangent_compliance: 1e-9,
+            rolling_compliance: 1e-9,
+        }
+    }
+
+    #[test]
+    fn a_corner_stops_a_sphere_with_the_impulse_it_had() {
+        let problem = corner();
+        let mut impulses = vec![Impulse::default(); 3];
+        let mut bodies = Vec::new();
+        let report = GaussSeidel::default().solve(
+            &problem,
+            &mut impulses,
+            &mut bodies,
+            Stop {
+                sweeps: 50,
+                tolerance: Some(1e-12),
+            },
+        );
+        assert!(report.converged && report.sweeps == SWEEPS_PER_CHECK);
+        assert!(bodies[0].velocity.length() < 1e-14);
+        for (impulse, expected) in impulses.iter().zip([0.5, 1.0, 1.5]) {
+            assert!((impulse.normal - expected).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn residual_is_one_at_zero_and_a_missed_tolerance_is_reported() {
+        let problem = corner();
+        let zero = vec![Impulse::default(); 3];
+        assert!((residual(&problem, &zero, &problem.bodies) - 1.0).abs() < 1e-15);
+        let mut impulses = zero;
+        let report = GaussSeidel::default().solve(
+            &problem,
+            &mut impulses,
+            &mut Vec::new(),
+            Stop {
+                sweeps: 0,
+                tolerance: Some(1e-3),
+            },
+        );
+        assert!(!report.converged);
+    }
+}

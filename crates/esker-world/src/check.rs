@@ -1,0 +1,198 @@
+//! Checks of a definition that need its grains and walls: what a parser alone
+//! cannot see.
+
+use esker_geometry::{BroadPhase, Touch, sphere_sphere};
+use glam::DVec3;
+
+use crate::definition::WorldDef;
+use crate::packing;
+use crate::random::{RandomStream, Source};
+
+/// Something wrong with a definition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// Where, in the words of a scene file, such as `emitter.0.region`.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub advice: String,
+}
+
+/// Overlap at the start above which a definition is refused, in radii of the
+/// smaller grain.
+pub const MOST_INITIAL_OVERLAP: f64 = 0.2;
+/// Points of an emitter's region that are tried against walls.
+const EMITTER_SAMPLES: usize = 256;
+
+/// Everything wrong with grains, walls and emitters taken together.
+pub fn find_problems(def: &WorldDef) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut grains: Vec<(DVec3, f64, usize)> = Vec::new();
+    for index in 0..def.packings.len() {
+        match packing::place(def, index) {
+            Ok(placed) => grains.extend(placed.iter().map(|g| (g.position, g.radius, index))),
+            Err(error) => problems.push(Problem {
+                path: format!("grains.{index}"),
+                message: error.to_string(),
+                advice: "enlarge the region, or ask for fewer or smaller grains".into(),
+            }),
+        }
+    }
+    overlapping_grains(&grains, &mut problems);
+    grains_in_walls(def, &grains, &mut problems);
+    emitters_in_walls(def, &mut problems);
+    problems
+}
+
+/// The worst overlap per pair of packings.
+fn overlapping_grains(grains: &[(DVec3, f64, usize)], problems: &mut Vec<Problem>) {
+    let centres: Vec<DVec3> = grains.iter().map(|g| g.0).collect();
+    let radii: Vec<f64> = grains.iter().map(|g| g.1).collect();
+    let mut pairs = Vec::new();
+    if let Err(crowd) = BroadPhase::default().find_pairs(&centres, &radii, &mut pairs) {
+        problems.push(Problem {
+            path: format!("grains.{}", grains[crowd.sphere as usize].2),
+            message: crowd.to_string(),
+            advice: "give every grain a place of its own".into(),
+        });
+        return;
+    }
+    let mut worst = std::collections::BTreeMap::new();
+    for [i, j] in pairs.into_iter().map(|p| p.map(|k| k as usize)) {
+        let Some(touch) = sphere_sphere(centres[i], radii[i], centres[j], radii[j], 0.0) else {
+            continue;
+        };
+        let share = touch.overlap / radii[i].min(radii[j]);
+        if share > MOST_INITIAL_OVERLAP {
+            let (low, high) = (grains[i].2.min(grains[j].2), grains[i].2.max(grains[j].2));
+            let entry = worst.entry((low, high)).or_insert((0.0, 0_usize, i, j));
+            entry.1 += 1;
+            if share > entry.0 {
+                (entry.0, entry.2, entry.3) = (share, i, j);
+            }
+        }
+    }
+    for ((first, second), (share, count, i, j)) in worst {
+        let with = if first == second {
+            String::new()
+        } else {
+            format!(" with those of grains.{second}")
+        };
+        problems.push(Problem {
+            path: format!("grains.{first}"),
+            message: format!(
+                "{count} pairs of grains overlap{with} at the start; the worst by {:.0} % of the smaller radius, \
+                 near {} and {}",
+                100.0 * share,
+                point(centres[i]),
+                point(centres[j])
+            ),
+            advice: format!(
+                "overlaps up to {:.0} % are accepted: move the grains apart",
+                100.0 * MOST_INITIAL_OVERLAP
+            ),
+        });
+    }
+}
+
+fn grains_in_walls(def: &WorldDef, grains: &[(DVec3, f64, usize)], problems: &mut Vec<Problem>) {
+    let mut touches = Vec::new();
+    let mut worst = std::collections::BTreeMap::new();
+    for (position, radius, packing) in grains {
+        for (w, wall) in def.walls.iter().enumerate() {
+            let share = deepest(wall, *position, *radius, &mut touches) / radius;
+            if share > MOST_INITIAL_OVERLAP {
+                let entry = worst
+                    .entry((*packing, w))
+                    .or_insert((0.0, 0_usize, *position));
+                entry.1 += 1;
+                if share > entry.0 {
+                    (entry.0, entry.2) = (share, *position);
+                }
+            }
+        }
+    }
+    for ((packing, w), (share, count, position)) in worst {
+        problems.push(Problem {
+            path: format!("grains.{packing}"),
+            message: format!(
+                "{count} grains reach into wall \"{}\" at the start; the worst by {:.0} % of its radius, near {}",
+                def.walls[w].name,
+                100.0 * share,
+                point(position)
+            ),
+            advice: "move the grains or the wall".into(),
+        });
+    }
+}
+
+fn emitters_in_walls(def: &WorldDef, problems: &mut Vec<Problem>) {
+    let mut touches = Vec::new();
+    for (index, emitter) in def.emitters.iter().enumerate() {
+        let radius = emitter.sizes.greatest();
+        let path = format!("emitter.{index}.region");
+        let Some(region) = emitter.region.shrunk(radius) else {
+            problems.push(Problem {
+                path,
+                message: format!(
+                    "no grain of diameter {} m fits into the emitter's region",
+                    2.0 * radius
+                ),
+                advice: "enlarge the region: it holds whole grains".into(),
+            });
+            continue;
+        };
+        let mut stream = RandomStream::new(def.seed, Source::Check(index));
+        for wall in &def.walls {
+            let hits = (0..EMITTER_SAMPLES)
+                .map(|_| region.sample(stream.uniform3()))
+                .filter(|&x| deepest(wall, x, radius, &mut touches) > MOST_INITIAL_OVERLAP * radius)
+                .count();
+            if hits > 0 {
+                problems.push(Problem {
+                    path: path.clone(),
+                    message: format!(
+                        "the emitter's region reaches into wall \"{}\" ({:.0} % of its places)",
+                        wall.name,
+                        100.0 * hits as f64 / EMITTER_SAMPLES as f64
+                    ),
+                    advice: "move or shrink the region, so that new grains are clear of walls"
+                        .into(),
+                });
+            }
+        }
+    }
+}
+
+/// Deepest overlap of a sphere with a wall at time zero, m; zero without contact.
+fn deepest(
+    wall: &crate::definition::WallDef,
+    centre: DVec3,
+    radius: f64,
+    touches: &mut Vec<Touch>,
+) -> f64 {
+    touches.clear();
+    wall.shape
+        .touches(wall.pose.to_local(centre), radius, 0.0, touches);
+    touches.iter().map(|t| t.overlap).fold(0.0, f64::max)
+}
+
+fn point(x: DVec3) -> String {
+    format!("({:.4}, {:.4}, {:.4})", x.x, x.y, x.z)
+}
+
+/// The fastest that anything prescribed moves, m/s: emitted and initial grains,
+/// moving walls and belts.
+pub fn greatest_prescribed_speed(def: &WorldDef) -> f64 {
+    let grains = def.packings.iter().map(|p| p.velocity.length());
+    let emitters = def.emitters.iter().map(|e| e.velocity.length());
+    let walls = def.walls.iter().map(|w| {
+        let reach = w
+            .shape
+            .bounds()
+            .map_or(0.0, |b| b.min.abs().max(b.max.abs()).length());
+        w.surface_velocity.length() + w.motion.greatest_speed(reach)
+    });
+    grains.chain(emitters).chain(walls).fold(0.0, f64::max)
+}

@@ -1,0 +1,229 @@
+//! Where a wall is at a time: closed functions of time.
+
+use esker_geometry::Pose;
+use glam::{DQuat, DVec3};
+
+use crate::definition::Motion;
+
+/// Displacement and rotation of a wall relative to its pose at time zero.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offset {
+    /// Displacement, m.
+    pub displacement: DVec3,
+    /// Angle about the motion's axis, rad.
+    pub angle: f64,
+}
+
+/// Rigid velocity of a wall over a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Twist {
+    /// Velocity of the point [`Twist::centre`], m/s.
+    pub velocity: DVec3,
+    /// Angular velocity, rad/s.
+    pub spin: DVec3,
+    /// Reference point, m.
+    pub centre: DVec3,
+}
+
+impl Twist {
+    /// Velocity of a point that moves with the wall, m/s.
+    #[inline]
+    pub fn at(&self, point: DVec3) -> DVec3 {
+        self.velocity + self.spin.cross(point - self.centre)
+    }
+}
+
+impl Motion {
+    /// Offset from the pose at time zero.
+    pub fn offset(&self, time: f64) -> Offset {
+        let mut offset = Offset {
+            displacement: DVec3::ZERO,
+            angle: 0.0,
+        };
+        match self {
+            Motion::Still => {}
+            Motion::Translate {
+                velocity,
+                start,
+                stop,
+            } => {
+                offset.displacement = *velocity * active(time, *start, *stop);
+            }
+            Motion::Rotate {
+                rate, start, stop, ..
+            } => {
+                offset.angle = rate * active(time, *start, *stop);
+            }
+            Motion::Oscillate {
+                direction,
+                amplitude,
+                frequency,
+                phase,
+            } => {
+                let angle = std::f64::consts::TAU * frequency * time + phase;
+                offset.displacement = *direction * (amplitude * (angle.sin() - phase.sin()));
+            }
+            Motion::Table {
+                times,
+                displacements,
+                angles,
+                ..
+            } => {
+                let (low, weight) = bracket(times, time);
+                let high = (low + 1).min(times.len() - 1);
+                offset.displacement = displacements[low].lerp(displacements[high], weight);
+                offset.angle = angles[low] + (angles[high] - angles[low]) * weight;
+            }
+        }
+        offset
+    }
+
+    /// Axis and centre of the angle of [`Motion::offset`].
+    fn axis(&self) -> (DVec3, DVec3) {
+        match self {
+            Motion::Rotate { axis, centre, .. } | Motion::Table { axis, centre, .. } => {
+                (*axis, *centre)
+            }
+            _ => (DVec3::Z, DVec3::ZERO),
+        }
+    }
+
+    /// Pose at a time of a wall that is at `initial` at time zero.
+    pub fn pose(&self, initial: &Pose, time: f64) -> Pose {
+        let offset = self.offset(time);
+        let (axis, centre) = self.axis();
+        let turn = DQuat::from_axis_angle(axis, offset.angle);
+        Pose {
+            position: centre + offset.displacement + turn * (initial.position - centre),
+            orientation: (turn * initial.orientation).normalize(),
+        }
+    }
+
+    /// The mean velocity from `time` to `time + step`: what carries the wall
+    /// exactly to where it is next.
+    pub fn twist(&self, time: f64, step: f64) -> Twist {
+        let (from, to) = (self.offset(time), self.offset(time + step));
+        let (axis, centre) = self.axis();
+        Twist {
+            velocity: (to.displacement - from.displacement) / step,
+            spin: axis * ((to.angle - from.angle) / step),
+            centre: centre + from.displacement,
+        }
+    }
+
+    /// Greatest speed of a point at this distance from the axis, m/s: a bound
+    /// for advice on the time step.
+    pub fn greatest_speed(&self, distance: f64) -> f64 {
+        match self {
+            Motion::Still => 0.0,
+            Motion::Translate { velocity, .. } => velocity.length(),
+            Motion::Rotate { rate, .. } => rate.abs() * distance,
+            Motion::Oscillate {
+                amplitude,
+                frequency,
+                ..
+            } => (std::f64::consts::TAU * frequency * amplitude).abs(),
+            Motion::Table {
+                times,
+                displacements,
+                angles,
+                ..
+            } => (1..times.len())
+                .map(|i| {
+                    let span = times[i] - times[i - 1];
+                    (displacements[i].distance(displacements[i - 1])
+                        + (angles[i] - angles[i - 1]).abs() * distance)
+                        / span
+                })
+                .fold(0.0, f64::max),
+        }
+    }
+}
+
+/// How long a motion from `start` to `stop` has been going on.
+fn active(time: f64, start: f64, stop: f64) -> f64 {
+    (time.min(stop) - start).max(0.0)
+}
+
+/// Index and weight such that `time` lies between rows `i` and `i + 1`.
+fn bracket(times: &[f64], time: f64) -> (usize, f64) {
+    let after = times.partition_point(|&t| t <= time);
+    if after == 0 {
+        (0, 0.0)
+    } else if after == times.len() {
+        (times.len() - 1, 0.0)
+    } else {
+        let low = after - 1;
+        (low, (time - times[low]) / (times[after] - times[low]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn motions() -> Vec<Motion> {
+        let axis = DVec3::new(1.0, 2.0, 2.0) / 3.0;
+        let centre = DVec3::new(0.3, -0.2, 0.1);
+        vec![
+            Motion::Translate {
+                velocity: DVec3::new(1.0, 0.0, 2.0),
+                start: 0.5,
+                stop: 1.5,
+            },
+            Motion::Rotate {
+                axis,
+                centre,
+                rate: 2.0,
+                start: 0.0,
+                stop: f64::INFINITY,
+            },
+            Motion::Oscillate {
+                direction: DVec3::X,
+                amplitude: 0.1,
+                frequency: 3.0,
+                phase: 0.4,
+            },
+            Motion::Table {
+                times: vec![0.0, 1.0, 1.5],
+                displacements: vec![DVec3::ZERO, DVec3::X, DVec3::new(1.0, 1.0, 0.0)],
+                angles: vec![0.0, 0.0, 1.0],
+                axis,
+                centre,
+            },
+        ]
+    }
+
+    /// The velocity reported for a step is what moves every point of the wall.
+    #[test]
+    fn twist_is_the_derivative_of_the_pose() {
+        let initial = Pose {
+            position: DVec3::new(0.5, 0.1, -0.4),
+            orientation: DQuat::from_rotation_x(0.3),
+        };
+        let local = DVec3::new(0.2, -0.1, 0.7);
+        for motion in motions() {
+            for time in [0.2, 0.7, 1.2, 1.7] {
+                let small = 1e-6;
+                let here = motion.pose(&initial, time).to_world(local);
+                let there = motion.pose(&initial, time + small).to_world(local);
+                let velocity = motion.twist(time, small).at(here);
+                assert!(
+                    ((there - here) / small - velocity).length() < 1e-5,
+                    "{motion:?} at {time}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn motions_start_from_the_initial_pose() {
+        let initial = Pose {
+            position: DVec3::X,
+            orientation: DQuat::IDENTITY,
+        };
+        for motion in motions() {
+            assert!(motion.pose(&initial, 0.0).position.distance(DVec3::X) < 1e-15);
+        }
+    }
+}

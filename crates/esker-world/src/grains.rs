@@ -1,0 +1,214 @@
+//! The grains: structure of arrays with dense indices inside, ids with a
+//! generation outside.
+
+use esker_contact::BodyState;
+use glam::{DQuat, DVec3};
+
+/// Name of a grain: never given to another one, even after removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GrainId {
+    /// Slot; reused after removal.
+    pub slot: u32,
+    /// How often the slot was used before.
+    pub generation: u32,
+}
+
+impl GrainId {
+    /// The id as one number.
+    #[inline]
+    pub fn as_u64(self) -> u64 {
+        (self.generation as u64) << 32 | self.slot as u64
+    }
+}
+
+/// A grain about to enter the world.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NewGrain {
+    /// Centre, m.
+    pub position: DVec3,
+    /// Velocity, m/s.
+    pub velocity: DVec3,
+    /// Angular velocity, rad/s.
+    pub spin: DVec3,
+    /// Radius, m.
+    pub radius: f64,
+    /// Mass, kg.
+    pub mass: f64,
+    /// Index of its material.
+    pub material: u16,
+}
+
+/// All grains; arrays share one dense index.
+#[derive(Clone, Debug, Default)]
+pub struct Grains {
+    /// Ids. Written on insertion and removal.
+    pub id: Vec<GrainId>,
+    /// Centres, m. Written by stage `advance` through `integrate`.
+    pub position: Vec<DVec3>,
+    /// Orientations, unit quaternions. Written by stage `advance` through `integrate`.
+    pub orientation: Vec<DQuat>,
+    /// Velocities (m/s, rad/s) and inverse inertia. Written by stage `advance`.
+    pub state: Vec<BodyState>,
+    /// Radii, m. Constant.
+    pub radius: Vec<f64>,
+    /// Masses, kg. Constant.
+    pub mass: Vec<f64>,
+    /// Material indices. Constant.
+    pub material: Vec<u16>,
+    generation_of_slot: Vec<u32>,
+    free_slots: Vec<u32>,
+}
+
+/// Moment of inertia of a homogeneous sphere, kg m².
+#[inline]
+pub fn sphere_inertia(mass: f64, radius: f64) -> f64 {
+    0.4 * mass * radius * radius
+}
+
+impl Grains {
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.id.len()
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.id.is_empty()
+    }
+
+    /// Slots ever used: ids have a slot below this.
+    pub fn slots(&self) -> usize {
+        self.generation_of_slot.len()
+    }
+
+    /// Adds a grain; with `rotates` false its rotation is locked.
+    pub fn insert(&mut self, grain: NewGrain, rotates: bool) -> GrainId {
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
+            self.generation_of_slot.push(0);
+            self.generation_of_slot.len() as u32 - 1
+        });
+        let id = GrainId {
+            slot,
+            generation: self.generation_of_slot[slot as usize],
+        };
+        self.id.push(id);
+        self.position.push(grain.position);
+        self.orientation.push(DQuat::IDENTITY);
+        self.state.push(BodyState {
+            velocity: grain.velocity,
+            inverse_mass: 1.0 / grain.mass,
+            spin: if rotates { grain.spin } else { DVec3::ZERO },
+            inverse_inertia: if rotates {
+                1.0 / sphere_inertia(grain.mass, grain.radius)
+            } else {
+                0.0
+            },
+        });
+        self.radius.push(grain.radius);
+        self.mass.push(grain.mass);
+        self.material.push(grain.material);
+        id
+    }
+
+    /// Removes the grain with this dense index; the last one takes its place.
+    pub fn remove(&mut self, index: usize) {
+        let id = self.id.swap_remove(index);
+        self.position.swap_remove(index);
+        self.orientation.swap_remove(index);
+        self.state.swap_remove(index);
+        self.radius.swap_remove(index);
+        self.mass.swap_remove(index);
+        self.material.swap_remove(index);
+        self.generation_of_slot[id.slot as usize] += 1;
+        self.free_slots.push(id.slot);
+    }
+
+    /// Dense indices in the order of ids: the order of outputs.
+    pub fn in_id_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_unstable_by_key(|&i| self.id[i]);
+        order
+    }
+
+    /// Kinetic energy, J, rotation included.
+    pub fn kinetic_energy(&self) -> f64 {
+        self.state
+            .iter()
+            .zip(&self.mass)
+            .map(|(s, mass)| {
+                let turning = if s.inverse_inertia > 0.0 {
+                    s.spin.length_squared() / s.inverse_inertia
+                } else {
+                    0.0
+                };
+                0.5 * (mass * s.velocity.length_squared() + turning)
+            })
+            .sum()
+    }
+
+    /// A hash (FNV-1a, 64 bit) of the bits of positions, orientations and
+    /// velocities in id order: equal exactly when the states are.
+    pub fn state_hash(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut add = |word: u64| {
+            for byte in word.to_le_bytes() {
+                hash = (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+        };
+        for i in self.in_id_order() {
+            add(self.id[i].as_u64());
+            let (x, q, s) = (self.position[i], self.orientation[i], &self.state[i]);
+            for number in x.to_array().into_iter().chain(q.to_array()) {
+                add(number.to_bits());
+            }
+            for number in s.velocity.to_array().into_iter().chain(s.spin.to_array()) {
+                add(number.to_bits());
+            }
+        }
+        hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grain(x: f64) -> NewGrain {
+        NewGrain {
+            position: DVec3::X * x,
+            velocity: DVec3::ZERO,
+            spin: DVec3::ZERO,
+            radius: 0.1,
+            mass: 1.0,
+            material: 0,
+        }
+    }
+
+    #[test]
+    fn an_id_is_never_given_twice() {
+        let mut grains = Grains::default();
+        let first = grains.insert(grain(0.0), true);
+        let second = grains.insert(grain(1.0), true);
+        grains.remove(0);
+        assert_eq!(grains.id[0], second);
+        let third = grains.insert(grain(2.0), true);
+        assert_eq!(third.slot, first.slot);
+        assert_ne!(third, first);
+    }
+
+    #[test]
+    fn the_hash_sees_one_bit_and_not_the_order_in_memory() {
+        let mut a = Grains::default();
+        for x in 0..3 {
+            a.insert(grain(x as f64), true);
+        }
+        let mut b = a.clone();
+        b.id.swap(0, 2);
+        b.position.swap(0, 2);
+        assert_eq!(a.state_hash(), b.state_hash());
+        b.position[1].x = f64::from_bits(b.position[1].x.to_bits() + 1);
+        assert_ne!(a.state_hash(), b.state_hash());
+    }
+}

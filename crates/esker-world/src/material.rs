@@ -1,0 +1,132 @@
+//! From material properties to the constants of a contact.
+
+use esker_contact::Stepping;
+
+use crate::definition::{ContactSettings, Material, NormalLaw, PairDef, PairLaw};
+
+/// The law of one pair of materials, ready for assembly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PairConstants {
+    /// The law as given.
+    pub law: PairLaw,
+    /// `4/3 E*`, Pa, for Hertz; the stiffness k, N/m, for the linear law.
+    stiffness_scale: f64,
+    /// Exponent `e_H` of the constraint.
+    exponent: f64,
+}
+
+impl PairConstants {
+    fn new(a: &Material, b: &Material, law: PairLaw) -> Self {
+        let (stiffness_scale, exponent) = match law.normal {
+            NormalLaw::Hertz => {
+                // 1/E* = Σ (1 − ν²)/E.
+                let compliance = |m: &Material| (1.0 - m.poisson * m.poisson) / m.young;
+                (4.0 / 3.0 / (compliance(a) + compliance(b)), 1.25)
+            }
+            NormalLaw::Linear { stiffness } => (stiffness, 1.0),
+        };
+        PairConstants {
+            law,
+            stiffness_scale,
+            exponent,
+        }
+    }
+
+    /// Stiffness `k`: N/m^(3/2) for Hertz with effective radius `r*`, N/m else.
+    #[inline]
+    pub fn stiffness(&self, effective_radius: f64) -> f64 {
+        match self.law.normal {
+            NormalLaw::Hertz => self.stiffness_scale * effective_radius.sqrt(),
+            NormalLaw::Linear { .. } => self.stiffness_scale,
+        }
+    }
+
+    /// Static force at an overlap, N.
+    #[inline]
+    pub fn static_force(&self, stiffness: f64, overlap: f64) -> f64 {
+        match self.law.normal {
+            NormalLaw::Hertz => stiffness * overlap * overlap.sqrt(),
+            NormalLaw::Linear { .. } => stiffness * overlap,
+        }
+    }
+
+    /// Static overlap under a force, m.
+    #[inline]
+    pub fn static_overlap(&self, stiffness: f64, force: f64) -> f64 {
+        match self.law.normal {
+            NormalLaw::Hertz => (force / stiffness).powf(2.0 / 3.0),
+            NormalLaw::Linear { .. } => force / stiffness,
+        }
+    }
+
+    /// Constants of the normal row. The damping time is at least
+    /// `damping_steps` whole steps, however short the row's own step is.
+    pub fn stepping(&self, step: f64, substep: f64, settings: &ContactSettings) -> Stepping {
+        let damping = (settings.damping_steps * step).max(self.law.damping / self.exponent);
+        Stepping::new(substep, self.exponent, damping)
+    }
+}
+
+/// Laws of all pairs of materials.
+#[derive(Clone, Debug)]
+pub struct PairTable {
+    count: usize,
+    table: Vec<PairConstants>,
+}
+
+impl PairTable {
+    /// The table of all pairs; those not listed get [`PairLaw::default`].
+    pub fn new(materials: &[Material], pairs: &[PairDef]) -> Self {
+        let count = materials.len();
+        let law = |i: usize, j: usize| {
+            pairs
+                .iter()
+                .find(|p| p.materials == [i, j] || p.materials == [j, i])
+                .map_or_else(PairLaw::default, |p| p.law)
+        };
+        let table = (0..count * count)
+            .map(|k| {
+                let (i, j) = (k / count, k % count);
+                PairConstants::new(&materials[i], &materials[j], law(i, j))
+            })
+            .collect();
+        PairTable { count, table }
+    }
+
+    /// The law of two materials.
+    #[inline]
+    pub fn get(&self, a: u16, b: u16) -> &PairConstants {
+        &self.table[a as usize * self.count + b as usize]
+    }
+
+    /// Index of a pair in [`PairTable::all`].
+    #[inline]
+    pub fn index(&self, a: u16, b: u16) -> usize {
+        a as usize * self.count + b as usize
+    }
+
+    /// All pairs, by [`PairTable::index`].
+    pub fn all(&self) -> &[PairConstants] {
+        &self.table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pellet of 13 mm, E = 6 MPa, on a plane: 3.440e5 N/m^(3/2).
+    #[test]
+    fn hertz_stiffness_of_a_pellet_on_a_plane() {
+        let pellet = Material {
+            name: "pellet".into(),
+            density: 3700.0,
+            young: 6e6,
+            poisson: 0.25,
+        };
+        let pair = PairConstants::new(&pellet, &pellet, PairLaw::default());
+        assert!((pair.stiffness(6.5e-3) / 3.440e5 - 1.0).abs() < 1e-3);
+        let force = pair.static_force(3.44e5, 2e-5);
+        assert!((pair.static_overlap(3.44e5, force) / 2e-5 - 1.0).abs() < 1e-14);
+    }
+}

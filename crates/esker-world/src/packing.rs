@@ -1,0 +1,246 @@
+//! Grains present at the start.
+
+use esker_geometry::Region;
+use glam::DVec3;
+
+use crate::definition::{PackingDef, Placement, SizeDistribution, WorldDef};
+use crate::grains::NewGrain;
+use crate::random::{RandomStream, Source};
+
+/// Why a packing could not be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PackingError {
+    /// A region in which not one grain fits.
+    #[error("no grain of diameter {diameter} m fits into the region")]
+    NothingFits {
+        /// Greatest diameter asked for, m.
+        diameter: f64,
+    },
+    /// Random places ran out.
+    #[error("only {placed} of {wanted} grains fit at random without overlap")]
+    TooDense {
+        /// Grains that found a place.
+        placed: usize,
+        /// Grains asked for.
+        wanted: usize,
+    },
+}
+
+/// Random places tried per grain before a region counts as full.
+const PLACES_TRIED: usize = 2000;
+/// Default spacing of a lattice in greatest diameters.
+const LATTICE_SPACING: f64 = 1.02;
+
+/// The grains of one packing of a definition.
+pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError> {
+    let packing = &def.packings[index];
+    let mut stream = RandomStream::new(def.seed, Source::Packing(index));
+    let grain = |position: DVec3, radius: f64| new_grain(def, packing, position, radius);
+    match &packing.placement {
+        Placement::Lattice {
+            region,
+            spacing,
+            jitter,
+            count,
+            sizes,
+        } => {
+            let spacing = spacing.unwrap_or(LATTICE_SPACING * 2.0 * sizes.greatest());
+            let limit = count.unwrap_or(usize::MAX);
+            let places = lattice(region, spacing, sizes.greatest(), limit);
+            if places.is_empty() && limit > 0 {
+                return Err(PackingError::NothingFits {
+                    diameter: 2.0 * sizes.greatest(),
+                });
+            }
+            let free = 0.5 * jitter * (spacing - 2.0 * sizes.greatest()).max(0.0);
+            Ok(places
+                .into_iter()
+                .map(|place| {
+                    let shift = DVec3::from(stream.uniform3()) * 2.0 - DVec3::ONE;
+                    grain(place + shift * free, sizes.draw(&mut stream))
+                })
+                .collect())
+        }
+        Placement::Random {
+            region,
+            count,
+            sizes,
+        } => {
+            let grains = random_places(region, *count, sizes, &mut stream)?;
+            Ok(grains.into_iter().map(|(x, r)| grain(x, r)).collect())
+        }
+        Placement::Column {
+            base,
+            direction,
+            count,
+            gap,
+            sizes,
+        } => {
+            let mut height = 0.0;
+            let mut grains = Vec::with_capacity(*count);
+            for _ in 0..*count {
+                let radius = sizes.draw(&mut stream);
+                grains.push(grain(*base + *direction * (height + radius), radius));
+                height += 2.0 * radius + gap;
+            }
+            Ok(grains)
+        }
+        Placement::Listed { grains } => Ok(grains
+            .iter()
+            .map(|listed| NewGrain {
+                velocity: packing.velocity + listed.velocity,
+                spin: listed.spin,
+                ..grain(listed.position, listed.radius)
+            })
+            .collect()),
+    }
+}
+
+/// How many grains a packing asks for at most, without building it.
+pub fn count_estimate(packing: &PackingDef) -> usize {
+    match &packing.placement {
+        Placement::Lattice {
+            region,
+            spacing,
+            count,
+            sizes,
+            ..
+        } => {
+            let spacing = spacing.unwrap_or(LATTICE_SPACING * 2.0 * sizes.greatest());
+            let cells = region.volume() / spacing.powi(3);
+            (cells.ceil() as usize).min(count.unwrap_or(usize::MAX))
+        }
+        Placement::Random { count, .. } | Placement::Column { count, .. } => *count,
+        Placement::Listed { grains } => grains.len(),
+    }
+}
+
+/// Mass of a homogeneous sphere, kg.
+pub fn sphere_mass(density: f64, radius: f64) -> f64 {
+    density * 4.0 / 3.0 * std::f64::consts::PI * radius.powi(3)
+}
+
+fn new_grain(def: &WorldDef, packing: &PackingDef, position: DVec3, radius: f64) -> NewGrain {
+    NewGrain {
+        position,
+        velocity: packing.velocity,
+        spin: DVec3::ZERO,
+        radius,
+        mass: sphere_mass(def.materials[packing.material].density, radius),
+        material: packing.material as u16,
+    }
+}
+
+/// Lattice points whose spheres lie in the region, layer by layer upwards,
+/// centred sideways.
+fn lattice(region: &Region, spacing: f64, radius: f64, limit: usize) -> Vec<DVec3> {
+    let inner = region.shrunk(radius);
+    let bounds = region.bounds();
+    let extent = bounds.max - bounds.min;
+    // A little slack, so that a region of exactly n cells holds n.
+    let counts = (extent / spacing + DVec3::splat(1e-9))
+        .floor()
+        .max(DVec3::ZERO);
+    let spare = (extent - counts * spacing).max(DVec3::ZERO);
+    let origin =
+        bounds.min + DVec3::new(0.5 * spare.x, 0.5 * spare.y, 0.0) + DVec3::splat(0.5 * spacing);
+    let (nx, ny, nz) = (counts.x as usize, counts.y as usize, counts.z as usize);
+    let mut places = Vec::new();
+    for iz in 0..nz {
+        for iy in 0..ny {
+            for ix in 0..nx {
+                if places.len() >= limit {
+                    return places;
+                }
+                let place = origin + DVec3::new(ix as f64, iy as f64, iz as f64) * spacing;
+                if inner.as_ref().is_some_and(|r| r.contains(place)) {
+                    places.push(place);
+                }
+            }
+        }
+    }
+    places
+}
+
+/// Random sequential insertion, the largest grains first.
+fn random_places(
+    region: &Region,
+    count: usize,
+    sizes: &SizeDistribution,
+    stream: &mut RandomStream,
+) -> Result<Vec<(DVec3, f64)>, PackingError> {
+    let nothing = PackingError::NothingFits {
+        diameter: 2.0 * sizes.greatest(),
+    };
+    let mut radii: Vec<f64> = (0..count).map(|_| sizes.draw(stream)).collect();
+    radii.sort_unstable_by(|a, b| b.total_cmp(a));
+    let mut placed = Placed::new(2.0 * sizes.greatest());
+    for &radius in &radii {
+        let inner = region.shrunk(radius).ok_or_else(|| nothing.clone())?;
+        let found = (0..PLACES_TRIED)
+            .map(|_| inner.sample(stream.uniform3()))
+            .find(|&x| placed.is_free(x, radius));
+        match found {
+            Some(place) => placed.add(place, radius),
+            None => {
+                return Err(PackingError::TooDense {
+                    placed: placed.grains.len(),
+                    wanted: count,
+                });
+            }
+        }
+    }
+    Ok(placed.grains)
+}
+
+/// Spheres in cells as large as the largest diameter, for overlap queries.
+pub(crate) struct Placed {
+    cell: f64,
+    cells: std::collections::BTreeMap<[i64; 3], Vec<u32>>,
+    grains: Vec<(DVec3, f64)>,
+}
+
+impl Placed {
+    pub(crate) fn new(greatest_diameter: f64) -> Self {
+        Placed {
+            cell: greatest_diameter,
+            cells: Default::default(),
+            grains: Vec::new(),
+        }
+    }
+
+    fn cell_of(&self, x: DVec3) -> [i64; 3] {
+        (x / self.cell).floor().to_array().map(|c| c as i64)
+    }
+
+    /// Whether a sphere would overlap none of those added.
+    pub(crate) fn is_free(&self, x: DVec3, radius: f64) -> bool {
+        let [cx, cy, cz] = self.cell_of(x);
+        (-1..=1).all(|dz| {
+            (-1..=1).all(|dy| {
+                (-1..=1).all(|dx| {
+                    let cell = [
+                        cx.saturating_add(dx),
+                        cy.saturating_add(dy),
+                        cz.saturating_add(dz),
+                    ];
+                    self.cells.get(&cell).is_none_or(|members| {
+                        members.iter().all(|&i| {
+                            let (y, other) = self.grains[i as usize];
+                            x.distance_squared(y) >= (radius + other).powi(2)
+                        })
+                    })
+                })
+            })
+        })
+    }
+
+    pub(crate) fn add(&mut self, x: DVec3, radius: f64) {
+        let cell = self.cell_of(x);
+        self.cells
+            .entry(cell)
+            .or_default()
+            .push(self.grains.len() as u32);
+        self.grains.push((x, radius));
+    }
+}

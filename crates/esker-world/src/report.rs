@@ -1,0 +1,129 @@
+//! What a step says about itself.
+
+use std::time::{Duration, Instant};
+
+/// The stages of a step, in order. Names are the same in code, profiles and docs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Emitters add grains.
+    Supply,
+    /// Broad phase.
+    FindPairs,
+    /// Narrow phase and contact order.
+    Collide,
+    /// Equations and warm start.
+    Assemble,
+    /// Impacts, contact solve or substeps, and integration.
+    Advance,
+    /// Walls, sinks, history, checks, measures.
+    Finish,
+}
+
+impl Stage {
+    /// All stages in order.
+    pub const ALL: [Stage; 6] = [
+        Stage::Supply,
+        Stage::FindPairs,
+        Stage::Collide,
+        Stage::Assemble,
+        Stage::Advance,
+        Stage::Finish,
+    ];
+
+    /// Its name in outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Supply => "supply",
+            Stage::FindPairs => "find_pairs",
+            Stage::Collide => "collide",
+            Stage::Assemble => "assemble",
+            Stage::Advance => "advance",
+            Stage::Finish => "finish",
+        }
+    }
+}
+
+/// Time spent per stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StageTimes([Duration; Stage::ALL.len()]);
+
+impl StageTimes {
+    /// Time of one stage.
+    pub fn get(&self, stage: Stage) -> Duration {
+        self.0[stage as usize]
+    }
+
+    /// Adds another step's times.
+    pub fn add(&mut self, other: &StageTimes) {
+        for (sum, time) in self.0.iter_mut().zip(other.0) {
+            *sum += time;
+        }
+    }
+
+    /// Time of all stages.
+    pub fn total(&self) -> Duration {
+        self.0.iter().sum()
+    }
+}
+
+/// Measures stages as they follow one another.
+pub(crate) struct StageClock {
+    last: Instant,
+    times: StageTimes,
+}
+
+impl StageClock {
+    pub(crate) fn start() -> Self {
+        StageClock {
+            last: Instant::now(),
+            times: StageTimes::default(),
+        }
+    }
+
+    /// Books the time since the last call on a stage.
+    pub(crate) fn end(&mut self, stage: Stage) {
+        let now = Instant::now();
+        self.times.0[stage as usize] += now - self.last;
+        self.last = now;
+    }
+
+    pub(crate) fn times(&self) -> StageTimes {
+        self.times
+    }
+}
+
+/// What one step did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StepReport {
+    /// Steps done, this one included.
+    pub step: u64,
+    /// Time after the step, s.
+    pub time: f64,
+    /// Grains after the step.
+    pub grains: usize,
+    /// Contacts in the problem, predicted ones included.
+    pub contacts: usize,
+    /// Contacts with positive overlap at the start of the step.
+    pub touching: usize,
+    /// Mean overlap of touching contacts, in diameters.
+    pub mean_overlap: f64,
+    /// Greatest overlap, in diameters.
+    pub max_overlap: f64,
+    /// Sweeps of the main stage.
+    pub sweeps: usize,
+    /// Impact rows solved.
+    pub impacts: usize,
+    /// Residual of the contact problem after the step (see
+    /// `esker_contact::ResidualSum`); `None` where it was not measured.
+    pub residual: Option<f64>,
+    /// False when a tolerance was set and missed.
+    pub converged: bool,
+    /// Grains added by emitters in this step.
+    pub emitted: usize,
+    /// Grains removed by sinks in this step.
+    pub removed: usize,
+    /// Grains that left the bounds in this step.
+    pub lost: usize,
+    /// Time per stage.
+    pub times: StageTimes,
+}

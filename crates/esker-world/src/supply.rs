@@ -1,0 +1,198 @@
+//! Emitters and sinks.
+
+use esker_geometry::Region;
+use glam::DVec3;
+
+use crate::definition::{EmitterDef, Rate, SinkDef, Total, WorldDef};
+use crate::grains::{Grains, NewGrain};
+use crate::packing::{Placed, sphere_mass};
+use crate::random::{RandomStream, Source};
+
+/// Random places tried per grain and step before the emitter waits for room.
+const PLACES_TRIED: usize = 30;
+
+/// A source of grains at work.
+#[derive(Clone, Debug)]
+pub struct Emitter {
+    /// Its definition.
+    pub def: EmitterDef,
+    /// Where it has got to; what a checkpoint keeps.
+    pub progress: EmitterProgress,
+    density: f64,
+    stream: RandomStream,
+}
+
+/// Where an emitter has got to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EmitterProgress {
+    /// Grains given so far.
+    pub emitted: u64,
+    /// Mass given so far, kg.
+    pub mass: f64,
+    /// What is due: grains or kilograms, as the rate is given.
+    pub due: f64,
+    /// Radius of the next grain, m; zero when it is not drawn yet.
+    pub next_radius: f64,
+    /// Steps in which no room was found for a grain that was due.
+    pub blocked_steps: u64,
+    /// Position in its random stream.
+    pub stream_position: u128,
+}
+
+impl Emitter {
+    /// The emitter with this index in a definition, before its first grain.
+    pub fn new(def: &WorldDef, index: usize) -> Self {
+        let emitter = &def.emitters[index];
+        Emitter {
+            def: emitter.clone(),
+            progress: EmitterProgress::default(),
+            density: def.materials[emitter.material].density,
+            stream: RandomStream::new(def.seed, Source::Emitter(index)),
+        }
+    }
+
+    /// Continues from a checkpoint.
+    pub fn restore(&mut self, progress: EmitterProgress) {
+        self.progress = progress;
+        self.stream.set_position(progress.stream_position);
+    }
+
+    /// Whether it will never give another grain.
+    pub fn is_finished(&self, time: f64) -> bool {
+        time > self.def.stop
+            || match self.def.total {
+                Total::Unlimited => false,
+                Total::Number(n) => self.progress.emitted >= n,
+                Total::Mass(total) => {
+                    self.progress.next_radius > 0.0
+                        && self.progress.mass + sphere_mass(self.density, self.progress.next_radius)
+                            > total
+                }
+            }
+    }
+
+    /// Adds the grains that are due in the step that starts at `time`.
+    pub fn emit(&mut self, time: f64, step: f64, grains: &mut Grains, rotates: bool) -> usize {
+        if time + step <= self.def.start || self.is_finished(time) {
+            return 0;
+        }
+        let (rate, by_mass) = match self.def.rate {
+            Rate::Number(rate) => (rate, false),
+            Rate::Mass(rate) => (rate, true),
+        };
+        self.progress.due += rate * step;
+        let mut near: Option<Placed> = None;
+        let mut count = 0;
+        loop {
+            if self.progress.next_radius == 0.0 {
+                self.progress.next_radius = self.def.sizes.draw(&mut self.stream);
+            }
+            let radius = self.progress.next_radius;
+            let mass = sphere_mass(self.density, radius);
+            let price = if by_mass { mass } else { 1.0 };
+            if self.progress.due < price || self.is_finished(time) {
+                break;
+            }
+            let Some(region) = self.def.region.shrunk(radius) else {
+                break;
+            };
+            let near = near.get_or_insert_with(|| {
+                grains_near(&self.def.region, grains, self.def.sizes.greatest())
+            });
+            let place = (0..PLACES_TRIED)
+                .map(|_| region.sample(self.stream.uniform3()))
+                .find(|&x| near.is_free(x, radius));
+            let Some(position) = place else {
+                // Wait for room, but do not save up a burst.
+                self.progress.blocked_steps += 1;
+                self.progress.due = self.progress.due.min(price + rate * step);
+                break;
+            };
+            near.add(position, radius);
+            grains.insert(
+                NewGrain {
+                    position,
+                    velocity: self.def.velocity,
+                    spin: DVec3::ZERO,
+                    radius,
+                    mass,
+                    material: self.def.material as u16,
+                },
+                rotates,
+            );
+            self.progress.due -= price;
+            self.progress.emitted += 1;
+            self.progress.mass += mass;
+            self.progress.next_radius = 0.0;
+            count += 1;
+        }
+        self.progress.stream_position = self.stream.position();
+        count
+    }
+}
+
+fn grains_near(region: &Region, grains: &Grains, radius: f64) -> Placed {
+    let bounds = region.bounds();
+    let greatest = grains.radius.iter().copied().fold(radius, f64::max);
+    let reach = DVec3::splat(greatest + radius);
+    let (low, high) = (bounds.min - reach, bounds.max + reach);
+    let mut near = Placed::new(2.0 * greatest);
+    for (&x, &r) in grains.position.iter().zip(&grains.radius) {
+        if x.cmpge(low).all() && x.cmple(high).all() {
+            near.add(x, r);
+        }
+    }
+    near
+}
+
+/// A region that removes grains.
+#[derive(Clone, Debug)]
+pub struct Sink {
+    /// Its definition.
+    pub def: SinkDef,
+    /// What it took so far, each time something was taken.
+    pub taken: Vec<Taken>,
+}
+
+/// State of a sink's counters at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Taken {
+    /// Time, s.
+    pub time: f64,
+    /// Grains removed since the start.
+    pub number: u64,
+    /// Mass removed since the start, kg.
+    pub mass: f64,
+}
+
+impl Sink {
+    /// A sink that has taken nothing.
+    pub fn new(def: &SinkDef) -> Self {
+        Sink {
+            def: def.clone(),
+            taken: Vec::new(),
+        }
+    }
+
+    /// Totals now.
+    pub fn total(&self) -> Taken {
+        self.taken.last().copied().unwrap_or_default()
+    }
+
+    /// Removes the grains inside; returns how many.
+    pub fn take(&mut self, time: f64, grains: &mut Grains) -> usize {
+        let mut total = self.total();
+        let before = total.number;
+        for i in (0..grains.len()).rev() {
+            if self.def.region.contains(grains.position[i]) {
+                total.number += 1;
+                total.mass += grains.mass[i];
+                grains.remove(i);
+            }
+        }
+        if total.number > before {
+            self.taken.push(Taken { time, ..total });
+        }
+        (total.number - before) as usize
+    }
+}

@@ -1,0 +1,72 @@
+//! Walls: shapes with prescribed motion.
+
+use esker_geometry::{Aabb, Pose, WallShape};
+use glam::DVec3;
+
+use crate::definition::{Motion, WallDef};
+use crate::drive::Twist;
+
+/// A wall of the world.
+#[derive(Clone, Debug)]
+pub struct Wall {
+    /// Name used by reports.
+    pub name: String,
+    /// Shape in its own frame.
+    pub shape: WallShape,
+    /// Index of its material.
+    pub material: u16,
+    /// How it moves.
+    pub motion: Motion,
+    /// Surface velocity in its own frame, m/s.
+    pub surface_velocity: DVec3,
+    /// Pose now. Written by stage `finish`.
+    pub pose: Pose,
+    /// Mean velocity over the coming step. Written by stage `finish`.
+    pub twist: Twist,
+    /// Force of the grains on the wall in the last step, N. Written by stage `finish`.
+    pub force: DVec3,
+    /// Torque of the grains about the wall's frame origin in the last step, N m.
+    /// Written by stage `finish`.
+    pub torque: DVec3,
+    initial: Pose,
+    bounds: Option<Aabb>,
+}
+
+impl Wall {
+    /// A wall at time zero, about to step by `step`.
+    pub fn new(def: &WallDef, step: f64) -> Self {
+        let mut wall = Wall {
+            name: def.name.clone(),
+            shape: def.shape.clone(),
+            material: def.material as u16,
+            motion: def.motion.clone(),
+            surface_velocity: def.surface_velocity,
+            pose: def.pose,
+            twist: Twist::default(),
+            force: DVec3::ZERO,
+            torque: DVec3::ZERO,
+            initial: def.pose,
+            bounds: def.shape.bounds(),
+        };
+        wall.move_to(0.0, step);
+        wall
+    }
+
+    /// Puts the wall where it is at `time` and sets its velocity for the step.
+    pub fn move_to(&mut self, time: f64, step: f64) {
+        self.pose = self.motion.pose(&self.initial, time);
+        self.twist = self.motion.twist(time, step);
+    }
+
+    /// Bounds in the wall's own frame; `None` when unbounded.
+    pub fn local_bounds(&self) -> Option<&Aabb> {
+        self.bounds.as_ref()
+    }
+
+    /// Velocity of the surface at a point with this unit normal, m/s.
+    #[inline]
+    pub fn surface_velocity_at(&self, point: DVec3, normal: DVec3) -> DVec3 {
+        let belt = self.pose.orientation * self.surface_velocity;
+        self.twist.at(point) + belt - normal * normal.dot(belt)
+    }
+}

@@ -1,0 +1,112 @@
+//! The world: its state, how it is built and what can be read from it.
+
+use esker_contact::Impulse;
+use glam::DVec3;
+
+use crate::collide::ContactGeometry;
+use crate::definition::{ContactSettings, Method, WorldDef};
+use crate::grains::Grains;
+use crate::history::History;
+use crate::material::PairTable;
+use crate::packing::{self, PackingError};
+use crate::step::Workspace;
+use crate::supply::{Emitter, Sink};
+use crate::wall::Wall;
+
+/// A granular system and everything that acts on it.
+pub struct World {
+    /// The grains.
+    pub grains: Grains,
+    /// The walls.
+    pub walls: Vec<Wall>,
+    /// Sources.
+    pub emitters: Vec<Emitter>,
+    /// Sinks.
+    pub sinks: Vec<Sink>,
+    /// Grains that left the bounds since the start.
+    pub lost: u64,
+    /// Steps done since the start.
+    pub steps_done: u64,
+    pub(crate) history: History,
+    pub(crate) gravity: DVec3,
+    pub(crate) step: f64,
+    pub(crate) method: Method,
+    pub(crate) contact: ContactSettings,
+    pub(crate) rotation: bool,
+    pub(crate) bounds: Option<[DVec3; 2]>,
+    pub(crate) pairs: PairTable,
+    pub(crate) workspace: Workspace,
+}
+
+/// Why a world could not be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BuildError {
+    /// A packing could not be built.
+    #[error("packing {index}: {source}")]
+    Packing {
+        /// Its index in the definition.
+        index: usize,
+        /// Why.
+        source: PackingError,
+    },
+}
+
+impl World {
+    /// Builds a world at time zero.
+    pub fn new(def: &WorldDef) -> Result<Self, BuildError> {
+        let mut grains = Grains::default();
+        for index in 0..def.packings.len() {
+            let placed = packing::place(def, index)
+                .map_err(|source| BuildError::Packing { index, source })?;
+            for grain in placed {
+                grains.insert(grain, def.rotation);
+            }
+        }
+        Ok(World {
+            grains,
+            walls: def.walls.iter().map(|w| Wall::new(w, def.step)).collect(),
+            emitters: (0..def.emitters.len())
+                .map(|i| Emitter::new(def, i))
+                .collect(),
+            sinks: def.sinks.iter().map(Sink::new).collect(),
+            lost: 0,
+            steps_done: 0,
+            history: History::default(),
+            gravity: def.gravity,
+            step: def.step,
+            method: def.method.clone(),
+            contact: def.contact.clone(),
+            rotation: def.rotation,
+            bounds: def.bounds,
+            pairs: PairTable::new(&def.materials, &def.pairs),
+            workspace: Workspace::default(),
+        })
+    }
+
+    /// Time now, s. A product rather than a sum: it does not drift.
+    pub fn time(&self) -> f64 {
+        self.steps_done as f64 * self.step
+    }
+
+    /// Step length h, s.
+    pub fn step_length(&self) -> f64 {
+        self.step
+    }
+
+    /// How steps advance the state.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// Gravity, m/s².
+    pub fn gravity(&self) -> DVec3 {
+        self.gravity
+    }
+
+    /// Contacts of the last step with the impulses of their last row step
+    /// (divide by [`World::row_step`] for forces). Dense indices in them are
+    /// valid until grains are removed.
+    pub fn contacts(&self) -> impl ExactSizeIterator<Item = (&ContactGeometry, &Impulse)> {
+        self.workspace.contacts.iter().zip(&self.workspace.impulses)
+    }
+}

@@ -1,0 +1,10 @@
+//! Esker: granular matter simulated with the nonsmooth discrete element method.
+//!
+//! This crate is the front door: it brings the other crates together under
+//! one name and holds the `esker` command line.
+
+pub use esker_contact as contact;
+pub use esker_geometry as geometry;
+pub use esker_scene as scene;
+pub use esker_solver as solver;
+pub use esker_world as world;
