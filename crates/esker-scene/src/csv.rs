@@ -119,7 +119,9 @@ pub fn read_motion(bytes: &[u8]) -> Result<MotionTable, CsvError> {
             ));
         }
         motion.times.push(time);
-        motion.displacements.push(table.vector(row, ["x", "y", "z"]));
+        motion
+            .displacements
+            .push(table.vector(row, ["x", "y", "z"]));
         motion.angles.push(table.number(row, "angle"));
     }
     if motion.times.len() < 2 {
@@ -249,7 +251,10 @@ fn read_row(line: usize, text: &str, columns: usize) -> Result<Row, CsvError> {
     if numbers.len() != columns {
         return Err(CsvError::new(
             line,
-            format!("{} numbers, but the header has {columns} columns", numbers.len()),
+            format!(
+                "{} numbers, but the header has {columns} columns",
+                numbers.len()
+            ),
         ));
     }
     Ok(Row { line, numbers })
@@ -261,7 +266,8 @@ mod tests {
 
     #[test]
     fn grains_are_read_with_sizes_velocities_and_spins() {
-        let text = "# made by hand\nx, y ,z,diameter,vx,vy,vz,wx,wy,wz\n\n1,2,3,0.02,4,5,6,7,8,9\r\n";
+        let text =
+            "# made by hand\nx, y ,z,diameter,vx,vy,vz,wx,wy,wz\n\n1,2,3,0.02,4,5,6,7,8,9\r\n";
         let grains = read_grains(text.as_bytes(), None).unwrap();
         assert_eq!(grains.len(), 1);
         assert_eq!(grains[0].position, DVec3::new(1.0, 2.0, 3.0));
@@ -285,7 +291,11 @@ mod tests {
             (b"x,y\n1,2\n", 1, "no column `z`"),
             (b"x,y,z,radus\n1,2,3,4\n", 1, "did you mean `radius`"),
             (b"x,y,z,x\n", 1, "twice"),
-            (b"x,y,z,radius\n1,2,3,4\n1,2,nan,4\n", 3, "not a finite number"),
+            (
+                b"x,y,z,radius\n1,2,3,4\n1,2,nan,4\n",
+                3,
+                "not a finite number",
+            ),
             (b"x,y,z,radius\n1,2,3,inf\n", 2, "not a finite number"),
             (b"x,y,z,radius\n1,2,3\n", 2, "3 numbers"),
             (b"x,y,z,radius\n1,2,3,-1\n", 2, "greater than 0"),

@@ -226,7 +226,7 @@ pub const GRAINS: Section = Section {
     keys: &[
         key("place", Kind::Choice(&["lattice", "random", "column", "csv"]), "", Required, "How they are placed: on a cubic lattice that fills a region, at random without overlap, one above another, or as listed in a file."),
         key("material", Kind::Text, "", ONE_MATERIAL, "Their material."),
-        key("region", Kind::Table(&REGION), "", Required, "Region that holds the grains.").when(FILLED),
+        key("region", Kind::Table(&REGION), "", Required, "Region that holds the whole grains, not just their centres.").when(FILLED),
         key("diameter", Kind::Number(POSITIVE), "m", Optional("see `sizes`"), "Diameter of all of them (for `csv`: where the file has no column of sizes)."),
         key("sizes", Kind::Table(&SIZES), "", Optional("see `diameter`"), "Distribution of diameters.").when(SIZED),
         key("count", Kind::Integer(1, MOST_GRAINS), "", Optional("the whole region (lattice only; else required)"), "How many; a lattice fills from the bottom.").when(SIZED),
@@ -335,7 +335,7 @@ pub const EMITTER: Section = Section {
     keys: &[
         key("name", Kind::Text, "", Optional("`emitter.N`, counted from 0"), "Name in reports; must be unique."),
         key("material", Kind::Text, "", ONE_MATERIAL, "Material of its grains."),
-        key("region", Kind::Table(&REGION), "", Required, "Region in which grains appear (their centres); may not reach into a wall."),
+        key("region", Kind::Table(&REGION), "", Required, "Region in which whole grains appear; may not reach into a wall."),
         key("rate", Kind::Table(&AMOUNT_RATE), "", Required, "How fast: `{ number = … }` in 1/s or `{ mass = … }` in kg/s."),
         key("diameter", Kind::Number(POSITIVE), "m", Optional("see `sizes`"), "Diameter of all of them."),
         key("sizes", Kind::Table(&SIZES), "", Optional("see `diameter`"), "Distribution of diameters."),
@@ -372,7 +372,7 @@ pub const AMOUNT_TOTAL: Section = Section {
 /// `[[sink]]`.
 pub const SINK: Section = Section {
     title: "[[sink]]",
-    doc: "A region that removes grains whose centre is inside, and counts them.",
+    doc: "Removes grains whose centre is in a region, and counts them.",
     keys: &[
         key("name", Kind::Text, "", Optional("`sink.N`, counted from 0"), "Name in reports; must be unique."),
         key("region", Kind::Table(&REGION), "", Required, "The region."),

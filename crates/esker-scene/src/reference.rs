@@ -52,7 +52,12 @@ fn write_section(section: &Section, page: &mut String, written: &mut Vec<&'stati
         };
         let _ = write!(page, "\n{how} one of {}", names.join(", "));
         for when in group.when {
-            let _ = write!(page, ", where `{}` is `{}`", when.key, when.is.join("` or `"));
+            let _ = write!(
+                page,
+                ", where `{}` is `{}`",
+                when.key,
+                when.is.join("` or `")
+            );
         }
         page.push_str(".\n");
     }

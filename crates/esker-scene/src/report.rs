@@ -60,11 +60,7 @@ impl fmt::Display for SceneError {
         let number = self.line.to_string();
         let gutter = " ".repeat(number.len());
         writeln!(f, "error: {}", self.message)?;
-        writeln!(
-            f,
-            "{gutter}--> {}:{}:{}",
-            self.file, self.line, self.column
-        )?;
+        writeln!(f, "{gutter}--> {}:{}:{}", self.file, self.line, self.column)?;
         writeln!(f, "{gutter} |")?;
         writeln!(f, "{number} | {}", self.source_line)?;
         // Tabs are repeated so that the caret stands under its text whatever the tab width.

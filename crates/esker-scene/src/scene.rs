@@ -23,7 +23,9 @@ impl Scene {
     /// Number of steps of the run: enough to reach the duration, which is
     /// taken as met when a step ends within a millionth of a step of it.
     pub fn steps(&self) -> u64 {
-        ((self.run.duration / self.world.step) - 1e-6).ceil().max(1.0) as u64
+        ((self.run.duration / self.world.step) - 1e-6)
+            .ceil()
+            .max(1.0) as u64
     }
 }
 

@@ -40,7 +40,8 @@ fn section_schema(section: &Section) -> Value {
                 .iter()
                 .map(|key| json!({ "required": [key] }))
                 .collect();
-            rules.push(json!({ "if": condition(section, group.when), "then": { "anyOf": needed } }));
+            rules
+                .push(json!({ "if": condition(section, group.when), "then": { "anyOf": needed } }));
         }
     }
     for key in section.keys {

@@ -378,12 +378,8 @@ impl Walker<'_, '_> {
                 }
                 Some(Value::Vector(vector / length))
             }
-            (Kind::Numbers, DeValue::Array(array)) => {
-                self.numbers(array, key).map(Value::Numbers)
-            }
-            (Kind::Vectors, DeValue::Array(array)) => {
-                self.vectors(array, key).map(Value::Vectors)
-            }
+            (Kind::Numbers, DeValue::Array(array)) => self.numbers(array, key).map(Value::Numbers),
+            (Kind::Vectors, DeValue::Array(array)) => self.vectors(array, key).map(Value::Vectors),
             (Kind::Interval(limits), DeValue::Array(array)) => {
                 self.interval(array, span, limits, key)
             }
@@ -393,9 +389,7 @@ impl Walker<'_, '_> {
                 Some(Value::Table(self.section(table, span, section, path)))
             }
             (Kind::List(section), DeValue::Array(array)) => Some(self.list(array, section, path)),
-            (Kind::Named(section), DeValue::Table(table)) => {
-                Some(self.named(table, section, path))
-            }
+            (Kind::Named(section), DeValue::Table(table)) => Some(self.named(table, section, path)),
             _ => {
                 self.wrong_type(value, key);
                 None
@@ -450,10 +444,7 @@ impl Walker<'_, '_> {
                     Finding::new(
                         ProblemKind::WrongType,
                         item.span(),
-                        format!(
-                            "`{path}` is a {} where a table belongs",
-                            other.type_str()
-                        ),
+                        format!("`{path}` is a {} where a table belongs", other.type_str()),
                     )
                     .expected(format!("a section `{}`", section.title)),
                 ),
@@ -469,12 +460,7 @@ impl Walker<'_, '_> {
         )
     }
 
-    fn number(
-        &mut self,
-        value: &Spanned<DeValue<'_>>,
-        limits: &Limits,
-        key: &Key,
-    ) -> Option<f64> {
+    fn number(&mut self, value: &Spanned<DeValue<'_>>, limits: &Limits, key: &Key) -> Option<f64> {
         let Some(number) = to_number(value.get_ref()) else {
             self.wrong_type(value, key);
             return None;
@@ -498,9 +484,7 @@ impl Walker<'_, '_> {
         key: &Key,
     ) -> Option<u64> {
         let whole = match value.get_ref() {
-            DeValue::Integer(digits) => {
-                i128::from_str_radix(digits.as_str(), digits.radix()).ok()
-            }
+            DeValue::Integer(digits) => i128::from_str_radix(digits.as_str(), digits.radix()).ok(),
             // 1e6 is a float in TOML, but clearly a whole number.
             other => to_number(other)
                 .filter(|x| x.fract() == 0.0 && x.abs() < 9e15)

@@ -264,3 +264,30 @@ impl Builder<'_, '_> {
             .collect()
     }
 }
+
+fn region(node: &Node) -> Option<Region> {
+    if let Some(corners) = node.vectors("box") {
+        let &[min, max] = corners.as_slice() else {
+            return None;
+        };
+        return Some(Region::Box {
+            half_extents: (max - min) / 2.0,
+            pose: Pose::from_position(min.midpoint(max)),
+        });
+    }
+    if let Some(cylinder) = node.table("cylinder") {
+        return Some(Region::Cylinder {
+            radius: cylinder.number("radius")?,
+            length: cylinder.number("length")?,
+            pose: Pose::new(
+                cylinder.vector("position")?,
+                DQuat::from_rotation_arc(DVec3::Z, cylinder.vector("axis")?),
+            ),
+        });
+    }
+    let sphere = node.table("sphere")?;
+    Some(Region::Sphere {
+        radius: sphere.number("radius")?,
+        pose: Pose::from_position(sphere.vector("position")?),
+    })
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
-use esker_geometry::{Pose, Side, TriangleMesh, WallShape};
+use esker_geometry::{MeshError, Pose, Side, TriangleMesh, TriangleSoup, WallShape};
 use esker_world::definition::{Motion, WallDef};
 use glam::{DQuat, DVec3};
 
@@ -81,12 +81,12 @@ impl Builder<'_, '_> {
         let scale = node.number("scale")?;
         match read_mesh(&name, &bytes, scale) {
             Ok(mesh) => Some(mesh),
-            Err(message) => {
+            Err(error) => {
                 let finding = self
                     .finding(
                         ProblemKind::File,
                         &node.at("file"),
-                        format!("\"{name}\" cannot be used as a wall: {message}"),
+                        format!("\"{name}\" cannot be used as a wall: {error}"),
                     )
                     .expected("a mesh of triangles (.stl or .obj)");
                 self.push(finding);
@@ -215,7 +215,10 @@ impl Builder<'_, '_> {
                 return None;
             }
         }
-        if !["displacements", "angles"].map(|key| self.locations.has(&node.at(key))).contains(&true) {
+        if !["displacements", "angles"]
+            .map(|key| self.locations.has(&node.at(key)))
+            .contains(&true)
+        {
             let finding = self
                 .finding(
                     ProblemKind::Missing,
@@ -245,4 +248,12 @@ fn orientation(node: &Node) -> Option<DQuat> {
     let degrees = rotation.number("degrees").map(f64::to_radians);
     let angle = degrees.or_else(|| rotation.number("radians"))?;
     Some(DQuat::from_axis_angle(rotation.vector("axis")?, angle))
+}
+
+fn read_mesh(name: &str, bytes: &[u8], scale: f64) -> Result<TriangleMesh, MeshError> {
+    let mut soup = TriangleSoup::from_bytes(name, bytes)?;
+    for vertex in &mut soup.vertices {
+        *vertex *= scale;
+    }
+    TriangleMesh::new(soup)
 }
