@@ -13,8 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let walls = packing::drum_walls();
     let framing = Framing {
         right_strip: Framing::LEGEND_STRIP,
-        margin: 0.06,
-        ..Framing::new(DVec3::new(-0.55, 1.0, -0.38), 4.0 / 3.0)
+        margin: 0.07,
+        ..Framing::new(DVec3::new(0.42, 1.0, -0.48), 4.0 / 3.0)
     };
     let corners = walls
         .iter()

@@ -81,12 +81,14 @@ impl Bodies {
         place: impl Fn(DVec3) -> DVec3,
     ) {
         let scale = (place(DVec3::X) - place(DVec3::ZERO)).length();
-        for (index, ball) in self.balls.iter().enumerate() {
-            let ball = Ball {
-                centre: place(ball.centre),
-                radius: ball.radius * scale,
-            };
-            buffer.draw_ball(view, &ball, index as u32);
+        let placed = self.balls.iter().map(|ball| Ball {
+            centre: place(ball.centre),
+            radius: ball.radius * scale,
+        });
+        let mut from_near: Vec<(u32, Ball)> = (0..).zip(placed).collect();
+        from_near.sort_by(|(_, a), (_, b)| a.centre.z.total_cmp(&b.centre.z));
+        for (index, ball) in &from_near {
+            buffer.draw_ball(view, ball, *index);
         }
         for (index, capsule) in self.capsules.iter().enumerate() {
             let capsule = Capsule {

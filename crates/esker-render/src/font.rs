@@ -9,9 +9,9 @@
 const CAPITAL: f64 = 9.0;
 const BASELINE: f64 = 3.0;
 /// Space between glyphs, font units.
-const TRACKING: f64 = 2.3;
+const TRACKING: f64 = 2.7;
 /// Half the width of the pen, font units.
-pub(crate) const PEN: f64 = 0.58;
+const PEN: f64 = 0.58;
 
 /// A point of a pen path, `y` upwards from the baseline.
 pub(crate) type Point = (f64, f64);

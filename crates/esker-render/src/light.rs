@@ -15,10 +15,10 @@ use glam::DVec3;
 use crate::camera::View;
 use crate::color::Linear;
 
-const SKY: f32 = 0.62;
-const GROUND: f32 = 0.30;
-const KEY: f32 = 0.62;
-const FILL: f32 = 0.10;
+const SKY: f32 = 0.58;
+const GROUND: f32 = 0.26;
+const KEY: f32 = 0.80;
+const FILL: f32 = 0.12;
 const HIGHLIGHT: f32 = 0.10;
 /// Light that reaches the rim of a grain.
 const RIM: f32 = 0.30;

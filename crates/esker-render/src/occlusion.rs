@@ -170,7 +170,7 @@ struct ShadowMap {
 
 impl ShadowMap {
     fn new(bodies: &Bodies, light: &Light, size: f64, picture_side: usize) -> Self {
-        let side = (picture_side as u32 * 3 / 4).clamp(64, 1024);
+        let side = (picture_side as u32 / 2).clamp(64, 1024);
         let framing = Framing {
             fov_y: None,
             up: DVec3::X,

@@ -163,12 +163,6 @@ fn bar_area(picture: &Picture) -> Rectangle {
     }
 }
 
-fn draw_title(image: &mut Image, picture: &Picture, legend: &Legend, style: &Style, bottom: f64) {
-    let width = f64::from(picture.size.0);
-    let place = (width - 1.4 * style.capital, bottom - 1.6 * style.capital);
-    style.text(image, &legend.title, place, Align::Right, 0.4 * width);
-}
-
 fn draw_bar(image: &mut Image, picture: &Picture, legend: &Legend, style: &Style) {
     let area = bar_area(picture);
     let range = picture.effective_range();
@@ -195,7 +189,9 @@ fn draw_bar(image: &mut Image, picture: &Picture, legend: &Legend, style: &Style
         let most = f64::from(picture.size.0) - text_left - 2.0;
         style.text(image, &label, place, Align::Left, most);
     }
-    draw_title(image, picture, legend, style, area.top);
+    let width = f64::from(picture.size.0);
+    let place = (width - 1.4 * style.capital, area.top - 1.6 * style.capital);
+    style.text(image, &legend.title, place, Align::Right, 0.4 * width);
 }
 
 fn draw_swatches(image: &mut Image, picture: &Picture, legend: &Legend, style: &Style) {
@@ -217,7 +213,9 @@ fn draw_swatches(image: &mut Image, picture: &Picture, legend: &Legend, style: &
         let most = f64::from(picture.size.0) - text_left - 2.0;
         style.text(image, name, place, Align::Left, most);
     }
-    draw_title(image, picture, legend, style, area.top);
+    let place = (left, area.top - 1.6 * style.capital);
+    let most = f64::from(picture.size.0) - left - 2.0;
+    style.text(image, &legend.title, place, Align::Left, most);
 }
 
 /// Round values between the ends, at steps of 1, 2 or 5 times a power of ten, with their labels.

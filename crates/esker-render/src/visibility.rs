@@ -190,10 +190,12 @@ impl VisibilityBuffer {
         first as usize..(end.max(0.0) as usize).min(self.width)
     }
 
+    /// Draws a sphere. Hidden samples cost one comparison, so draw near spheres first.
     pub fn draw_ball(&mut self, view: &View, ball: &Ball, item: u32) {
         if !ball.is_in_front(view) {
             return;
         }
+        let nearest = view.nearness(ball.centre.z - ball.radius) as f32;
         for row in self.rows_between(view, ball.slope_extent(view, ball.centre.y)) {
             let Some(span) = ball.row(view, view.v(sample_y(row))) else {
                 continue;
@@ -206,6 +208,9 @@ impl VisibilityBuffer {
             let samples = self.index(row, columns.start)..self.index(row, columns.end);
             let nearness = self.nearness[samples.clone()].iter_mut();
             for (i, (near, shown)) in nearness.zip(&mut self.item[samples]).enumerate() {
+                if *near >= nearest {
+                    continue;
+                }
                 let u = first_u + i as f64 * view.pixel;
                 let bulge = (span.bulge * (u - span.from) * (span.to - u)).max(0.0);
                 let candidate = (span.base + span.slope * u + bulge.sqrt()) as f32;

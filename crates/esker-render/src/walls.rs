@@ -198,10 +198,10 @@ impl WallLayer {
             // Half-open: a sample on a common edge belongs to one triangle only.
             let first = (left - sample_x(row)).ceil().max(0.0) as usize;
             let end = ((right - sample_x(row)).ceil().max(0.0) as usize).min(opaque.len());
-            for column in first..end {
+            for (column, solid) in opaque.iter().enumerate().take(end).skip(first) {
                 let x = column as f64 + sample_x(row);
                 let nearness = triangle.nearness.at(x, y) as f32;
-                if nearness <= opaque[column] {
+                if nearness <= *solid {
                     continue;
                 }
                 let (color, opacity) = match &triangle.paint {
@@ -222,7 +222,6 @@ impl WallLayer {
     }
 
     fn add_wall(&mut self, wall: &Wall, view: &View, edge_width: f64) {
-        let surface = Surface::new(wall, view);
         let [red, green, blue, alpha] = wall.color.map(|x| {
             if x.is_finite() {
                 x.clamp(0.0, 1.0)
@@ -230,6 +229,10 @@ impl WallLayer {
                 0.5
             }
         });
+        if alpha == 0.0 {
+            return;
+        }
+        let surface = Surface::new(wall, view);
         let color = [red, green, blue].map(decode);
         for (face, corners) in surface.faces.iter().enumerate() {
             let seen_from_front = surface.faces_eye(face, view);

@@ -69,7 +69,7 @@ pub fn half_filled_drum(count: usize) -> Vec<Sphere> {
         );
         let turning = WALL_SPEED * sphere.centre.with_y(0.0).length() / RADIUS;
         let chord = 1.0 - (s / RADIUS).powi(2);
-        let flowing = 1.15 * chord.max(0.0) * (-(depth.max(0.0) / (4.5 * large)).powi(2)).exp();
+        let flowing = 1.15 * chord.max(0.0) * (-(depth.max(0.0) / (6.0 * large)).powi(2)).exp();
         sphere.value = turning.max(flowing) * (0.92 + 0.16 * random.next());
     }
     spheres
@@ -134,7 +134,9 @@ pub fn drum_walls() -> Vec<Wall> {
     const SIDES: usize = 96;
     let rim = |i: usize, y: f64| {
         let (sin, cos) = (TAU * i as f64 / SIDES as f64).sin_cos();
-        DVec3::new(RADIUS * cos, y, RADIUS * sin)
+        // The flats, not the edges, of the polygon touch the grains.
+        let outer = RADIUS / (0.5 * TAU / SIDES as f64).cos();
+        DVec3::new(outer * cos, y, outer * sin)
     };
     let (front, back) = (-0.5 * LENGTH, 0.5 * LENGTH);
     let mut shell = Vec::new();
@@ -158,7 +160,7 @@ pub fn drum_walls() -> Vec<Wall> {
     vec![
         Wall {
             triangles: shell,
-            color: [0.42, 0.55, 0.70, 0.22],
+            color: [0.42, 0.55, 0.70, 0.20],
         },
         Wall {
             triangles: plates,
