@@ -2,8 +2,9 @@
 
 use glam::{DQuat, DVec3};
 
-use crate::camera::{View, is_drawable};
+use crate::camera::View;
 use crate::color::Linear;
+use crate::framing::is_drawable;
 use crate::picture::{Line, Picture, Sphere};
 use crate::visibility::{Ball, Capsule, VisibilityBuffer};
 

@@ -29,21 +29,20 @@
 //!
 //! # Passes
 //!
-//! 1. [`visibility`]: the nearest grain or bar at four samples per pixel, by exact ray–sphere
+//! 1. `visibility`: the nearest grain or bar at four samples per pixel, by exact ray–sphere
 //!    and ray–capsule intersection.
-//! 2. [`occlusion`]: how open each pixel is to the sky and to the key light.
-//! 3. [`walls`]: translucent surfaces, sorted by depth at every sample.
-//! 4. [`light`]: shading; the samples of a pixel are averaged in linear light.
-//! 5. [`overlay`]: colour key and time stamp.
+//! 2. `occlusion`: how open each pixel is to the sky and to the key light.
+//! 3. `walls`: translucent surfaces, sorted by depth at every sample.
+//! 4. `light`: shading; the samples of a pixel are averaged in linear light.
+//! 5. `overlay`: colour key and time stamp.
 //!
 //! Everything is computed in a fixed order in one thread; to use more, draw frames in parallel.
-
-#![allow(rustdoc::private_intra_doc_links)]
 
 mod bodies;
 mod camera;
 mod color;
 mod font;
+mod framing;
 mod image;
 mod light;
 mod occlusion;
@@ -53,8 +52,9 @@ mod render;
 mod visibility;
 mod walls;
 
-pub use camera::{Bounds, Camera, Framing, Projected, Projection};
+pub use camera::{Camera, Projected, Projection};
 pub use color::{ColorMap, UnknownColorMap};
+pub use framing::{Bounds, Framing};
 pub use image::{EncodeError, Image, encode_apng, encode_gif};
 pub use picture::{Background, Legend, Line, Picture, Sphere, Triangle, Wall};
 pub use render::render;

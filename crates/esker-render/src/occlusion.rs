@@ -14,7 +14,8 @@
 use glam::DVec3;
 
 use crate::bodies::Bodies;
-use crate::camera::{Framing, View};
+use crate::camera::View;
+use crate::framing::Framing;
 use crate::light::{Light, Openness};
 use crate::visibility::{NOTHING, SAMPLES, VisibilityBuffer, sample_x, sample_y};
 

@@ -37,6 +37,9 @@ impl Style {
     /// Draws a text on the baseline `y`, made smaller where it would be wider than `most`.
     fn text(&self, image: &mut Image, text: &str, (x, y): (f64, f64), align: Align, most: f64) {
         let (paths, width) = pen_paths(text);
+        if paths.is_empty() || most <= 0.0 {
+            return;
+        }
         let capital = if width * self.capital > most {
             most / width
         } else {
@@ -267,7 +270,8 @@ fn ticks(one_end: f64, other_end: f64) -> Vec<(f64, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::camera::{Bounds, Camera};
+    use crate::camera::Camera;
+    use crate::framing::Bounds;
     use glam::DVec3;
 
     fn labels(low: f64, high: f64) -> Vec<String> {

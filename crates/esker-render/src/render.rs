@@ -13,7 +13,7 @@ use crate::walls::{FragmentRow, WallLayer};
 
 /// Draws a picture. Never fails: bodies that cannot be shown are skipped, and a camera that sees
 /// nothing (eye on target, no angle of view) gives the background. The same picture gives the
-/// same pixels on every call. Needs about 90 bytes of memory per pixel.
+/// same pixels on every call. Needs about 100 bytes of memory per pixel.
 pub fn render(picture: &Picture) -> Image {
     let mut image = Image::new(picture.size, picture.background.top);
     let background = |y: u32| background_color(picture.background, y, picture.size.1);
