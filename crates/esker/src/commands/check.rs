@@ -19,3 +19,20 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.schema {
+        println!("{}", serde_json::to_string_pretty(&esker_scene::schema())?);
+    }
+    let Some(path) = &arguments.scene else { return Ok(ExitCode::SUCCESS) };
+    let scene = esker_scene::load(path)?;
+    let estimate = esker_scene::estimate::estimate(&scene, None);
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&Report::new(&scene.name, &estimate))?);
+    } else {
+        println!("{}: the scene is right", scene.name);
+        print!("{estimate}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
