@@ -84,11 +84,13 @@ pub struct Snapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this measure needs {field}, which were not recorded: \
-     add \"{field}\" to `fields` in the [output] table of the scene and run it again"
+     write `{advice}` in the [record] table of the scene and run it again"
 )]
 pub struct MissingField {
     /// Name of the field.
     pub field: &'static str,
+    /// What to write in the scene's `[record]` table.
+    pub advice: &'static str,
 }
 
 impl Snapshot {
@@ -104,20 +106,26 @@ impl Snapshot {
 
     /// Velocities, m/s.
     pub fn velocities(&self) -> Result<&[DVec3], MissingField> {
-        let field = "velocities";
-        self.velocities.as_deref().ok_or(MissingField { field })
+        self.velocities.as_deref().ok_or(MissingField {
+            field: "velocities",
+            advice: "fields = [\"position\", \"velocity\"]",
+        })
     }
 
     /// Angular velocities, rad/s.
     pub fn spins(&self) -> Result<&[DVec3], MissingField> {
-        let field = "spins";
-        self.spins.as_deref().ok_or(MissingField { field })
+        self.spins.as_deref().ok_or(MissingField {
+            field: "spins",
+            advice: "fields = [\"position\", \"velocity\", \"spin\"]",
+        })
     }
 
     /// Contacts.
     pub fn contacts(&self) -> Result<&[ContactState], MissingField> {
-        let field = "contacts";
-        self.contacts.as_deref().ok_or(MissingField { field })
+        self.contacts.as_deref().ok_or(MissingField {
+            field: "contacts",
+            advice: "contacts = true",
+        })
     }
 
     /// Mass of all grains, kg.
@@ -213,7 +221,7 @@ mod tests {
     fn a_missing_field_is_named_with_the_way_to_record_it() {
         let snapshot = equal_grains(vec![DVec3::ZERO], 0.1);
         let text = snapshot.contacts().unwrap_err().to_string();
-        assert!(text.contains("contacts") && text.contains("[output]"));
+        assert!(text.contains("contacts") && text.contains("[record]"));
         assert!(snapshot.velocities().is_err() && snapshot.spins().is_err());
     }
 
