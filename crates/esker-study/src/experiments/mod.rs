@@ -1,0 +1,4 @@
+//! The experiments, one file each.
+
+pub mod column;
+pub mod verification;
