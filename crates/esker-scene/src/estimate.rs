@@ -30,6 +30,7 @@ use esker_world::check::greatest_prescribed_speed;
 use esker_world::definition::{Method, Motion, Placement, SizeDistribution, WarmStart, WorldDef};
 use esker_world::packing::{count_estimate, place};
 use glam::DVec3;
+use serde::Serialize;
 
 use crate::check::{emitted, extent};
 use crate::scene::Scene;
@@ -56,7 +57,7 @@ const COUNTED_EXACTLY: usize = 1_000_000;
 const TOLERANCES: [f64; 2] = [0.01, 0.05];
 
 /// What a scene will cost, with advice.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// Grains at the start.
     pub grains_at_start: u64,
@@ -87,7 +88,7 @@ pub struct Estimate {
 }
 
 /// Settings that keep overlaps below a tolerance.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// Overlap accepted, in diameters.
     pub tolerance: f64,

@@ -177,7 +177,8 @@ impl World {
 
     /// Substeps of one warm-started sweep, each followed by its own move.
     fn advance_substeps(&mut self, method: &SubStepped) -> Advanced {
-        let measure = method.tolerance.is_some() || self.steps_done.is_multiple_of(STEPS_PER_RESIDUAL);
+        let measure =
+            method.tolerance.is_some() || self.steps_done.is_multiple_of(STEPS_PER_RESIDUAL);
         let work = &mut self.workspace;
         let step = self.step / method.substeps as f64;
         let equations = &mut work.equations;
