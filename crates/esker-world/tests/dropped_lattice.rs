@@ -6,9 +6,9 @@ use esker_world::World;
 use esker_world::definition::*;
 use glam::DVec3;
 
-/// A lattice with wide gaps falls on a floor at a step in which a grain moves
-/// half a diameter. With contacts predicted from the pairs' own velocities
-/// alone, grains overlapped by more than half a diameter here.
+/// A lattice with wide gaps falls on a floor, layer after layer being stopped
+/// in mid-step. With contacts predicted from the pairs' own velocities alone,
+/// grains overlapped by 40 % of a diameter here.
 #[test]
 fn a_lattice_dropped_on_a_floor_does_not_fall_into_itself() {
     let sizes = SizeDistribution::Mixture {
@@ -42,7 +42,7 @@ fn a_lattice_dropped_on_a_floor_does_not_fall_into_itself() {
             }],
             packings: vec![PackingDef {
                 material: 0,
-                velocity: DVec3::new(0.0, 0.0, -1.0),
+                velocity: DVec3::new(0.0, 0.0, -0.3),
                 placement: Placement::Lattice {
                     region,
                     spacing: Some(0.0135),
