@@ -323,6 +323,20 @@ fn vertical_axis(gravity: DVec3) -> (usize, f64) {
     (index, if gravity[index] > 0.0 { -1.0 } else { 1.0 })
 }
 
+/// The room of two containers together. Along an axis on which one lies within
+/// the other (a shell between end walls) it is what both leave, else what
+/// they enclose together (a bin above its cone).
+fn join(a: Aabb, b: Aabb) -> Aabb {
+    let (mut room, common) = (a.union(b), Aabb::new(a.min.max(b.min), a.max.min(b.max)));
+    for i in 0..3 {
+        if common.size()[i] > 0.5 * a.size()[i].min(b.size()[i]) {
+            room.min[i] = common.min[i];
+            room.max[i] = common.max[i];
+        }
+    }
+    room
+}
+
 /// The room that walls leave to grains; infinite where no wall is.
 struct Domain {
     room: Aabb,
@@ -343,7 +357,7 @@ impl Domain {
             };
             if let (true, Some(local)) = (contains, wall.shape.bounds()) {
                 let bounds = local.transformed(&wall.pose);
-                room = Some(room.map_or(bounds, |room| room.union(bounds)));
+                room = Some(room.map_or(bounds, |room| join(room, bounds)));
             }
         }
         let mut room = room.unwrap_or(Aabb {
