@@ -340,6 +340,8 @@ fn join(a: Aabb, b: Aabb) -> Aabb {
 /// The room that walls leave to grains; infinite where no wall is.
 struct Domain {
     room: Aabb,
+    /// The lowest place that any wall reaches, as a height along "up", m.
+    lowest_wall: f64,
     axis: usize,
     up: f64,
 }
@@ -381,17 +383,34 @@ impl Domain {
             room.min = room.min.max(min);
             room.max = room.max.min(max);
         }
-        Domain { room, axis, up }
+        let lowest_wall = world
+            .walls
+            .iter()
+            .filter_map(|wall| Some(wall.shape.bounds()?.transformed(&wall.pose)))
+            .map(|bounds| (up * bounds.min[axis]).min(up * bounds.max[axis]))
+            .fold(f64::INFINITY, f64::min);
+        Domain {
+            room,
+            lowest_wall,
+            axis,
+            up,
+        }
     }
 
-    /// Height of the lowest place above the origin.
+    /// Height of the lowest place that grains can fall to; infinitely low
+    /// where there is nothing at all.
     fn floor(&self) -> f64 {
         let end = if self.up > 0.0 {
             self.room.min
         } else {
             self.room.max
         };
-        self.up * end[self.axis]
+        let floor = self.up * end[self.axis];
+        if floor.is_finite() {
+            floor
+        } else {
+            self.lowest_wall
+        }
     }
 
     /// Depth and width, in diameters, of a bed with this volume (m³).
@@ -454,7 +473,7 @@ impl fmt::Display for Estimate {
         writeln!(f, "steps       {} of {} sweeps", self.steps, self.sweeps)?;
         writeln!(
             f,
-            "run time    about {} (at {:.1e} s per contact and sweep)",
+            "run time    {} (at {:.1e} s per contact and sweep)",
             duration(self.run_time),
             self.seconds_per_contact_sweep
         )?;
@@ -493,11 +512,11 @@ fn duration(seconds: f64) -> String {
     if seconds < 1.0 {
         "less than a second".to_string()
     } else if seconds < 120.0 {
-        format!("{seconds:.0} s")
+        format!("about {seconds:.0} s")
     } else if seconds < 7200.0 {
-        format!("{:.0} min", seconds / 60.0)
+        format!("about {:.0} min", seconds / 60.0)
     } else {
-        format!("{:.1} h", seconds / 3600.0)
+        format!("about {:.1} h", seconds / 3600.0)
     }
 }
 
