@@ -113,7 +113,10 @@ fn an_impact_returns_the_approach_speed_times_restitution() {
             // On the floor.
             let start = ListedGrain {
                 velocity: -DVec3::Z * speed,
-                ..grain(DVec3::Z * (PELLET_RADIUS + 0.3 * speed * step), PELLET_RADIUS)
+                ..grain(
+                    DVec3::Z * (PELLET_RADIUS + 0.3 * speed * step),
+                    PELLET_RADIUS,
+                )
             };
             let mut def = scene(pellet(), law, method.clone(), step);
             def.walls = vec![floor()];
@@ -122,7 +125,10 @@ fn an_impact_returns_the_approach_speed_times_restitution() {
             let mut world = build(&def);
             assert_eq!(world.step().unwrap().impacts, 1);
             let error = (world.grains.state[0].velocity.z - restitution * speed).abs();
-            assert!(error < 1e-12, "floor, e = {restitution}, {method:?}: {error:.1e}");
+            assert!(
+                error < 1e-12,
+                "floor, e = {restitution}, {method:?}: {error:.1e}"
+            );
             // Of two unequal grains.
             let other = ListedGrain {
                 velocity: DVec3::Z * speed,
@@ -137,7 +143,10 @@ fn an_impact_returns_the_approach_speed_times_restitution() {
             world.step().unwrap();
             let [a, b] = [0, 1].map(|i| world.grains.state[i].velocity.z);
             let error = (a - b - restitution * 2.0 * speed).abs();
-            assert!(error < 2e-12, "pair, e = {restitution}, {method:?}: {error:.1e}");
+            assert!(
+                error < 2e-12,
+                "pair, e = {restitution}, {method:?}: {error:.1e}"
+            );
         }
     }
 }
@@ -234,12 +243,18 @@ fn a_grain_that_cannot_roll_slides_off_at_the_slope_mu_and_not_below() {
                 world.grains.state[0].velocity.x
             };
             let held = speed_after_a_second(friction * (1.0 - 1e-3));
-            assert!(held.abs() < 1e-6, "{held:.1e} m/s, h = {step} s, {method:?}");
+            assert!(
+                held.abs() < 1e-6,
+                "{held:.1e} m/s, h = {step} s, {method:?}"
+            );
             let slope = friction * (1.0 + 1e-3);
             let angle = slope.atan();
             let expected = G * (angle.sin() - friction * angle.cos());
             let slid = speed_after_a_second(slope);
-            assert!(relative(slid, expected) < 1e-6, "{slid} for {expected} m/s, {method:?}");
+            assert!(
+                relative(slid, expected) < 1e-6,
+                "{slid} for {expected} m/s, {method:?}"
+            );
         }
     }
 }
@@ -318,7 +333,10 @@ fn a_rolling_grain_slows_down_by_five_sevenths_mu_r_g() {
             assert!(error < 1e-5, "{error:.1e} for h = {step} s, {method:?}");
             run(&mut world, 0.3);
             let rest = world.grains.state[0].velocity.length();
-            assert!(rest < 1e-6, "still {rest:.1e} m/s after stopping, {method:?}");
+            assert!(
+                rest < 1e-6,
+                "still {rest:.1e} m/s after stopping, {method:?}"
+            );
         }
     }
 }
