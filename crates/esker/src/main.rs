@@ -28,7 +28,11 @@ fn main() -> ExitCode {
         Command::Experiment(arguments) => commands::experiment::run(&arguments),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        match error.downcast_ref::<esker_scene::SceneErrors>() {
+            // Already told like a compiler would, place and advice included.
+            Some(problems) => eprintln!("{problems}"),
+            None => eprintln!("error: {error:#}"),
+        }
         ExitCode::FAILURE
     })
 }
