@@ -1,10 +1,16 @@
 //! All experiments.
 
 use crate::experiment::Experiment;
-use crate::experiments::{column, verification};
+use crate::experiments::{column, drum, pile, silo, verification};
 
 /// All experiments, in the order in which they are listed and run.
-pub const ALL: &[&dyn Experiment] = &[&verification::Verification, &column::Column];
+pub const ALL: &[&dyn Experiment] = &[
+    &verification::Verification,
+    &column::Column,
+    &pile::Pile,
+    &drum::Drum,
+    &silo::Silo,
+];
 
 /// The experiment with this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {

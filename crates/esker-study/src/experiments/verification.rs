@@ -230,7 +230,9 @@ impl Experiment for Verification {
                 roll_deceleration(start, sweeps)
             }));
         }
-        for (start, sweeps) in [(Start::Cold, 50), (Start::SubStepped, 10)] {
+        // Squeezed between two walls a grain is Gauss–Seidel's slowest case: the
+        // two rows undo one another's work but for 1 % per sweep.
+        for (start, sweeps) in [(Start::Cold, 600), (Start::SubStepped, 10)] {
             cases.push(Case::new(format!("piston, {}", start.name()), move || {
                 piston(start, sweeps, 5e-3)
             }));
