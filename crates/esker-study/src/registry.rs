@@ -1,7 +1,9 @@
 //! All experiments.
 
 use crate::experiment::Experiment;
-use crate::experiments::{column, drum, pile, silo, verification};
+use crate::experiments::{
+    beverloo, column, drum, pile, repose, silo, smooth_vs_nonsmooth, verification,
+};
 
 /// All experiments, in the order in which they are listed and run.
 pub const ALL: &[&dyn Experiment] = &[
@@ -10,6 +12,9 @@ pub const ALL: &[&dyn Experiment] = &[
     &pile::Pile,
     &drum::Drum,
     &silo::Silo,
+    &repose::Repose,
+    &smooth_vs_nonsmooth::SmoothVsNonsmooth,
+    &beverloo::Beverloo,
 ];
 
 /// The experiment with this name.
