@@ -29,8 +29,13 @@ pub fn near(name: &str) -> Vec<&'static str> {
         .map(|e| e.about().name)
         .map(|known| {
             let apart = distance(name, known);
-            let inside = name.len() > 2 && (known.contains(name) || name.contains(known));
-            (if inside { 0 } else { apart }, known)
+            let shared = name
+                .chars()
+                .zip(known.chars())
+                .take_while(|(a, b)| a == b)
+                .count();
+            let alike = shared >= 4 || (name.len() > 2 && known.contains(name));
+            (if alike { 0 } else { apart }, known)
         })
         .filter(|(apart, known)| *apart <= known.len().div_ceil(2))
         .collect();

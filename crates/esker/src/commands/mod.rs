@@ -2,4 +2,5 @@
 
 pub mod check;
 pub mod experiment;
+pub mod plan;
 pub mod run;
