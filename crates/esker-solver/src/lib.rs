@@ -7,8 +7,12 @@
 pub mod accelerated_gradient;
 pub mod gauss_seidel;
 pub mod jacobi;
+pub mod linear;
 pub mod local;
+pub mod newton;
+pub mod newton_system;
 pub mod nonsmooth_map;
+pub mod proximal;
 pub mod random;
 pub mod registry;
 mod report;

@@ -356,19 +356,29 @@ fn roots_between(c: &[f64], low: f64, high: f64) -> Vec<f64> {
             continue;
         }
         let rising = fb > fa;
-        // Bisection down to neighbouring numbers: sixty halvings at most matter.
-        for _ in 0..200 {
-            let middle = 0.5 * (a + b);
-            if middle <= a || middle >= b {
+        // Newton from the middle, kept inside the bracket by bisection.
+        let mut x = 0.5 * (a + b);
+        for _ in 0..100 {
+            let f = value(x);
+            if (f > 0.0) == rising {
+                b = x;
+            } else {
+                a = x;
+            }
+            let steepness = slope.iter().rev().fold(0.0, |sum, &k| sum * x + k);
+            let newton = x - f / steepness;
+            let next = if newton >= a && newton <= b {
+                newton
+            } else {
+                0.5 * (a + b)
+            };
+            let done = (next - x).abs() <= 1e-15 * next.abs();
+            x = next;
+            if done {
                 break;
             }
-            if (value(middle) > 0.0) == rising {
-                b = middle;
-            } else {
-                a = middle;
-            }
         }
-        roots.push(0.5 * (a + b));
+        roots.push(x);
     }
     roots
 }

@@ -1,7 +1,7 @@
 //! All methods by name. A new method is one file and one line here.
 
 use crate::report::{SolveReport, Stopping};
-use crate::{ContactSolver, accelerated_gradient, gauss_seidel, jacobi};
+use crate::{ContactSolver, accelerated_gradient, gauss_seidel, jacobi, newton};
 use esker_contact::ContactOperator;
 use thiserror::Error;
 
@@ -54,6 +54,11 @@ pub fn registry() -> Vec<Entry> {
             "accelerated_gradient",
             "Nesterov's projected gradient, best for rough accuracy of the associated law",
             accelerated_gradient::AcceleratedGradient::default()
+        ),
+        entry!(
+            "newton",
+            "semismooth Newton in a proximal-point loop, for tight accuracy",
+            newton::Newton::default()
         ),
     ]
 }

@@ -271,6 +271,20 @@ impl<'a> Monitor<'a> {
         }
     }
 
+    /// The unit-free residual of an iterate, whatever the request measures.
+    pub fn scaled_residual(&mut self, lambda: &[f64]) -> f64 {
+        let mut u = std::mem::take(&mut self.velocity);
+        self.problem.product(lambda, &mut u);
+        for (u, q) in u.iter_mut().zip(self.problem.offset()) {
+            *u += q;
+        }
+        let residual = self
+            .judge
+            .measure(self.problem, lambda, &u, Measure::Scaled);
+        self.velocity = u;
+        residual
+    }
+
     /// The residual of the last observation.
     pub fn last_residual(&self) -> f64 {
         self.history.last().map_or(f64::INFINITY, |p| p.residual)
