@@ -5,6 +5,8 @@
 //! honestly how it ended. [`registry`] lists them by name.
 
 pub mod accelerated_gradient;
+pub mod anderson;
+pub mod auto;
 pub mod gauss_seidel;
 pub mod jacobi;
 pub mod linear;

@@ -34,12 +34,22 @@ pub struct Newton {
     pub sweeps_per_centre: usize,
     /// `S`: how much larger than `1/d` the scale `ρ` of the equations is.
     pub scale: f64,
+    /// Full steps in a row that may increase the merit before the line search
+    /// takes over from the best iterate.
+    pub watchdog: usize,
+    /// The equation that stands for Coulomb's law.
+    pub equation: MapKind,
     /// First `α` of (1).
     pub alpha: f64,
     /// Most Newton steps for one centre.
     pub steps_per_centre: usize,
-    /// Centres without progress after which the method gives up.
+    /// Centres without progress after which another attempt begins.
     pub patience: usize,
+    /// Attempts, each from the best impulses so far with another variant of the
+    /// parameters.
+    pub attempts: usize,
+    /// The variant of the first attempt; 0 is the parameters as they stand.
+    pub first_variant: usize,
 }
 
 impl Default for Newton {
@@ -49,9 +59,13 @@ impl Default for Newton {
             start_residual: 1e-3,
             sweeps_per_centre: 50,
             scale: 100.0,
+            watchdog: 0,
+            equation: MapKind::AlartCurnier,
             alpha: 3e-4,
             steps_per_centre: 30,
-            patience: 12,
+            patience: 8,
+            attempts: 12,
+            first_variant: 0,
         }
     }
 }
@@ -76,7 +90,7 @@ struct Evaluation {
 }
 
 impl<'a> Equations<'a> {
-    fn new(problem: &'a dyn ContactOperator, law: FrictionLaw) -> Self {
+    fn new(problem: &'a dyn ContactOperator, kind: MapKind) -> Self {
         let block = problem.block();
         let mobilities = esker_contact::mobilities(problem);
         let diagonal: Vec<f64> = mobilities
@@ -87,10 +101,7 @@ impl<'a> Equations<'a> {
             .iter()
             .enumerate()
             .map(|(contact, d)| ContactMap {
-                kind: match law {
-                    FrictionLaw::Coulomb => MapKind::AlartCurnier,
-                    FrictionLaw::Associated => MapKind::NaturalMap(law),
-                },
+                kind,
                 limits: problem.limits(contact),
                 normal_scale: 1.0 / d.sliding,
                 tangent_scale: 1.0 / d.sliding,
@@ -193,6 +204,7 @@ impl Newton {
         let mut recent = vec![now.merit];
         let mut best = (now.merit, x.clone());
         let mut steps = 0;
+        let mut adrift = 0;
         let mut stop = None;
         while now.merit > target && steps < self.steps_per_centre {
             let derivatives = equations.derivatives(x, &now.velocity, scale);
@@ -212,6 +224,11 @@ impl Newton {
                 axpy(length, &step, &mut trial);
                 let next = equations.evaluate(monitor, &trial, centre, alpha, scale);
                 if next.merit <= bound * (1.0 - 1e-3 * length) {
+                    adrift = 0;
+                    break Some((trial, next));
+                }
+                if adrift < self.watchdog && next.merit < 1e3 * best.0 {
+                    adrift += 1;
                     break Some((trial, next));
                 }
                 length *= 0.5;
@@ -219,7 +236,16 @@ impl Newton {
                     break None;
                 }
             };
-            let Some((trial, next)) = accepted else { break };
+            let Some((trial, next)) = accepted else {
+                if adrift == 0 || adrift > self.watchdog {
+                    break;
+                }
+                // Drifted and lost: once more from the best iterate, by line search only.
+                adrift = self.watchdog + 1;
+                x.clone_from(&best.1);
+                now = equations.evaluate(monitor, x, centre, alpha, scale);
+                continue;
+            };
             *x = trial;
             now = next;
             recent.push(now.merit);
@@ -240,11 +266,68 @@ impl Newton {
         }
     }
 
+    /// The parameters of an attempt: factors on `S`, `α` and sweeps, and the watchdog.
+    fn variant(&self, attempt: usize) -> Newton {
+        const VARIANTS: [(f64, f64, usize, usize); 6] = [
+            (1.0, 1.0, 1, 0),
+            (1.0, 3e-3, 0, 0),
+            (1.0, 30.0, 0, 3),
+            (1.0, 30.0, 8, 0),
+            (10.0, 1.0, 1, 0),
+            (0.1, 30.0, 4, 3),
+        ];
+        let (scale, alpha, sweeps, watchdog) = VARIANTS[attempt % VARIANTS.len()];
+        Newton {
+            scale: self.scale * scale,
+            alpha: self.alpha * alpha,
+            sweeps_per_centre: self.sweeps_per_centre * sweeps,
+            watchdog: self.watchdog.max(watchdog),
+            ..*self
+        }
+    }
+
+    /// Attempts one after the other until the monitor stops them.
+    ///
+    /// Where one combination of `S` and `α` runs into a corner, the next often
+    /// walks out of it: small `α` without sweeps is nearly plain Newton, large `α`
+    /// with sweeps moves far, and a watchdog jumps over small ridges.
+    fn attempts(&self, monitor: &mut Monitor, law: FrictionLaw) -> Status {
+        let equations = Equations::new(
+            monitor.problem,
+            match law {
+                FrictionLaw::Coulomb => self.equation,
+                FrictionLaw::Associated => MapKind::NaturalMap(law),
+            },
+        );
+        let mut system = NewtonSystem::new(monitor.problem);
+        for attempt in self.first_variant..self.first_variant + self.attempts.max(1) {
+            let variant = self.variant(attempt);
+            let before = monitor.iterations();
+            let status = variant.proximal_loop(monitor, law, &equations, &mut system);
+            monitor.note(format!(
+                "attempt {} with S = {}, α = {:.0e}: {} Newton steps, residual {:.1e}",
+                attempt + 1,
+                variant.scale,
+                variant.alpha,
+                monitor.iterations() - before,
+                monitor.best_residual()
+            ));
+            if status != Status::Stalled {
+                return status;
+            }
+        }
+        Status::Stalled
+    }
+
     /// The proximal loop, from the monitor's best iterate.
-    fn proximal_loop(&self, monitor: &mut Monitor, law: FrictionLaw) -> Status {
+    fn proximal_loop(
+        &self,
+        monitor: &mut Monitor,
+        law: FrictionLaw,
+        equations: &Equations,
+        system: &mut NewtonSystem,
+    ) -> Status {
         let problem = monitor.problem;
-        let equations = Equations::new(problem, law);
-        let mut system = NewtonSystem::new(problem);
         let sweeping = GaussSeidel::default();
         let mut centre = monitor.best().to_vec();
         let mut alpha = self.alpha;
@@ -272,7 +355,7 @@ impl Newton {
                     x.copy_from_slice(sweeps.lambda());
                 }
             }
-            let inner = self.solve_centre(monitor, &equations, &mut system, &mut x, &centre, alpha);
+            let inner = self.solve_centre(monitor, equations, system, &mut x, &centre, alpha);
             if let Some(status) = inner.stop.or_else(|| monitor.observe(&x)) {
                 return status;
             }
@@ -331,7 +414,7 @@ impl ContactSolver for Newton {
             }
         }
         monitor.note(format!("{swept} sweeps before the first Newton step"));
-        let status = status.unwrap_or_else(|| self.proximal_loop(&mut monitor, stop.law));
+        let status = status.unwrap_or_else(|| self.attempts(&mut monitor, stop.law));
         monitor.finish(status, lambda)
     }
 }

@@ -9,6 +9,11 @@
 //! natural map     F = λ − P_K(λ − ρ (u + s(u) e_n))                       (2)
 //! ```
 //!
+//! and (1) is also offered with its kinks rounded off over a width `w` (an impulse),
+//! `max(0, z)` becoming `(z + √(z² + 4w²))/2` and the disc shrinking by `b/m` with the
+//! same smooth maximum `m` of `b` and `|z|`: differentiable everywhere, the start of a
+//! path that leads past kinks as `w → 0`.
+//!
 //! (1) takes a scale `ρ` per group of rows; (2) is the projection in the metric
 //! that `ρ` defines, and without the shift `s` it is the associated law.
 
@@ -16,10 +21,15 @@ use esker_contact::cone::{MAX_BLOCK, MAX_GROUPS, group_norm, groups};
 use esker_contact::{ConeLimits, FrictionLaw};
 
 /// Which equation stands for the law.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MapKind {
     /// (1); Coulomb's law only.
     AlartCurnier,
+    /// (1) rounded off over a width, N s (times a length for rolling rows).
+    Smoothed {
+        /// The width `w`.
+        width: f64,
+    },
     /// (2).
     NaturalMap(FrictionLaw),
 }
@@ -79,6 +89,7 @@ impl ContactMap {
     ) {
         match self.kind {
             MapKind::AlartCurnier => self.alart_curnier(x, u, f, derivatives),
+            MapKind::Smoothed { width } => self.smoothed(width, x, u, f, derivatives),
             MapKind::NaturalMap(law) => self.natural_map(law, x, u, f, derivatives),
         }
     }
@@ -151,6 +162,75 @@ impl ContactMap {
                         d.velocity[i * n + j] = rho * across;
                         d.impulse[i * n + j] = identity - across;
                     }
+                }
+            }
+        }
+    }
+
+    fn smoothed(
+        &self,
+        width: f64,
+        x: &[f64],
+        u: &[f64],
+        f: &mut [f64],
+        derivatives: Option<&mut MapDerivatives>,
+    ) {
+        let n = x.len();
+        let rho_n = self.normal_scale;
+        // The smooth maximum of 0 and `a`, and its slope.
+        let above_zero = |a: f64, width: f64| {
+            let root = a.hypot(2.0 * width);
+            // Written so that nothing cancels for a far below zero.
+            let value = if a > 0.0 {
+                0.5 * (a + root)
+            } else {
+                2.0 * width * width / (root - a)
+            };
+            (value, 0.5 * (1.0 + a / root))
+        };
+        let z_n = x[0] - rho_n * u[0];
+        let (p, slope) = above_zero(z_n, width);
+        let mut unused = MapDerivatives::default();
+        let d = derivatives.unwrap_or(&mut unused);
+        d.velocity[..n * n].fill(0.0);
+        d.impulse[..n * n].fill(0.0);
+        d.open = false;
+        f[0] = x[0] - p;
+        d.velocity[0] = rho_n * slope;
+        d.impulse[0] = 1.0 - slope;
+        for (g, &(start, end)) in groups(n).iter().enumerate() {
+            let limit = self.limits.of(g);
+            let rho = self.group_scale(g);
+            let width = if g == 0 {
+                width
+            } else {
+                width * (rho / rho_n).sqrt()
+            };
+            let bound = limit * p;
+            let mut z = [0.0; MAX_BLOCK];
+            for i in start..end {
+                z[i] = x[i] - rho * u[i];
+            }
+            let norm = group_norm(&z, (start, end));
+            // max(b, r) = r + max(0, b − r).
+            let (excess, by_bound) = above_zero(bound - norm, width);
+            let m = norm + excess;
+            let by_norm = 1.0 - by_bound;
+            let shrink = bound / m;
+            // d(b/m) = along_bound db − along_norm dr.
+            let along_bound = (1.0 - shrink * by_bound) / m;
+            let along_norm = shrink * by_norm / m;
+            for i in start..end {
+                f[i] = x[i] - z[i] * shrink;
+                let by_normal = z[i] * along_bound * limit * slope;
+                d.impulse[i * n] = -by_normal;
+                d.velocity[i * n] = rho_n * by_normal;
+                for j in start..end {
+                    let identity = f64::from(u8::from(i == j));
+                    let direction = if norm > 0.0 { z[j] / norm } else { 0.0 };
+                    let by_z = shrink * identity - z[i] * along_norm * direction;
+                    d.impulse[i * n + j] = identity - by_z;
+                    d.velocity[i * n + j] = rho * by_z;
                 }
             }
         }
@@ -266,18 +346,19 @@ mod tests {
             x in prop::array::uniform6(-1.0..1.0_f64),
             u in prop::array::uniform6(-1.0..1.0_f64),
             block in prop::sample::select(vec![1_usize, 2, 3, 6]),
-            which in 0..3_usize,
+            which in 0..4_usize,
         ) {
             let kind = [
                 MapKind::AlartCurnier,
                 MapKind::NaturalMap(FrictionLaw::Coulomb),
                 MapKind::NaturalMap(FrictionLaw::Associated),
+                MapKind::Smoothed { width: 0.1 },
             ][which];
             let map = ContactMap {
                 kind,
                 limits: ConeLimits { friction: 0.6, rolling: 0.2, twisting: 0.1 },
                 normal_scale: 1.3,
-                tangent_scale: if which == 0 { 0.8 } else { 1.3 },
+                tangent_scale: if which % 3 == 0 { 0.8 } else { 1.3 },
                 rolling_scale: 0.4,
             };
             let n = block;

@@ -1,7 +1,7 @@
 //! All methods by name. A new method is one file and one line here.
 
 use crate::report::{SolveReport, Stopping};
-use crate::{ContactSolver, accelerated_gradient, gauss_seidel, jacobi, newton};
+use crate::{ContactSolver, accelerated_gradient, anderson, auto, gauss_seidel, jacobi, newton};
 use esker_contact::ContactOperator;
 use thiserror::Error;
 
@@ -41,6 +41,11 @@ pub fn registry() -> Vec<Entry> {
     }
     vec![
         entry!(
+            "auto",
+            "chooses, watches and switches; what to use",
+            auto::Auto::default()
+        ),
+        entry!(
             "gauss_seidel",
             "projected block Gauss–Seidel, exact local solutions",
             gauss_seidel::GaussSeidel::default()
@@ -59,6 +64,11 @@ pub fn registry() -> Vec<Entry> {
             "newton",
             "semismooth Newton in a proximal-point loop, for tight accuracy",
             newton::Newton::default()
+        ),
+        entry!(
+            "anderson",
+            "Anderson-accelerated Gauss–Seidel, tight accuracy without factorisations",
+            anderson::Anderson::default()
         ),
     ]
 }
