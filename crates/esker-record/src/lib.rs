@@ -1,1 +1,3 @@
-//! Esker: record.
+//! Everything that Esker reads and writes.
+
+pub mod fclib;
