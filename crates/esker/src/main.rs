@@ -16,16 +16,17 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(commands::run::Arguments),
+    Check(commands::check::Arguments),
 }
 
 fn main() -> ExitCode {
-    let result: anyhow::Result<()> = match CommandLine::parse().command {
+    let result = match CommandLine::parse().command {
+        Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Check(arguments) => commands::check::run(&arguments),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
 }
