@@ -5,6 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use esker_geometry::{Pose, Region, WallShape};
+use esker_record::{
+    Frame, GrainField, Precision, RecordSettings, Recorder, RecordingHeader, SceneIdentity,
+    WallSurface,
+};
+use esker_world::World;
 use esker_world::definition::*;
 use glam::DVec3;
 
@@ -78,4 +83,56 @@ pub fn emitting_world() -> WorldDef {
         }],
         ..Default::default()
     }
+}
+
+/// Everything that can be recorded.
+pub fn full_settings(precision: Precision, compression: u8) -> RecordSettings {
+    RecordSettings {
+        fields: GrainField::ALL.to_vec(),
+        precision,
+        compression,
+        contacts: true,
+    }
+}
+
+/// The header of a recording of a world.
+pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
+    RecordingHeader {
+        name: "test".into(),
+        scene: "# a scene of\n# two lines\n".into(),
+        identity: SceneIdentity::of_parts([b"test".as_slice()]),
+        version: "0.1.0".into(),
+        materials: vec!["glass".into()],
+        gravity: world.gravity(),
+        step: world.step_length(),
+        impulse_step: world.row_step(),
+        walls: world
+            .walls
+            .iter()
+            .map(|w| WallSurface {
+                name: w.name.clone(),
+                surface: w.shape.triangulate(0.1),
+            })
+            .collect(),
+        settings,
+    }
+}
+
+/// Runs a world for some steps, recording every `every`th; returns the frames.
+pub fn record_run(
+    world: &mut World,
+    recorder: &mut Recorder,
+    steps: usize,
+    every: u64,
+) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    for _ in 0..steps {
+        let report = world.step().unwrap();
+        recorder.record_step(world, &report).unwrap();
+        if world.steps_done.is_multiple_of(every) {
+            recorder.record_frame(world).unwrap();
+            frames.push(Frame::of(world, &recorder.header().settings));
+        }
+    }
+    frames
 }
