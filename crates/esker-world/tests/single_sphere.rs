@@ -429,3 +429,50 @@ fn an_oblique_impact_sticks_or_slips_as_newton_and_coulomb_say() {
         }
     }
 }
+
+/// Two grains at rest that touch, struck by a third: a simultaneous Newton
+/// impact for a whole step, one contact after another when sub-stepping. Momentum
+/// is shared as the respective closed forms say.
+#[test]
+fn a_struck_pair_answers_as_its_impact_law_says() {
+    let law = PairLaw {
+        friction: 0.0,
+        restitution: 0.9,
+        ..Default::default()
+    };
+    let d = 2.0 * PELLET_RADIUS;
+    let cases = [
+        // u₁₂⁺ = e and u₂₃⁺ = 0 with the momentum of one grain.
+        (
+            whole_step(50, history(0.85)),
+            [-0.8 / 3.0, 1.9 / 3.0, 1.9 / 3.0],
+            1e-6,
+        ),
+        // The first pair is exact, the rest of the chain nearly inelastic.
+        (sub_stepped(25), [0.05, 0.43, 0.52], 5e-3),
+    ];
+    for (method, expected, tolerance) in cases {
+        let grains = [-1e-5, d, 2.0 * d].map(|x| grain(DVec3::X * x, PELLET_RADIUS));
+        let mut def = scene(pellet(), law, method, 1e-3);
+        def.gravity = DVec3::ZERO;
+        def.packings = vec![listed(
+            grains
+                .into_iter()
+                .enumerate()
+                .map(|(i, g)| ListedGrain {
+                    velocity: if i == 0 { DVec3::X } else { DVec3::ZERO },
+                    ..g
+                })
+                .collect(),
+        )];
+        let mut world = build(&def);
+        run(&mut world, 0.05);
+        for (state, expected) in world.grains.state.iter().zip(expected) {
+            let speed = state.velocity.x;
+            assert!(
+                (speed - expected).abs() < tolerance,
+                "{speed} for {expected}"
+            );
+        }
+    }
+}
