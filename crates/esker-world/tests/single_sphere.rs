@@ -476,3 +476,50 @@ fn a_struck_pair_answers_as_its_impact_law_says() {
         }
     }
 }
+
+/// Rebound ratio and greatest overlap of a pellet that hits the floor at
+/// 0.5 m/s with the damped elastic law alone: no impact stage, no gravity.
+fn elastic_bounce(damping: f64, method: Method, step: f64) -> (f64, f64) {
+    let speed = 0.5;
+    let law = PairLaw {
+        damping,
+        ..smooth()
+    };
+    let mut def = scene(pellet(), law, method, step);
+    def.gravity = DVec3::ZERO;
+    def.contact.damping_steps = 0.0;
+    def.contact.impact_speed = Some(f64::INFINITY);
+    def.walls = vec![floor()];
+    def.packings = vec![listed(vec![ListedGrain {
+        velocity: -DVec3::Z * speed,
+        ..grain(DVec3::Z * (PELLET_RADIUS - 1e-9), PELLET_RADIUS)
+    }])];
+    let mut world = build(&def);
+    let mut deepest: f64 = 0.0;
+    while floor_overlap(&world) > 0.0 {
+        world.step().unwrap();
+        deepest = deepest.max(floor_overlap(&world));
+    }
+    (world.grains.state[0].velocity.z / speed, deepest)
+}
+
+/// The limit is a spring and dashpot integrated with steps of 1 µs:
+/// (damping time, rebound, greatest overlap, errors of both at h = 0.1 ms).
+#[test]
+fn small_steps_approach_the_damped_hertz_law() {
+    let references = [
+        (1e-4, 0.86691, 4.0789e-4, 2e-3, 5e-3),
+        (1e-3, 0.32639, 2.8219e-4, 2.75e-2, 3.95e-2),
+    ];
+    for (damping, rebound, overlap, rebound_error, overlap_error) in references {
+        let bounce = |step| elastic_bounce(damping, whole_step(5, WarmStart::Cold), step);
+        let (fine, coarse) = (bounce(1e-6), bounce(1e-4));
+        assert!(relative(fine.0, rebound) < 5e-4, "{fine:?}");
+        assert!(relative(fine.1, overlap) < 1e-3, "{fine:?}");
+        assert!(relative(coarse.0, rebound) < rebound_error, "{coarse:?}");
+        assert!(relative(coarse.1, overlap) < overlap_error, "{coarse:?}");
+        // Substeps of 0.1 ms are as good as steps of 0.1 ms.
+        let sub_stepped = elastic_bounce(damping, sub_stepped(10), 1e-3);
+        assert!(relative(sub_stepped.0, coarse.0) < 1e-9, "{sub_stepped:?}");
+    }
+}
