@@ -4,7 +4,8 @@
 //!   of grains, contacts and walls, and scalars of every step. The file
 //!   describes itself: every dataset has its unit and meaning.
 //! - [`Checkpoint`] holds the complete state of a run, for an exact restart.
-//! - [`fclib`] reads and writes contact problems in FCLIB's layout.
+//! - [`problem_file`] keeps contact problems of our own simulations; [`fclib`] reads and writes
+//!   those of others in FCLIB's layout.
 
 mod bytes;
 mod checkpoint;
@@ -13,6 +14,7 @@ pub mod fclib;
 mod frame;
 mod hdf5;
 mod layout;
+pub mod problem_file;
 mod recorder;
 mod recording;
 mod state_codec;

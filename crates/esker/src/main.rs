@@ -19,6 +19,7 @@ enum Command {
     Run(commands::run::Arguments),
     Check(commands::check::Arguments),
     Experiment(commands::experiment::Arguments),
+    Solve(commands::solve::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Experiment(arguments) => commands::experiment::run(&arguments),
+        Command::Solve(arguments) => commands::solve::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         match error.downcast_ref::<esker_scene::SceneErrors>() {

@@ -3,3 +3,4 @@
 pub mod check;
 pub mod experiment;
 pub mod run;
+pub mod solve;
