@@ -62,7 +62,13 @@ impl World {
                 grains.insert(grain, def.rotation);
             }
         }
-        Ok(World {
+        Ok(World::with_grains(def, grains))
+    }
+
+    /// The world of a definition at time zero with these grains in place of
+    /// its packings.
+    pub(crate) fn with_grains(def: &WorldDef, grains: Grains) -> Self {
+        World {
             grains,
             walls: def.walls.iter().map(|w| Wall::new(w, def.step)).collect(),
             emitters: (0..def.emitters.len())
@@ -80,7 +86,7 @@ impl World {
             bounds: def.bounds,
             pairs: PairTable::new(&def.materials, &def.pairs),
             workspace: Workspace::default(),
-        })
+        }
     }
 
     /// Time now, s. A product rather than a sum: it does not drift.

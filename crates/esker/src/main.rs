@@ -20,6 +20,7 @@ enum Command {
     Check(commands::check::Arguments),
     Experiment(commands::experiment::Arguments),
     Plan(commands::plan::Arguments),
+    Solve(commands::solve::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Experiment(arguments) => commands::experiment::run(&arguments),
         Command::Plan(arguments) => commands::plan::run(&arguments),
+        Command::Solve(arguments) => commands::solve::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         match error.downcast_ref::<esker_scene::SceneErrors>() {

@@ -13,8 +13,10 @@ use esker_study::{Experiment, Size, registry, report, runner};
 /// Without a name, lists them. Finished cases are kept in the output folder:
 /// an interrupted run resumes where it was.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  esker experiment\n  esker experiment drum -o results\n  \
-                        esker experiment --all --full -o results")]
+#[command(
+    after_help = "Examples:\n  esker experiment\n  esker experiment drum -o results\n  \
+                        esker experiment --all --full -o results"
+)]
 pub struct Arguments {
     /// Which one
     name: Option<String>,
@@ -45,7 +47,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let size = if arguments.full { Size::Full } else { Size::Reduced };
+    let size = if arguments.full {
+        Size::Full
+    } else {
+        Size::Reduced
+    };
     let mut options = Options::new(arguments.output.clone(), size);
     if let Some(workers) = arguments.workers {
         options.workers = workers.max(1);
@@ -68,7 +74,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     let passed = verdicts.iter().all(|v| v.passed);
-    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if passed {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn find(name: &str) -> anyhow::Result<&'static dyn Experiment> {
@@ -78,9 +88,15 @@ fn find(name: &str) -> anyhow::Result<&'static dyn Experiment> {
     let near = registry::near(name);
     if near.is_empty() {
         let all: Vec<&str> = registry::ALL.iter().map(|e| e.about().name).collect();
-        bail!("there is no experiment `{name}`; there are: {}", all.join(", "));
+        bail!(
+            "there is no experiment `{name}`; there are: {}",
+            all.join(", ")
+        );
     }
-    bail!("there is no experiment `{name}`; did you mean `{}`?", near.join("` or `"));
+    bail!(
+        "there is no experiment `{name}`; did you mean `{}`?",
+        near.join("` or `")
+    );
 }
 
 fn list(json: bool) -> anyhow::Result<()> {
@@ -101,12 +117,22 @@ fn list(json: bool) -> anyhow::Result<()> {
 
 fn show_progress(name: &str, progress: &Progress) {
     let stored = if progress.stored { " (stored)" } else { "" };
-    eprintln!("{name} {}/{}: {}{stored}", progress.done, progress.cases, progress.case);
+    eprintln!(
+        "{name} {}/{}: {}{stored}",
+        progress.done, progress.cases, progress.case
+    );
 }
 
 fn show(finished: &Finished) {
-    let verdict = if finished.passed() { "all criteria hold" } else { "some criteria fail" };
-    println!("{}: {verdict} ({:.1} s)", finished.experiment, finished.seconds);
+    let verdict = if finished.passed() {
+        "all criteria hold"
+    } else {
+        "some criteria fail"
+    };
+    println!(
+        "{}: {verdict} ({:.1} s)",
+        finished.experiment, finished.seconds
+    );
     for c in &finished.outcome.criteria {
         let bound = |b: Option<f64>| b.map_or("…".into(), |b| format!("{b:.4}"));
         println!(

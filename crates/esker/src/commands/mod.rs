@@ -4,3 +4,4 @@ pub mod check;
 pub mod experiment;
 pub mod plan;
 pub mod run;
+pub mod solve;
