@@ -23,6 +23,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // `esker … | head` ends quietly, as other programs do.
+    sigpipe::reset();
     let result = match CommandLine::parse().command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Check(arguments) => commands::check::run(&arguments),
