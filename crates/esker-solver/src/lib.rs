@@ -8,6 +8,7 @@ pub mod accelerated_gradient;
 pub mod anderson;
 pub mod auto;
 pub mod gauss_seidel;
+pub mod interior_point;
 pub mod jacobi;
 pub mod linear;
 pub mod local;
@@ -19,6 +20,7 @@ pub mod random;
 pub mod registry;
 mod report;
 mod scaling;
+pub mod soc;
 
 pub use registry::{UnknownSolver, registry, solve_by_name};
 pub use report::{Monitor, Progress, SolveReport, Status, Stopping};

@@ -1,7 +1,10 @@
 //! All methods by name. A new method is one file and one line here.
 
 use crate::report::{SolveReport, Stopping};
-use crate::{ContactSolver, accelerated_gradient, anderson, auto, gauss_seidel, jacobi, newton};
+use crate::{
+    ContactSolver, accelerated_gradient, anderson, auto, gauss_seidel, interior_point, jacobi,
+    newton,
+};
 use esker_contact::ContactOperator;
 use thiserror::Error;
 
@@ -59,6 +62,19 @@ pub fn registry() -> Vec<Entry> {
             "accelerated_gradient",
             "Nesterov's projected gradient, best for rough accuracy of the associated law",
             accelerated_gradient::AcceleratedGradient::default()
+        ),
+        entry!(
+            "interior_point",
+            "interior point with sparse Cholesky, best for tight accuracy of the associated law",
+            interior_point::InteriorPoint::default()
+        ),
+        entry!(
+            "interior_point_cg",
+            "interior point without matrices",
+            interior_point::InteriorPoint {
+                linear: interior_point::InteriorLinear::ConjugateGradient { tolerance: 1e-7 },
+                ..Default::default()
+            }
         ),
         entry!(
             "newton",
