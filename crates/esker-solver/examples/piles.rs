@@ -1,7 +1,9 @@
 //! Settled piles of spheres without rotation, one step of the associated law, every
 //! solver against projected Jacobi.
 //!
-//! `piles FILE.vtu [SECONDS PER SOLVER] [SOLVER,SOLVER...]`
+//! `piles FILE.vtu [SECONDS PER SOLVER] [SOLVER,SOLVER...] [coulomb]`
+//!
+//! With `coulomb`, the true law, rotation, and a compliance of 1e-3 of the mobility.
 //!
 //! The set-up is fixed by the data: friction 0.4, gravity 10 m/s², step 10 ms, contacts
 //! up to a gap of 1 mm, `u_n + gap/h ≥ 0`, floor at `z = 0`.
@@ -33,7 +35,7 @@ fn numbers(text: &str, mark: &str) -> Result<Vec<f64>, Box<dyn std::error::Error
         .collect::<Result<_, _>>()?)
 }
 
-fn pile(text: &str) -> Result<ContactProblem, Box<dyn std::error::Error>> {
+fn pile(text: &str, coulomb: bool) -> Result<ContactProblem, Box<dyn std::error::Error>> {
     let points = numbers(text, "<Points>")?;
     let radii = numbers(text, "Name=\"radius\"")?;
     let masses = numbers(text, "Name=\"mass\"")?;
@@ -45,9 +47,11 @@ fn pile(text: &str) -> Result<ContactProblem, Box<dyn std::error::Error>> {
     let mut problem = ContactProblem {
         bodies: masses
             .iter()
-            .map(|m| BodyState {
+            .zip(&radii)
+            .map(|(m, r)| BodyState {
                 velocity: falling,
                 inverse_mass: 1.0 / m,
+                inverse_inertia: if coulomb { 2.5 / (m * r * r) } else { 0.0 },
                 ..Default::default()
             })
             .collect(),
@@ -55,14 +59,18 @@ fn pile(text: &str) -> Result<ContactProblem, Box<dyn std::error::Error>> {
     };
     let floor = problem.bodies.len() as u32;
     problem.bodies.push(BodyState::default());
-    let contact = |bodies, normal, gap: f64| Contact {
+    let contact = |bodies: [u32; 2], normal, gap: f64| Contact {
         bodies,
         normal,
-        arms: [0.0; 2],
+        arms: bodies.map(|i| radii.get(i as usize).copied().unwrap_or(0.0)),
         friction: FRICTION,
         rolling: 0.0,
         twisting: 0.0,
-        compliance: 0.0,
+        compliance: if coulomb {
+            1e-3 / masses[bodies[1] as usize]
+        } else {
+            0.0
+        },
         target: -gap / STEP,
     };
     let largest = radii.iter().fold(0.0, |m: f64, r| m.max(*r));
@@ -99,7 +107,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "jacobi,gauss_seidel,accelerated_gradient,interior_point,interior_point_cg,newton,auto"
             .into()
     });
-    let problem = pile(&std::fs::read_to_string(file)?)?;
+    let coulomb = arguments.get(3).is_some_and(|word| word == "coulomb");
+    let problem = pile(&std::fs::read_to_string(file)?, coulomb)?;
     let operator = BodyOperator::new(&problem)?;
     println!(
         "{} spheres, {} contacts",
@@ -107,15 +116,28 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         operator.contacts()
     );
     let stop = |tolerance| Stopping {
-        law: FrictionLaw::Associated,
+        law: if coulomb {
+            FrictionLaw::Coulomb
+        } else {
+            FrictionLaw::Associated
+        },
         measure: Measure::Scaled,
         tolerance,
         iterations: 100_000_000,
         seconds: Some(seconds),
     };
     let mut reference = vec![0.0; operator.rows()];
-    let best = solve_by_name("interior_point", &operator, &mut reference, &stop(1e-10))?;
-    println!("reference: interior point to {:.1e}", best.residuals.scaled);
+    let best = solve_by_name(
+        if coulomb { "newton" } else { "interior_point" },
+        &operator,
+        &mut reference,
+        &stop(1e-10),
+    )?;
+    println!(
+        "reference: {} to {:.1e} in {:.2} s",
+        best.solver, best.residuals.scaled, best.seconds
+    );
+    best.notes.iter().for_each(|note| println!("  {note}"));
     let exact = operator.velocities(&reference);
     println!(
         "| solver | tolerance | reached | iterations | products | seconds | Jacobi/this | e/‖q‖ | max velocity error / gh |"

@@ -163,6 +163,13 @@ impl LocalProblem<'_> {
 
     fn exact(&self, x: &mut [f64], u: &[f64]) {
         let n = x.len();
+        if let [_, 0.0, 0.0, 0.0, t1, 0.0, 0.0, 0.0, t2] = *self.matrix {
+            // Uncoupled and isotropic, as for spheres: the clamp is exact.
+            if t1 == t2 {
+                self.clamp(x, u);
+                return;
+            }
+        }
         // Velocity at zero impulse.
         let mut q = [0.0; MAX_BLOCK];
         self.moved(x, u, &[0.0; MAX_BLOCK][..n], &mut q[..n]);
