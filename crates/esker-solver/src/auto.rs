@@ -79,13 +79,13 @@ impl Auto {
         None
     }
 
-    /// Runs a method from `x` with a share of the time that is left.
+    /// Runs a method from `x` with the time that is left. Turns are bounded by
+    /// iterations, never by shares of the time: the path does not depend on the machine.
     fn delegate(
         monitor: &mut Monitor,
         solver: &dyn ContactSolver,
         x: &mut [f64],
         iterations: usize,
-        share: f64,
     ) -> Option<Status> {
         let left = monitor.stop.seconds.map(|limit| limit - monitor.seconds());
         if left.is_some_and(|left| left <= 0.0) {
@@ -94,7 +94,7 @@ impl Auto {
         let stop = Stopping {
             iterations: iterations
                 .min(monitor.stop.iterations - monitor.iterations().min(monitor.stop.iterations)),
-            seconds: left.map(|left| left * share),
+            seconds: left,
             ..*monitor.stop
         };
         if stop.iterations == 0 {
@@ -119,7 +119,7 @@ impl Auto {
         let associated = monitor.stop.law == FrictionLaw::Associated;
         let interior = InteriorPoint::default();
         let second_order: &dyn ContactSolver = if associated { &interior } else { &newton };
-        if let Some(status) = Self::delegate(monitor, second_order, &mut x, usize::MAX, 0.5) {
+        if let Some(status) = Self::delegate(monitor, second_order, &mut x, usize::MAX) {
             return status;
         }
         for round in 0..self.rounds {
@@ -127,14 +127,14 @@ impl Auto {
             x.copy_from_slice(if afresh { start } else { monitor.best() });
             let gradient = AcceleratedGradient::default();
             let iterations = self.first_round << round.min(12);
-            if let Some(status) = Self::delegate(monitor, &gradient, &mut x, iterations, 0.3) {
+            if let Some(status) = Self::delegate(monitor, &gradient, &mut x, iterations) {
                 return status;
             }
             let variant = Newton {
                 first_variant: round / 2 + 1,
                 ..newton
             };
-            if let Some(status) = Self::delegate(monitor, &variant, &mut x, usize::MAX, 0.5) {
+            if let Some(status) = Self::delegate(monitor, &variant, &mut x, usize::MAX) {
                 return status;
             }
         }
@@ -162,7 +162,7 @@ impl ContactSolver for Auto {
             FrictionLaw::Associated => {
                 let mut x = lambda.to_vec();
                 let gradient = AcceleratedGradient::default();
-                Self::delegate(&mut monitor, &gradient, &mut x, self.sweeps, 0.2)
+                Self::delegate(&mut monitor, &gradient, &mut x, self.sweeps)
             }
         };
         let status = first.unwrap_or_else(|| self.rounds(&mut monitor, lambda));

@@ -7,6 +7,7 @@
 pub mod accelerated_gradient;
 pub mod anderson;
 pub mod auto;
+pub mod direct;
 pub mod gauss_seidel;
 pub mod interior_point;
 pub mod jacobi;
@@ -16,6 +17,7 @@ pub mod newton;
 pub mod newton_system;
 pub mod nonsmooth_map;
 pub mod proximal;
+pub mod quasi_newton;
 pub mod random;
 pub mod registry;
 mod report;

@@ -2,8 +2,8 @@
 
 use crate::report::{SolveReport, Stopping};
 use crate::{
-    ContactSolver, accelerated_gradient, anderson, auto, gauss_seidel, interior_point, jacobi,
-    newton,
+    ContactSolver, accelerated_gradient, anderson, auto, direct, gauss_seidel, interior_point,
+    jacobi, newton, quasi_newton,
 };
 use esker_contact::ContactOperator;
 use thiserror::Error;
@@ -82,9 +82,19 @@ pub fn registry() -> Vec<Entry> {
             newton::Newton::default()
         ),
         entry!(
+            "quasi_newton",
+            "projected quasi-Newton with GMRES on the smoothed equations",
+            quasi_newton::QuasiNewton::default()
+        ),
+        entry!(
             "anderson",
             "Anderson-accelerated Gauss–Seidel, tight accuracy without factorisations",
             anderson::Anderson::default()
+        ),
+        entry!(
+            "direct",
+            "pivoting over contact states, the reference for small problems",
+            direct::Direct::default()
         ),
     ]
 }
