@@ -117,7 +117,10 @@ impl Auto {
         };
         let mut x = monitor.best().to_vec();
         let associated = monitor.stop.law == FrictionLaw::Associated;
-        let interior = InteriorPoint::default();
+        let interior = InteriorPoint {
+            polish: false,
+            ..Default::default()
+        };
         let second_order: &dyn ContactSolver = if associated { &interior } else { &newton };
         if let Some(status) = Self::delegate(monitor, second_order, &mut x, usize::MAX) {
             return status;

@@ -24,13 +24,17 @@
 //! (3) reaches 1e-9 where the contact-space form `(W⁻² + W)` breaks down near 1e-5.
 //! Problems without bodies have no (3): there `(I + H W) dλ = e` is solved.
 //!
-//! Coulomb's law is approached by a fixed point on De Saxcé's shift: it often stalls
-//! near 1e-3 and says so.
+//! Coulomb's law is approached by a fixed point on De Saxcé's shift with Anderson
+//! acceleration. That has no proof of convergence; where it stalls, semismooth Newton
+//! takes over and the notes say so.
 
 use crate::ContactSolver;
+use crate::anderson::extrapolate;
 use crate::linear::{BodyMatrix, Factor, axpy, dot, norm};
 use crate::local::solve_small;
+use crate::newton::Newton;
 use crate::report::{Monitor, SolveReport, Status, Stopping};
+use crate::scaling::Scaling as Metric;
 use crate::soc::{self, Point, Scaling};
 use esker_contact::cone::groups;
 use esker_contact::{AssembledProblem, BodySpace, ConeLimits, ContactOperator, FrictionLaw};
@@ -62,6 +66,8 @@ pub struct InteriorPoint {
     pub iterations: usize,
     /// Most updates of De Saxcé's shift (Coulomb's law only).
     pub shifts: usize,
+    /// Hands over to semismooth Newton where no further progress is made.
+    pub polish: bool,
 }
 
 impl Default for InteriorPoint {
@@ -71,7 +77,8 @@ impl Default for InteriorPoint {
             step_fraction: 0.99,
             start: 5.0,
             iterations: 100,
-            shifts: 40,
+            shifts: 100,
+            polish: true,
         }
     }
 }
@@ -236,13 +243,21 @@ impl<'a> Solve<'a> {
 
     /// Points on the axes of their cones, sized by the problem.
     fn start(&mut self, mobility: f64) {
-        let speed = norm(&self.q) / (self.q.len().max(1) as f64).sqrt();
+        // Rolling rows are in other units and follow from the lengths of their limits.
+        let sliding: Vec<f64> = self
+            .q
+            .chunks_exact(self.block)
+            .flat_map(|rows| rows.iter().take(3).copied())
+            .collect();
+        let speed = norm(&sliding) / (sliding.len().max(1) as f64).sqrt();
         let speed = if speed > 0.0 { speed } else { 1.0 };
         let impulse = self.method.start * speed / mobility;
         for (c, cones) in self.cones.iter().enumerate() {
             for k in 0..cones.number() {
-                self.x[c][k] = [impulse, 0.0, 0.0];
-                self.y[c][k] = [self.method.start * speed, 0.0, 0.0];
+                let length = cones.list[k].1 / cones.list[0].1;
+                let length = if k == 0 { 1.0 } else { length };
+                self.x[c][k] = [impulse * length, 0.0, 0.0];
+                self.y[c][k] = [self.method.start * speed / length, 0.0, 0.0];
                 if k > 0 {
                     self.shares[c][k - 1] = self.y[c][k][0] * cones.list[k].1;
                 }
@@ -720,6 +735,7 @@ impl InteriorPoint {
             mobilities.iter().map(|d| d.sliding).sum::<f64>() / mobilities.len().max(1) as f64;
         solve.start(mean);
         let first = solve.centrality();
+        let scaling = Metric::new(problem);
         let mut impulses = solve.lambda.clone();
         for _ in 0..self.iterations {
             let products = solve.products;
@@ -729,9 +745,7 @@ impl InteriorPoint {
             monitor.count_iterations(1);
             monitor.count_products(solve.products - products);
             impulses.copy_from_slice(&solve.lambda);
-            for (contact, rows) in impulses.chunks_exact_mut(block).enumerate() {
-                problem.limits(contact).project(rows);
-            }
+            scaling.project(problem, &mut impulses);
             // Inside the fixed point only its end is measured in Coulomb's law.
             if shift.is_none() || solve.centrality() < 1e-20 * first {
                 if let Some(status) = monitor.observe(&impulses) {
@@ -745,6 +759,55 @@ impl InteriorPoint {
             }
         }
         monitor.observe(&impulses)
+    }
+}
+
+impl InteriorPoint {
+    /// The fixed point on De Saxcé's shift, `s ← s(u(s))`, Anderson-accelerated over the
+    /// last few shifts.
+    fn fixed_point(&self, monitor: &mut Monitor, solve: &mut Solve) -> Status {
+        const MEMORY: usize = 6;
+        const PATIENCE: usize = 12;
+        let problem = monitor.problem;
+        let block = problem.block();
+        let metric = Metric::new(problem);
+        let mut shift = vec![0.0; problem.contacts()];
+        let mut memory: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
+        let mut u = vec![0.0; problem.rows()];
+        let mut idle = 0;
+        for _ in 0..self.shifts {
+            let before = monitor.best_residual();
+            if let Some(status) = self.solve_convex(monitor, solve, Some(&shift)) {
+                return status;
+            }
+            idle = if monitor.best_residual() < 0.9 * before {
+                0
+            } else {
+                idle + 1
+            };
+            if idle > PATIENCE {
+                break;
+            }
+            let mut impulses = solve.lambda.clone();
+            metric.project(problem, &mut impulses);
+            monitor.velocity(&impulses, &mut u);
+            let mapped: Vec<f64> = u
+                .chunks_exact(block)
+                .enumerate()
+                .map(|(c, rows)| problem.limits(c).de_saxce_shift(rows))
+                .collect();
+            let f: Vec<f64> = mapped.iter().zip(&shift).map(|(m, s)| m - s).collect();
+            let next = extrapolate(&memory, &mapped, &f);
+            shift = match next {
+                Some(next) => next.into_iter().map(|s| s.max(0.0)).collect(),
+                None => mapped.clone(),
+            };
+            memory.push((mapped, f));
+            if memory.len() > MEMORY {
+                memory.remove(0);
+            }
+        }
+        Status::Stalled
     }
 }
 
@@ -774,41 +837,24 @@ impl ContactSolver for InteriorPoint {
             FrictionLaw::Associated => self
                 .solve_convex(&mut monitor, &mut solve, None)
                 .unwrap_or(Status::Stalled),
-            FrictionLaw::Coulomb => {
-                let block = problem.block();
-                let mut shift = vec![0.0; problem.contacts()];
-                let mut u = vec![0.0; problem.rows()];
-                let mut damping = 1.0;
-                let mut last = f64::INFINITY;
-                let mut idle = 0;
-                let mut ended = None;
-                for _ in 0..self.shifts {
-                    ended = self.solve_convex(&mut monitor, &mut solve, Some(&shift));
-                    if ended.is_some() {
-                        break;
-                    }
-                    let now = monitor.last_residual();
-                    if now > 0.9 * last {
-                        damping = f64::max(0.25, 0.7 * damping);
-                        idle += 1;
-                    }
-                    if idle > 6 {
-                        break;
-                    }
-                    last = now;
-                    let mut impulses = solve.lambda.clone();
-                    for (contact, rows) in impulses.chunks_exact_mut(block).enumerate() {
-                        problem.limits(contact).project(rows);
-                    }
-                    monitor.velocity(&impulses, &mut u);
-                    for (c, s) in shift.iter_mut().enumerate() {
-                        let rows = &u[c * block..(c + 1) * block];
-                        *s += damping * (problem.limits(c).de_saxce_shift(rows) - *s);
-                    }
-                }
-                ended.unwrap_or(Status::Stalled)
-            }
+            FrictionLaw::Coulomb => self.fixed_point(&mut monitor, &mut solve),
         };
+        if status == Status::Stalled && self.polish {
+            let newton = Newton {
+                start_sweeps: 0,
+                start_sweeps_bodies: 0,
+                ..Default::default()
+            };
+            let request = Stopping {
+                iterations: stop.iterations.saturating_sub(monitor.iterations()),
+                seconds: stop.seconds.map(|limit| limit - monitor.seconds()),
+                ..*stop
+            };
+            let mut x = monitor.best().to_vec();
+            let report = newton.solve(problem, &mut x, &request);
+            monitor.absorb(&report, &x);
+            return monitor.finish(report.status, lambda);
+        }
         monitor.finish(status, lambda)
     }
 }

@@ -21,6 +21,7 @@ use crate::linear::Gmres;
 use crate::local::solve_small;
 use crate::nonsmooth_map::{ContactMap, MapDerivatives, MapKind};
 use crate::report::{Monitor, SolveReport, Stopping};
+use crate::scaling::Scaling;
 use esker_contact::cone::MAX_BLOCK;
 use esker_contact::{ContactOperator, FrictionLaw};
 
@@ -100,6 +101,8 @@ impl ContactSolver for QuasiNewton {
         for (c, block) in blocks.chunks_exact_mut(b * b).enumerate() {
             problem.diagonal_block(c, block);
         }
+        let scaling = Scaling::new(problem);
+        let roots = scaling.roots(b);
         let gmres = Gmres {
             limit: self.inner_limit,
             tolerance: self.inner_tolerance,
@@ -116,14 +119,12 @@ impl ContactSolver for QuasiNewton {
                 let rows = c * b..(c + 1) * b;
                 maps[c].evaluate(&x[rows.clone()], &u[rows.clone()], &mut f[rows], Some(d));
             }
-            let (step, products) = self.step(problem, &gmres, &derivatives, &blocks, &f);
+            let (step, products) = self.step(problem, &gmres, &derivatives, &blocks, &f, &roots);
             monitor.count_products(products);
             for (x, step) in x.iter_mut().zip(&step) {
                 *x -= step;
             }
-            for (c, rows) in x.chunks_exact_mut(b).enumerate() {
-                problem.limits(c).project(rows);
-            }
+            scaling.project(problem, &mut x);
             monitor.count_iterations(1);
             let before = monitor.best_residual();
             let verdict = if x.iter().all(|v| v.is_finite()) {
@@ -163,7 +164,8 @@ impl ContactSolver for QuasiNewton {
 }
 
 impl QuasiNewton {
-    /// `(A W + B + δ)⁻¹ F`, roughly, and the products it took.
+    /// `(A W + B + δ)⁻¹ F`, roughly, and the products it took. GMRES works in
+    /// `√d λ`, where rows of impulses and of couples have one unit.
     fn step(
         &self,
         problem: &dyn ContactOperator,
@@ -171,12 +173,19 @@ impl QuasiNewton {
         derivatives: &[MapDerivatives],
         blocks: &[f64],
         f: &[f64],
+        roots: &[f64],
     ) -> (Vec<f64>, usize) {
         let b = problem.block();
         let mut wx = vec![0.0; f.len()];
-        gmres.solve(
-            f,
+        let mut plain = vec![0.0; f.len()];
+        let scaled: Vec<f64> = f.iter().zip(roots).map(|(f, r)| f * r).collect();
+        let (mut step, products) = gmres.solve(
+            &scaled,
             |v, out| {
+                for ((p, v), r) in plain.iter_mut().zip(v).zip(roots) {
+                    *p = v / r;
+                }
+                let v = &plain;
                 problem.product(v, &mut wx);
                 for (c, d) in derivatives.iter().enumerate() {
                     for i in 0..b {
@@ -186,6 +195,7 @@ impl QuasiNewton {
                             out[row] += d.velocity[i * b + j] * wx[c * b + j]
                                 + d.impulse[i * b + j] * v[c * b + j];
                         }
+                        out[row] *= roots[row];
                     }
                 }
             },
@@ -203,13 +213,21 @@ impl QuasiNewton {
                         system[i * b + i] += self.shift;
                     }
                     let mut rows = [0.0; MAX_BLOCK];
-                    rows[..b].copy_from_slice(&v[c * b..(c + 1) * b]);
+                    for i in 0..b {
+                        rows[i] = v[c * b + i] / roots[c * b + i];
+                    }
                     // A singular block keeps its rows as they are.
                     if solve_small(&mut system[..b * b], &mut rows[..b]) {
-                        v[c * b..(c + 1) * b].copy_from_slice(&rows[..b]);
+                        for i in 0..b {
+                            v[c * b + i] = rows[i] * roots[c * b + i];
+                        }
                     }
                 }
             },
-        )
+        );
+        for (step, r) in step.iter_mut().zip(roots) {
+            *step /= r;
+        }
+        (step, products)
     }
 }
