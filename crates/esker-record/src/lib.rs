@@ -10,6 +10,7 @@ mod checkpoint;
 mod error;
 mod frame;
 mod hdf5;
+mod header;
 mod layout;
 mod recorder;
 mod recording;
@@ -21,9 +22,7 @@ pub use checkpoint::{
 };
 pub use error::RecordError;
 pub use frame::{Frame, FrameContact, FramePartner, FrameWall};
-pub use layout::{
-    GrainField, Precision, RECORDING_FORMAT, RecordSettings, RecordingHeader, SCALARS, Scalar,
-    WallSurface,
-};
-pub use recorder::{FrameRow, Recorder};
+pub use header::{RECORDING_FORMAT, RecordingHeader, WallSurface};
+pub use layout::{FrameRow, GrainField, Precision, RecordSettings, SCALARS, Scalar};
+pub use recorder::Recorder;
 pub use recording::{Recording, Scalars};
