@@ -90,22 +90,36 @@ fn flat_mesh_turned_in_space_is_a_plane_from_both_sides() {
         DVec3::new(3.0, -2.0, 0.7),
         DQuat::from_euler(glam::EulerRot::XYZ, 0.3, 1.1, -2.0),
     );
-    let mut soup = sheet(9, |_, _| 0.0);
-    for vertex in &mut soup.vertices {
-        // Single precision, as in a file.
-        *vertex = pose.to_world(*vertex).as_vec3().as_dvec3();
-    }
-    let plane = mesh(soup);
-    let mut next = numbers(2);
-    for k in 0..1000 {
-        let side = if k % 2 == 0 { 1.0 } else { -1.0 };
-        let radius = 0.02 + 0.2 * next();
-        let local = DVec3::new(0.8 * next() - 0.4, 0.8 * next() - 0.4, side * 0.95 * radius);
-        let out = touches(&plane, pose.to_world(local), radius, 0.02 * radius);
-        assert_eq!(out.len(), 1, "{local}: {out:?}");
-        assert_eq!(out[0].feature, 0);
-        assert!((out[0].normal + side * pose.rotate(DVec3::Z)).length() < 3e-5);
-        assert!((out[0].overlap - 0.05 * radius).abs() < 1e-6);
+    for (is_rounded, tolerance) in [(false, 1e-12), (true, 3e-5)] {
+        let mut soup = sheet(9, |_, _| 0.0);
+        for vertex in &mut soup.vertices {
+            *vertex = pose.to_world(*vertex);
+            if is_rounded {
+                // Single precision, as in a file.
+                *vertex = vertex.as_vec3().as_dvec3();
+            }
+        }
+        let plane = mesh(soup);
+        let mut next = numbers(2);
+        for k in 0..2000 {
+            let side = if k % 2 == 0 { 1.0 } else { -1.0 };
+            let radius = 0.02 + 0.2 * next();
+            let (mut x, mut y) = (0.8 * next() - 0.4, 0.8 * next() - 0.4);
+            // Up to rounding on edges, diagonals and vertices.
+            let snap = |v: f64| ((v + 0.5) * 9.0).round() / 9.0 - 0.5;
+            match k % 7 {
+                0 => x = snap(x),
+                1 => (x, y) = (snap(x), snap(y)),
+                2 => y = x,
+                _ => {}
+            }
+            let centre = pose.to_world(DVec3::new(x, y, side * 0.95 * radius));
+            let out = touches(&plane, centre, radius, 0.02 * radius);
+            assert_eq!(out.len(), 1, "{x} {y}: {out:?}");
+            assert_eq!(out[0].feature, 0);
+            assert!((out[0].normal + side * pose.rotate(DVec3::Z)).length() < tolerance);
+            assert!((out[0].overlap - 0.05 * radius).abs() < tolerance);
+        }
     }
 }
 

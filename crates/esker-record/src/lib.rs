@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 //! What a run leaves behind: recordings, checkpoints and exports.
 //!
 //! - [`Recorder`] writes and [`Recording`] reads one HDF5 file per run: frames
@@ -26,3 +27,8 @@ pub use header::{RECORDING_FORMAT, RecordingHeader, WallSurface};
 pub use layout::{FrameRow, GrainField, Precision, RecordSettings, SCALARS, Scalar};
 pub use recorder::Recorder;
 pub use recording::{Recording, Scalars};
+=======
+//! Everything that Esker reads and writes.
+
+pub mod fclib;
+>>>>>>> main

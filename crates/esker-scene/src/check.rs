@@ -30,13 +30,12 @@ pub(crate) fn find_problems(world: &WorldDef, run: &RunDef) -> Vec<Problem> {
             Placement::Lattice {
                 region,
                 spacing,
-                count,
                 sizes,
                 ..
             } => {
                 room_for_one(region, sizes, &path, &mut problems);
                 let spacing = spacing.unwrap_or(2.0 * sizes.greatest());
-                lattice(region, spacing, *count, &path, &mut problems);
+                lattice(region, spacing, &path, &mut problems);
             }
             Placement::Random {
                 region,
@@ -171,22 +170,16 @@ fn room_for_one(
     }
 }
 
-fn lattice(
-    region: &Region,
-    spacing: f64,
-    count: Option<usize>,
-    path: &str,
-    problems: &mut Vec<Problem>,
-) {
+/// A region that fills little of its bounding box is searched cell by cell all
+/// the same: its lattice must not be endless even where it holds few grains.
+fn lattice(region: &Region, spacing: f64, path: &str, problems: &mut Vec<Problem>) {
     let box_volume = region.bounds().size().element_product();
     let cells = box_volume / spacing.powi(3);
-    // Filling a mostly full bounding box ends as soon as `count` is reached.
-    let ends_early = count.is_some() && region.volume() > 0.1 * box_volume;
-    if cells > MOST_CELLS && !ends_early {
+    if cells > MOST_CELLS && region.volume() < 0.1 * box_volume {
         problems.push(problem(
             &format!("{path}.region"),
             format!("the lattice over this region has {cells:.1e} cells"),
-            "check the region and the size of grains, or give `count`",
+            "align the region's axis with x, y or z, or place fewer grains",
         ));
     }
 }

@@ -30,6 +30,7 @@ use esker_world::check::greatest_prescribed_speed;
 use esker_world::definition::{Method, Motion, Placement, SizeDistribution, WarmStart, WorldDef};
 use esker_world::packing::{count_estimate, place};
 use glam::DVec3;
+use serde::Serialize;
 
 use crate::check::{emitted, extent};
 use crate::scene::Scene;
@@ -56,7 +57,7 @@ const COUNTED_EXACTLY: usize = 1_000_000;
 const TOLERANCES: [f64; 2] = [0.01, 0.05];
 
 /// What a scene will cost, with advice.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// Grains at the start.
     pub grains_at_start: u64,
@@ -87,7 +88,7 @@ pub struct Estimate {
 }
 
 /// Settings that keep overlaps below a tolerance.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// Overlap accepted, in diameters.
     pub tolerance: f64,
@@ -323,9 +324,25 @@ fn vertical_axis(gravity: DVec3) -> (usize, f64) {
     (index, if gravity[index] > 0.0 { -1.0 } else { 1.0 })
 }
 
+/// The room of two containers together. Along an axis on which one lies within
+/// the other (a shell between end walls) it is what both leave, else what
+/// they enclose together (a bin above its cone).
+fn join(a: Aabb, b: Aabb) -> Aabb {
+    let (mut room, common) = (a.union(b), Aabb::new(a.min.max(b.min), a.max.min(b.max)));
+    for i in 0..3 {
+        if common.size()[i] > 0.5 * a.size()[i].min(b.size()[i]) {
+            room.min[i] = common.min[i];
+            room.max[i] = common.max[i];
+        }
+    }
+    room
+}
+
 /// The room that walls leave to grains; infinite where no wall is.
 struct Domain {
     room: Aabb,
+    /// The lowest place that any wall reaches, as a height along "up", m.
+    lowest_wall: f64,
     axis: usize,
     up: f64,
 }
@@ -343,7 +360,7 @@ impl Domain {
             };
             if let (true, Some(local)) = (contains, wall.shape.bounds()) {
                 let bounds = local.transformed(&wall.pose);
-                room = Some(room.map_or(bounds, |room| room.union(bounds)));
+                room = Some(room.map_or(bounds, |room| join(room, bounds)));
             }
         }
         let mut room = room.unwrap_or(Aabb {
@@ -367,17 +384,34 @@ impl Domain {
             room.min = room.min.max(min);
             room.max = room.max.min(max);
         }
-        Domain { room, axis, up }
+        let lowest_wall = world
+            .walls
+            .iter()
+            .filter_map(|wall| Some(wall.shape.bounds()?.transformed(&wall.pose)))
+            .map(|bounds| (up * bounds.min[axis]).min(up * bounds.max[axis]))
+            .fold(f64::INFINITY, f64::min);
+        Domain {
+            room,
+            lowest_wall,
+            axis,
+            up,
+        }
     }
 
-    /// Height of the lowest place above the origin.
+    /// Height of the lowest place that grains can fall to; infinitely low
+    /// where there is nothing at all.
     fn floor(&self) -> f64 {
         let end = if self.up > 0.0 {
             self.room.min
         } else {
             self.room.max
         };
-        self.up * end[self.axis]
+        let floor = self.up * end[self.axis];
+        if floor.is_finite() {
+            floor
+        } else {
+            self.lowest_wall
+        }
     }
 
     /// Depth and width, in diameters, of a bed with this volume (m³).
@@ -440,7 +474,7 @@ impl fmt::Display for Estimate {
         writeln!(f, "steps       {} of {} sweeps", self.steps, self.sweeps)?;
         writeln!(
             f,
-            "run time    about {} (at {:.1e} s per contact and sweep)",
+            "run time    {} (at {:.1e} s per contact and sweep)",
             duration(self.run_time),
             self.seconds_per_contact_sweep
         )?;
@@ -479,11 +513,11 @@ fn duration(seconds: f64) -> String {
     if seconds < 1.0 {
         "less than a second".to_string()
     } else if seconds < 120.0 {
-        format!("{seconds:.0} s")
+        format!("about {seconds:.0} s")
     } else if seconds < 7200.0 {
-        format!("{:.0} min", seconds / 60.0)
+        format!("about {:.0} min", seconds / 60.0)
     } else {
-        format!("{:.1} h", seconds / 3600.0)
+        format!("about {:.1} h", seconds / 3600.0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The scene format: every section and every key.
 //!
-//! The reader ([`crate::walk`]), the reference page ([`crate::reference`]) and
-//! the schema ([`crate::schema`]) all work from these tables, so that none of
+//! The reader, the reference page ([`crate::reference()`]) and the schema
+//! ([`crate::schema()`]) all work from these tables, so that none of
 //! them can say something else than the others.
 
 use crate::keys::{

@@ -26,7 +26,11 @@ fn section_schema(section: &Section) -> Value {
         .filter(|key| matches!(key.need, Need::Required) && key.when.is_empty())
         .map(|key| key.name)
         .collect();
-    let mut rules: Vec<Value> = section.keys.iter().flat_map(conditions).collect();
+    let mut rules: Vec<Value> = section
+        .keys
+        .iter()
+        .flat_map(|key| conditions(section, key))
+        .collect();
     for group in section.groups {
         let each = group.keys.iter().map(|key| json!({ "required": [key] }));
         let mut ways: Vec<Value> = each.clone().collect();
@@ -68,12 +72,19 @@ fn section_schema(section: &Section) -> Value {
 }
 
 /// Rules that forbid a key where it has no meaning.
-fn conditions(key: &Key) -> Vec<Value> {
+fn conditions(section: &Section, key: &Key) -> Vec<Value> {
     key.when
         .iter()
         .map(|when| {
+            let elsewhere = json!({ (when.key): { "not": { "enum": when.is } } });
+            let left_out_is_elsewhere =
+                default_of(section, when.key).is_some_and(|word| !when.is.contains(&word));
+            let required = match left_out_is_elsewhere {
+                true => json!([]),
+                false => json!([when.key]),
+            };
             json!({
-                "if": { "properties": { (when.key): { "not": { "enum": when.is } } }, "required": [when.key] },
+                "if": { "properties": elsewhere, "required": required },
                 "then": { "not": { "required": [key.name] } },
             })
         })
@@ -86,11 +97,7 @@ fn condition(section: &Section, when: &[When]) -> Value {
     let mut required = Vec::new();
     for when in when {
         properties.insert(when.key.to_string(), json!({ "enum": when.is }));
-        let default = section
-            .keys
-            .iter()
-            .find(|key| key.name == when.key)
-            .and_then(default_word);
+        let default = default_of(section, when.key);
         if !default.is_some_and(|word| when.is.contains(&word)) {
             required.push(when.key);
         }
@@ -99,7 +106,8 @@ fn condition(section: &Section, when: &[When]) -> Value {
 }
 
 /// The default of a key whose values are words.
-fn default_word(key: &Key) -> Option<&'static str> {
+fn default_of(section: &Section, name: &str) -> Option<&'static str> {
+    let key = section.keys.iter().find(|key| key.name == name)?;
     match key.need {
         Need::Default(text) => Some(text.trim_matches('"')),
         _ => None,

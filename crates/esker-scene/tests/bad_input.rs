@@ -477,7 +477,7 @@ fn each_bad_value_has_its_own_message() {
             "region = { box = [[-0.1, -0.1, 0], [0.1, 0.1, 0.1]] }",
             "region = { box = [[-0.1, -0.1, 0], [0.1, 0.1, 0.005]] }",
             Physics,
-            "{ box = [[-0.1, -0.1, 0], [0.1, 0.1, 0.…",
+            "{ box = [[-0.1, -0.1, 0], [0.1, 0.1, 0.0…",
             &["no grain of diameter 0.01 m fits"],
         ),
         (

@@ -26,7 +26,11 @@ fn main() -> ExitCode {
         Command::Check(arguments) => commands::check::run(&arguments),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        match error.downcast_ref::<esker_scene::SceneErrors>() {
+            // Already told like a compiler would, place and advice included.
+            Some(problems) => eprintln!("{problems}"),
+            None => eprintln!("error: {error:#}"),
+        }
         ExitCode::FAILURE
     })
 }

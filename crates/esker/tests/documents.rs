@@ -16,7 +16,9 @@ fn named_paths(text: &str) -> Vec<&str> {
         .skip(1)
         .step_by(2)
         .filter(|word| {
-            ["crates/", "scenes/", "docs/", ".ci/"].iter().any(|start| word.starts_with(start))
+            ["crates/", "scenes/", "docs/", ".ci/"]
+                .iter()
+                .any(|start| word.starts_with(start))
                 && !word.contains([' ', '*', '<'])
         })
         .collect()
@@ -28,9 +30,15 @@ fn every_path_that_the_documents_name_exists() {
         let text = read(document);
         let paths = named_paths(&text);
         for path in &paths {
-            assert!(root().join(path).exists(), "{document} names {path}, which does not exist");
+            assert!(
+                root().join(path).exists(),
+                "{document} names {path}, which does not exist"
+            );
         }
-        assert!(document != "ARCHITECTURE.md" || paths.len() >= 10, "the map names too few paths");
+        assert!(
+            document != "ARCHITECTURE.md" || paths.len() >= 10,
+            "the map names too few paths"
+        );
     }
 }
 
@@ -39,7 +47,10 @@ fn the_architecture_lists_every_crate() {
     let text = read("ARCHITECTURE.md");
     for entry in std::fs::read_dir(root().join("crates")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(text.contains(&format!("`crates/{name}`")), "ARCHITECTURE.md does not list crates/{name}");
+        assert!(
+            text.contains(&format!("`crates/{name}`")),
+            "ARCHITECTURE.md does not list crates/{name}"
+        );
     }
 }
 

@@ -13,7 +13,7 @@ const LEAF_SIZE: usize = 4;
 #[derive(Clone, Debug)]
 struct Node {
     bounds: Aabb,
-    /// Leaf: first triangle in `order`. Inner node: position of the second child.
+    /// Leaf: first triangle. Inner node: position of the second child.
     first: u32,
     /// Number of triangles; zero for an inner node.
     count: u32,
@@ -23,18 +23,22 @@ struct Node {
 #[derive(Clone, Debug)]
 pub(crate) struct Bvh {
     nodes: Vec<Node>,
-    order: Vec<u32>,
 }
 
 impl Bvh {
-    pub(super) fn new(soup: &TriangleSoup) -> Self {
+    /// Builds the tree and sorts the triangles so that those of a leaf follow each other.
+    pub(super) fn new(soup: &mut TriangleSoup) -> Self {
         let boxes: Vec<Aabb> = (0..soup.triangles.len())
             .map(|triangle| Aabb::of_points(soup.corners(triangle)))
             .collect();
         let mut order: Vec<u32> = (0..boxes.len() as u32).collect();
         let mut nodes = Vec::with_capacity(boxes.len());
         build(&boxes, &mut order, 0, &mut nodes);
-        Self { nodes, order }
+        soup.triangles = order
+            .iter()
+            .map(|&triangle| soup.triangles[triangle as usize])
+            .collect();
+        Self { nodes }
     }
 
     pub(super) fn bounds(&self) -> Aabb {
@@ -58,9 +62,7 @@ impl Bvh {
             }
             if is_near {
                 let first = node.first as usize;
-                for &triangle in &self.order[first..first + node.count as usize] {
-                    visit(triangle as usize);
-                }
+                (first..first + node.count as usize).for_each(&mut visit);
             }
             if depth == 0 {
                 return;

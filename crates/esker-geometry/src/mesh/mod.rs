@@ -64,9 +64,9 @@ impl TriangleMesh {
     /// Builds the mesh: welds vertices closer than 1e-7 of the diagonal, drops triangles that
     /// are thinner than that or doubled, and finds neighbours, patches and the tree of boxes.
     pub fn new(soup: TriangleSoup) -> Result<Self, MeshError> {
-        let (soup, dropped) = weld::weld(soup)?;
+        let (mut soup, dropped) = weld::weld(soup)?;
+        let bvh = Bvh::new(&mut soup);
         let topology = Topology::new(&soup)?;
-        let bvh = Bvh::new(&soup);
         Ok(Self {
             soup,
             topology,
@@ -91,7 +91,7 @@ impl TriangleMesh {
         Self::from_bytes(&name, &bytes)
     }
 
-    /// The welded vertices and the triangles that were kept.
+    /// The welded vertices and the triangles that were kept, near ones near each other.
     pub fn soup(&self) -> &TriangleSoup {
         &self.soup
     }
@@ -102,8 +102,8 @@ impl TriangleMesh {
     }
 
     /// Unit normal of each triangle.
-    pub fn normals(&self) -> &[DVec3] {
-        &self.topology.normals
+    pub fn normals(&self) -> impl ExactSizeIterator<Item = DVec3> {
+        self.topology.facets.iter().map(|facet| facet.normal)
     }
 
     /// Patch of each triangle: connected triangles in one plane share theirs.

@@ -77,22 +77,50 @@ pub(crate) struct EdgeSide {
     pub inward: DVec3,
 }
 
+/// What the contact search reads of every triangle it meets, side by side in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Facet {
+    pub corners: [DVec3; 3],
+    pub normal: DVec3,
+    /// Unit vectors in the plane, square to the edges, into the triangle; edge `k` joins corners
+    /// `k` and `k + 1`.
+    pub inward: [DVec3; 3],
+    /// Whether this is the lowest triangle at its edges.
+    pub owns_edge: [bool; 3],
+    /// Whether this is the lowest triangle at its corners.
+    pub owns_vertex: [bool; 3],
+}
+
+impl Facet {
+    fn new(corners: [DVec3; 3]) -> Self {
+        let [a, b, c] = corners;
+        let normal = (b - a).cross(c - a).normalize_or(DVec3::Z);
+        let inward = |k: usize| {
+            let along = (corners[(k + 1) % 3] - corners[k]).normalize_or_zero();
+            normal.cross(along)
+        };
+        Self {
+            corners,
+            normal,
+            inward: [0, 1, 2].map(inward),
+            owns_edge: [false; 3],
+            owns_vertex: [false; 3],
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Topology {
-    pub normals: Vec<DVec3>,
+    pub facets: Vec<Facet>,
     pub patches: Vec<u32>,
     pub patch_count: u32,
     pub edges: Vec<Edge>,
     /// Edges of each triangle; number `k` joins corners `k` and `k + 1`.
     pub triangle_edges: Vec<[u32; 3]>,
-    /// Inward unit vectors of the edges of each triangle.
-    pub inward: Vec<[DVec3; 3]>,
     /// Triangles at each edge, in ascending order.
     pub edge_sides: Runs<EdgeSide>,
     /// Unit vectors along the edges that leave each vertex.
     pub vertex_rays: Runs<DVec3>,
-    /// The lowest triangle at each vertex.
-    pub vertex_owner: Vec<u32>,
     /// Patch (flat edges) or crease.
     pub edge_features: Vec<u32>,
     /// Patch, crease or corner.
@@ -107,24 +135,12 @@ impl Topology {
         if u32::try_from(5 * triangle_count + vertex_count).is_err() {
             return Err(MeshError::TooLarge);
         }
-        let normals: Vec<DVec3> = (0..triangle_count)
-            .map(|triangle| {
-                let [a, b, c] = soup.corners(triangle);
-                (b - a).cross(c - a).normalize_or(DVec3::Z)
-            })
+        let mut facets: Vec<Facet> = (0..triangle_count)
+            .map(|triangle| Facet::new(soup.corners(triangle)))
             .collect();
         let (ends, triangle_edges) = number_edges(soup);
-        let inward: Vec<[DVec3; 3]> = (0..triangle_count)
-            .map(|triangle| {
-                let corners = soup.corners(triangle);
-                [0, 1, 2].map(|k| {
-                    let along = (corners[(k + 1) % 3] - corners[k]).normalize_or_zero();
-                    normals[triangle].cross(along)
-                })
-            })
-            .collect();
         let sides = (0..triangle_count).flat_map(|triangle| {
-            let (edges, inward) = (triangle_edges[triangle], inward[triangle]);
+            let (edges, inward) = (triangle_edges[triangle], facets[triangle].inward);
             (0..3).map(move |k| {
                 let side = EdgeSide {
                     triangle: triangle as u32,
@@ -134,12 +150,12 @@ impl Topology {
             })
         });
         let edge_sides = Runs::new(ends.len(), sides, EdgeSide::default());
-        let (patches, patch_count) = grow_patches(&normals, &triangle_edges, &edge_sides);
+        let (patches, patch_count) = grow_patches(&facets, &triangle_edges, &edge_sides);
 
         let edges: Vec<Edge> = (0..ends.len())
             .map(|edge| Edge {
                 vertices: ends[edge],
-                kind: classify(edge_sides.of(edge as u32), &normals, &patches),
+                kind: classify(edge_sides.of(edge as u32), &facets, &patches),
             })
             .collect();
         let rays = ends.iter().flat_map(|&[a, b]| {
@@ -147,31 +163,35 @@ impl Topology {
             [(a, ray), (b, -ray)]
         });
         let vertex_rays = Runs::new(vertex_count, rays, DVec3::ZERO);
-        let mut vertex_owner = vec![u32::MAX; vertex_count];
-        for (triangle, corners) in soup.triangles.iter().enumerate() {
+        // Counting down leaves the lowest triangle as the owner.
+        let mut vertex_owner = vec![0; vertex_count];
+        for (triangle, corners) in soup.triangles.iter().enumerate().rev() {
             for &vertex in corners {
-                let owner = &mut vertex_owner[vertex as usize];
-                *owner = (*owner).min(triangle as u32);
+                vertex_owner[vertex as usize] = triangle;
             }
         }
+        for (triangle, facet) in facets.iter_mut().enumerate() {
+            let owns_edge = |edge| edge_sides.of(edge)[0].triangle as usize == triangle;
+            let owns_vertex = |vertex: u32| vertex_owner[vertex as usize] == triangle;
+            facet.owns_edge = triangle_edges[triangle].map(owns_edge);
+            facet.owns_vertex = soup.triangles[triangle].map(owns_vertex);
+        }
         let mut topology = Self {
-            normals,
+            facets,
             patches,
             patch_count,
             edges,
             triangle_edges,
-            inward,
             edge_sides,
             vertex_rays,
-            vertex_owner,
             edge_features: Vec::new(),
             vertex_features: Vec::new(),
         };
-        topology.name_creases_and_corners(soup);
+        topology.name_creases_and_corners(soup, &vertex_owner);
         Ok(topology)
     }
 
-    fn name_creases_and_corners(&mut self, soup: &TriangleSoup) {
+    fn name_creases_and_corners(&mut self, soup: &TriangleSoup, vertex_owner: &[usize]) {
         let is_sharp = |edge: &Edge| edge.kind != EdgeKind::Flat;
         let sharp = self
             .edges
@@ -224,7 +244,7 @@ impl Topology {
         let vertex_features = (0..soup.vertices.len() as u32)
             .map(|vertex| {
                 if sharp_at_vertex.of(vertex).is_empty() {
-                    return self.patches[self.vertex_owner[vertex as usize] as usize];
+                    return self.patches[vertex_owner[vertex as usize]];
                 }
                 straight(vertex).map_or(next + vertex, |[edge, _]| features[edge as usize])
             })
@@ -263,15 +283,15 @@ fn is_continued(one: &EdgeSide, two: &EdgeSide) -> bool {
 /// Flood fill from the lowest unnamed triangle. Comparing with the first triangle instead of the
 /// last keeps a finely cut curved surface from becoming one patch.
 fn grow_patches(
-    normals: &[DVec3],
+    facets: &[Facet],
     triangle_edges: &[[u32; 3]],
     edge_sides: &Runs<EdgeSide>,
 ) -> (Vec<u32>, u32) {
     const UNNAMED: u32 = u32::MAX;
-    let mut patches = vec![UNNAMED; normals.len()];
+    let mut patches = vec![UNNAMED; facets.len()];
     let mut count = 0;
     let mut waiting = Vec::new();
-    for seed in 0..normals.len() {
+    for seed in 0..facets.len() {
         if patches[seed] != UNNAMED {
             continue;
         }
@@ -290,7 +310,7 @@ fn grow_patches(
                 let other = other.triangle as usize;
                 // The sine resolves small angles, which the cosine does not; triangles wound
                 // the other way are coplanar all the same.
-                let sine = normals[seed].cross(normals[other]).length();
+                let sine = facets[seed].normal.cross(facets[other].normal).length();
                 if patches[other] == UNNAMED && sine < FLAT_ANGLE && is_continued(&one, &two) {
                     patches[other] = count;
                     waiting.push(other);
@@ -302,14 +322,14 @@ fn grow_patches(
     (patches, count)
 }
 
-fn classify(sides: &[EdgeSide], normals: &[DVec3], patches: &[u32]) -> EdgeKind {
+fn classify(sides: &[EdgeSide], facets: &[Facet], patches: &[u32]) -> EdgeKind {
     match sides {
         [_] => EdgeKind::Boundary,
         [one, two] => {
             let [first, second] = [one, two].map(|side| side.triangle as usize);
             if patches[first] == patches[second] && is_continued(one, two) {
                 EdgeKind::Flat
-            } else if normals[first].dot(two.inward) > 0.0 {
+            } else if facets[first].normal.dot(two.inward) > 0.0 {
                 EdgeKind::Concave
             } else {
                 EdgeKind::Convex

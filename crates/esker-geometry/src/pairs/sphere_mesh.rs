@@ -120,15 +120,16 @@ pub(super) fn touches(probe: &Probe, mesh: &TriangleMesh, out: &mut Vec<Touch>) 
 /// the lowest triangle there; a minimum on them is no farther from the owner than from others.
 fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &mut Minima) {
     let topology = &mesh.topology;
-    let corners = mesh.soup().corners(triangle);
+    let facet = &topology.facets[triangle];
+    let corners = facet.corners;
     let offsets = corners.map(|corner| probe.centre - corner);
-    let height = topology.normals[triangle].dot(offsets[0]);
+    let height = facet.normal.dot(offsets[0]);
     if !probe.reaches(height.abs()) {
         return;
     }
-    let sides = [0, 1, 2].map(|k| topology.inward[triangle][k].dot(offsets[k]));
+    let sides = [0, 1, 2].map(|k| facet.inward[k].dot(offsets[k]));
     // From the centre to the plane; a centre in the plane counts as in front.
-    let normal = topology.normals[triangle] * if height < 0.0 { 1.0 } else { -1.0 };
+    let normal = facet.normal * if height < 0.0 { 1.0 } else { -1.0 };
     let on_patch = Minimum {
         normal,
         distance: height.abs(),
@@ -156,33 +157,33 @@ fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &
         }
     };
     let tolerance = FOOT_TOLERANCE * probe.radius;
+    let spans = [0, 1, 2].map(|k| corners[(k + 1) % 3] - corners[k]);
     for k in 0..3 {
-        if sides[k] <= tolerance {
+        let span = spans[k];
+        let along = offsets[k].dot(span);
+        let length_squared = span.length_squared();
+        if facet.owns_edge[k] && sides[k] <= tolerance && (0.0..=length_squared).contains(&along) {
             let edge = topology.triangle_edges[triangle][k];
-            let around = topology.edge_sides.of(edge);
-            let span = corners[(k + 1) % 3] - corners[k];
-            let along = offsets[k].dot(span) / span.length_squared();
-            let is_minimum = around[0].triangle as usize == triangle
-                && (0.0..=1.0).contains(&along)
-                && around[1..]
-                    .iter()
-                    .all(|s| s.inward.dot(offsets[k]) <= tolerance);
-            if is_minimum {
-                insert(
-                    corners[k] + along * span,
-                    topology.edge_features[edge as usize],
-                );
+            let others = &topology.edge_sides.of(edge)[1..];
+            if others
+                .iter()
+                .all(|side| side.inward.dot(offsets[k]) <= tolerance)
+            {
+                let foot = corners[k] + along / length_squared * span;
+                insert(foot, topology.edge_features[edge as usize]);
             }
         }
-        let vertex = mesh.soup().triangles[triangle][k];
-        let is_minimum = topology.vertex_owner[vertex as usize] as usize == triangle
-            && topology
-                .vertex_rays
-                .of(vertex)
-                .iter()
-                .all(|ray| ray.dot(offsets[k]) <= tolerance);
-        if is_minimum {
-            insert(corners[k], topology.vertex_features[vertex as usize]);
+        // The own edges, at hand, rule out nearly all vertices.
+        let previous = (k + 2) % 3;
+        let may_be_minimum = facet.owns_vertex[k]
+            && along <= tolerance * length_squared.sqrt()
+            && -offsets[k].dot(spans[previous]) <= tolerance * spans[previous].length();
+        if may_be_minimum {
+            let vertex = mesh.soup().triangles[triangle][k];
+            let mut rays = topology.vertex_rays.of(vertex).iter();
+            if rays.all(|ray| ray.dot(offsets[k]) <= tolerance) {
+                insert(corners[k], topology.vertex_features[vertex as usize]);
+            }
         }
     }
 }

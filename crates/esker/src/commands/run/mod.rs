@@ -55,7 +55,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot listen for Ctrl-C")?;
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .context("cannot listen for Ctrl-C")?;
 
     let steps = arguments.steps.unwrap_or(u64::MAX).min(scene.steps());
     let totals = simulate(&mut world, &scene, steps, &stop)?;
@@ -66,15 +67,26 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         summary.print(&output);
     }
-    Ok(if summary.interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+    Ok(if summary.interrupted {
+        ExitCode::from(INTERRUPTED)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
-fn simulate(world: &mut World, scene: &Scene, steps: u64, stop: &AtomicBool) -> anyhow::Result<Totals> {
+fn simulate(
+    world: &mut World,
+    scene: &Scene,
+    steps: u64,
+    stop: &AtomicBool,
+) -> anyhow::Result<Totals> {
     let mut progress = Progress::new(&scene.name, steps, world.step_length());
     let mut totals = Totals::default();
     let start = Instant::now();
     while world.steps_done < steps && !stop.load(Ordering::Relaxed) {
-        let report = world.step().with_context(|| format!("scene {}", scene.name))?;
+        let report = world
+            .step()
+            .with_context(|| format!("scene {}", scene.name))?;
         totals.add(&report);
         totals.wall = start.elapsed();
         progress.show(&report, totals.wall);
@@ -94,7 +106,9 @@ fn prepare_folder(output: &Path, force: bool) -> anyhow::Result<()> {
             );
         }
         let ours = output.join(summary::FILE_NAME).exists()
-            || output.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+            || output
+                .read_dir()
+                .is_ok_and(|mut entries| entries.next().is_none());
         if !ours {
             bail!(
                 "{} is not a folder of results (it has no {}), so --force does not replace it",
@@ -102,7 +116,8 @@ fn prepare_folder(output: &Path, force: bool) -> anyhow::Result<()> {
                 summary::FILE_NAME
             );
         }
-        std::fs::remove_dir_all(output).with_context(|| format!("cannot replace {}", output.display()))?;
+        std::fs::remove_dir_all(output)
+            .with_context(|| format!("cannot replace {}", output.display()))?;
     }
     std::fs::create_dir_all(output).with_context(|| format!("cannot create {}", output.display()))
 }

@@ -28,7 +28,13 @@ impl Progress {
             bar.set_prefix(name.to_owned());
             bar
         });
-        Progress { bar, steps, step_length, residual: None, last_line: Duration::ZERO }
+        Progress {
+            bar,
+            steps,
+            step_length,
+            residual: None,
+            last_line: Duration::ZERO,
+        }
     }
 
     pub fn show(&mut self, report: &StepReport, wall: Duration) {
@@ -54,7 +60,9 @@ impl Progress {
         let wall = wall.as_secs_f64();
         let left = wall / report.step as f64 * self.steps.saturating_sub(report.step) as f64;
         let factor = report.time / wall.max(1e-9);
-        let residual = self.residual.map_or_else(String::new, |r| format!(" · residual {r:.1e}"));
+        let residual = self
+            .residual
+            .map_or_else(String::new, |r| format!(" · residual {r:.1e}"));
         format!(
             "{:.2} of {:.2} s · {} left · {} grains · {} contacts · {} sweeps{residual} · {factor:.3} × real time",
             report.time,
@@ -80,7 +88,11 @@ pub fn duration(seconds: f64) -> String {
     } else if seconds < 3600.0 {
         format!("{}:{:02} min", seconds as u64 / 60, seconds as u64 % 60)
     } else {
-        format!("{}:{:02} h", seconds as u64 / 3600, seconds as u64 / 60 % 60)
+        format!(
+            "{}:{:02} h",
+            seconds as u64 / 3600,
+            seconds as u64 / 60 % 60
+        )
     }
 }
 

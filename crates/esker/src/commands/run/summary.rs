@@ -107,7 +107,11 @@ impl Summary {
             .iter()
             .map(|sink| {
                 let total = sink.total();
-                SinkSummary { name: sink.def.name.clone(), number: total.number, mass: total.mass }
+                SinkSummary {
+                    name: sink.def.name.clone(),
+                    number: total.number,
+                    mass: total.mass,
+                }
             })
             .collect();
         Summary {
@@ -184,14 +188,25 @@ impl Summary {
             self.real_time_factor
         );
         let mut flow = Vec::new();
-        for (what, count) in [("emitted", self.emitted), ("removed", self.removed), ("lost", self.lost)] {
+        for (what, count) in [
+            ("emitted", self.emitted),
+            ("removed", self.removed),
+            ("lost", self.lost),
+        ] {
             if count > 0 {
                 flow.push(format!("{count} {what}"));
             }
         }
-        let flow = if flow.is_empty() { String::new() } else { format!(" ({})", flow.join(", ")) };
+        let flow = if flow.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", flow.join(", "))
+        };
         println!("  grains      {}{flow}", self.particles);
-        println!("  contacts    {} touching, {} with those about to", self.touching_contacts, self.contacts);
+        println!(
+            "  contacts    {} touching, {} with those about to",
+            self.touching_contacts, self.contacts
+        );
         println!(
             "  overlap     mean {:.4} %, largest {:.3} % of a diameter at the end; largest ever {:.2} %",
             100.0 * self.mean_overlap,
@@ -203,19 +218,30 @@ impl Summary {
             (Some(mean), Some(worst)) => format!("residual mean {mean:.1e}, worst {worst:.1e}"),
             _ => "residual not measured".to_owned(),
         };
-        println!("  solver      {}, {} sweeps per step; {residual}", self.method, self.sweeps);
+        println!(
+            "  solver      {}, {} sweeps per step; {residual}",
+            self.method, self.sweeps
+        );
         match self.tolerance {
             Some(tolerance) if self.unconverged_steps > 0 => println!(
                 "  WARNING     {} of {} steps missed the tolerance {tolerance:.1e}",
                 self.unconverged_steps, self.steps
             ),
-            Some(tolerance) => println!("              every step met the tolerance {tolerance:.1e}"),
+            Some(tolerance) => {
+                println!("              every step met the tolerance {tolerance:.1e}")
+            }
             None => {}
         }
         for sink in &self.sinks {
-            println!("  sink        {}: {} grains, {:.4} kg", sink.name, sink.number, sink.mass);
+            println!(
+                "  sink        {}: {} grains, {:.4} kg",
+                sink.name, sink.number, sink.mass
+            );
         }
-        println!("  speed       {:.2e} s per contact and sweep", self.seconds_per_contact_iteration);
+        println!(
+            "  speed       {:.2e} s per contact and sweep",
+            self.seconds_per_contact_iteration
+        );
         println!("  state       {}", self.state_hash);
         println!("  written to  {}", output.display());
     }
