@@ -1,14 +1,15 @@
-<<<<<<< HEAD
 //! What a run leaves behind: recordings, checkpoints and exports.
 //!
 //! - [`Recorder`] writes and [`Recording`] reads one HDF5 file per run: frames
 //!   of grains, contacts and walls, and scalars of every step. The file
 //!   describes itself: every dataset has its unit and meaning.
 //! - [`Checkpoint`] holds the complete state of a run, for an exact restart.
+//! - [`fclib`] holds contact problems in files of the FCLIB collection.
 
 mod bytes;
 mod checkpoint;
 mod error;
+pub mod fclib;
 mod frame;
 mod hdf5;
 mod header;
@@ -27,8 +28,3 @@ pub use header::{RECORDING_FORMAT, RecordingHeader, WallSurface};
 pub use layout::{FrameRow, GrainField, Precision, RecordSettings, SCALARS, Scalar};
 pub use recorder::Recorder;
 pub use recording::{Recording, Scalars};
-=======
-//! Everything that Esker reads and writes.
-
-pub mod fclib;
->>>>>>> main
