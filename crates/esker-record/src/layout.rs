@@ -632,3 +632,6 @@ pub const SCALARS: [Scalar; 21] = [
         "time on the clock of stage finish"
     ),
 ];
+
+/// All scalars of a step, in the order of [`SCALARS`].
+pub type ScalarRow = [f64; SCALARS.len()];

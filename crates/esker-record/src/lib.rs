@@ -6,6 +6,7 @@
 //! - [`Checkpoint`] holds the complete state of a run, for an exact restart.
 //! - [`fclib`] holds contact problems in files of the FCLIB collection.
 
+mod background;
 mod bytes;
 mod checkpoint;
 mod error;
@@ -18,13 +19,14 @@ mod recorder;
 mod recording;
 mod state_codec;
 
+pub use background::BackgroundRecorder;
 pub use checkpoint::{
-    Checkpoint, CheckpointError, CheckpointHeader, CheckpointStore, FORMAT_VERSION, Latest,
+    CHECKPOINT_FORMAT, Checkpoint, CheckpointError, CheckpointHeader, CheckpointStore, Latest,
     SceneIdentity,
 };
 pub use error::RecordError;
 pub use frame::{Frame, FrameContact, FramePartner, FrameWall};
 pub use header::{RECORDING_FORMAT, RecordingHeader, WallSurface};
-pub use layout::{FrameRow, GrainField, Precision, RecordSettings, SCALARS, Scalar};
+pub use layout::{FrameRow, GrainField, Precision, RecordSettings, SCALARS, Scalar, ScalarRow};
 pub use recorder::Recorder;
 pub use recording::{Recording, Scalars};

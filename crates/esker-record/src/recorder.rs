@@ -14,7 +14,7 @@ use crate::hdf5::{Member, TableId, TableSpec, Writer};
 use crate::header::{RecordingHeader, write_header};
 use crate::layout::{
     BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, RecordSettings,
-    SCALAR_BLOCKS, SCALAR_TABLE, SCALARS, WALL_MEMBERS, WALL_STATES, contact_members,
+    SCALAR_BLOCKS, SCALAR_TABLE, SCALARS, ScalarRow, WALL_MEMBERS, WALL_STATES, contact_members,
     grain_members, put_contact, put_grains, put_wall, scalar_members,
 };
 use crate::recording::Recording;
@@ -38,7 +38,7 @@ pub struct Recorder {
     frames: Table,
     scalars: Table,
     blocks: Table,
-    pending: Vec<[f64; SCALARS.len()]>,
+    pending: Vec<ScalarRow>,
 }
 
 /// A table and its end.
@@ -154,9 +154,7 @@ impl Recorder {
         for index in 0..kept.len() {
             new.write_frame(&old.frame(index)?)?;
         }
-        for row in 0..scalar_rows as usize {
-            new.add_scalars(scalars.row(row))?;
-        }
+        new.add_scalars(&scalars.rows()[..scalar_rows as usize])?;
         new.flush()?;
         fs::rename(&partial, path).map_err(|e| RecordError::Write {
             path: path.to_owned(),
@@ -183,7 +181,7 @@ impl Recorder {
     /// Records the scalars of the step that was just made. They are written
     /// with the next frame or flush.
     pub fn record_step(&mut self, world: &World, report: &StepReport) -> Result<(), RecordError> {
-        self.add_scalars(SCALARS.map(|s| (s.value)(world, report)))
+        self.add_scalars(&[SCALARS.map(|s| (s.value)(world, report))])
     }
 
     /// Records the world as a frame, and all scalars so far.
@@ -209,8 +207,9 @@ impl Recorder {
         self.writer.close()
     }
 
-    fn add_scalars(&mut self, row: [f64; SCALARS.len()]) -> Result<(), RecordError> {
-        self.pending.push(row);
+    /// Adds rows of scalars, to be written with the next frame or flush.
+    pub(crate) fn add_scalars(&mut self, rows: &[ScalarRow]) -> Result<(), RecordError> {
+        self.pending.extend_from_slice(rows);
         if self.pending.len() < MOST_PENDING_ROWS {
             return Ok(());
         }
@@ -268,7 +267,7 @@ impl Recorder {
 }
 
 /// Rows of scalars as they are stored.
-pub(crate) fn scalar_bytes(rows: &[[f64; SCALARS.len()]]) -> Vec<u8> {
+pub(crate) fn scalar_bytes(rows: &[ScalarRow]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(8 * SCALARS.len() * rows.len());
     rows.iter().flatten().for_each(|x| x.put(&mut bytes));
     bytes

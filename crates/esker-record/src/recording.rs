@@ -15,8 +15,8 @@ use crate::hdf5::{Reader, row_size};
 use crate::header::{RecordingHeader, read_header};
 use crate::layout::{
     BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, SCALAR_BLOCKS, SCALAR_TABLE,
-    SCALARS, WALL_MEMBERS, WALL_STATES, contact_members, get_contact, get_grains, get_wall,
-    grain_members, scalar_members,
+    SCALARS, ScalarRow, WALL_MEMBERS, WALL_STATES, contact_members, get_contact, get_grains,
+    get_wall, grain_members, scalar_members,
 };
 use crate::recorder::FrameBytes;
 
@@ -31,7 +31,7 @@ pub struct Recording {
 /// Scalars of all steps.
 #[derive(Clone, Debug, Default)]
 pub struct Scalars {
-    rows: Vec<[f64; SCALARS.len()]>,
+    rows: Vec<ScalarRow>,
 }
 
 impl Scalars {
@@ -45,9 +45,9 @@ impl Scalars {
         self.rows.is_empty()
     }
 
-    /// All scalars of one step, in the order of [`SCALARS`].
-    pub fn row(&self, step: usize) -> [f64; SCALARS.len()] {
-        self.rows[step]
+    /// All scalars of every step, in the order of [`SCALARS`].
+    pub fn rows(&self) -> &[ScalarRow] {
+        &self.rows
     }
 
     /// One scalar over all steps; `None` when there is no such scalar.
