@@ -34,6 +34,9 @@ pub enum RecordError {
         /// Why.
         why: String,
     },
+    /// An earlier error has ended the recording.
+    #[error("the recording has stopped after an earlier error")]
+    Stopped,
     /// The file cannot be opened.
     #[error("cannot open `{}`: {source}", path.display())]
     Open {

@@ -7,27 +7,28 @@
 //! - [`problem_file`] keeps contact problems of our own simulations; [`fclib`] reads and writes
 //!   those of others in FCLIB's layout.
 
+mod background;
 mod bytes;
 mod checkpoint;
 mod error;
 pub mod fclib;
 mod frame;
 mod hdf5;
+mod header;
 mod layout;
 pub mod problem_file;
 mod recorder;
 mod recording;
 mod state_codec;
 
+pub use background::BackgroundRecorder;
 pub use checkpoint::{
-    Checkpoint, CheckpointError, CheckpointHeader, CheckpointStore, FORMAT_VERSION, Latest,
+    CHECKPOINT_FORMAT, Checkpoint, CheckpointError, CheckpointHeader, CheckpointStore, Latest,
     SceneIdentity,
 };
 pub use error::RecordError;
 pub use frame::{Frame, FrameContact, FramePartner, FrameWall};
-pub use layout::{
-    GrainField, Precision, RECORDING_FORMAT, RecordSettings, RecordingHeader, SCALARS, Scalar,
-    WallSurface,
-};
-pub use recorder::{FrameRow, Recorder};
+pub use header::{RECORDING_FORMAT, RecordingHeader, WallSurface};
+pub use layout::{FrameRow, GrainField, Precision, RecordSettings, SCALARS, Scalar, ScalarRow};
+pub use recorder::Recorder;
 pub use recording::{Recording, Scalars};

@@ -1,6 +1,7 @@
 //! The command line: one module per command under `commands`.
 
 mod commands;
+mod scene_file;
 
 use std::process::ExitCode;
 
