@@ -21,6 +21,7 @@ enum Command {
     Check(commands::check::Arguments),
     Experiment(commands::experiment::Arguments),
     Solve(commands::solve::Arguments),
+    Plan(commands::plan::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Experiment(arguments) => commands::experiment::run(&arguments),
         Command::Solve(arguments) => commands::solve::run(&arguments),
+        Command::Plan(arguments) => commands::plan::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         match error.downcast_ref::<esker_scene::SceneErrors>() {

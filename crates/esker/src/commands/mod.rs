@@ -2,5 +2,6 @@
 
 pub mod check;
 pub mod experiment;
+pub mod plan;
 pub mod run;
 pub mod solve;
