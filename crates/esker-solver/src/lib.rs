@@ -22,9 +22,9 @@ pub mod random;
 pub mod registry;
 mod report;
 mod scaling;
+pub mod soc;
 pub mod substep;
 pub mod sweep;
-pub mod soc;
 
 pub use registry::{UnknownSolver, registry, solve_by_name};
 pub use report::{Monitor, Progress, SolveReport, Status, Stopping};
