@@ -33,7 +33,7 @@ mod report;
 mod scaling;
 pub mod soc;
 
-pub use registry::{UnknownSolver, registry, solve_by_name};
+pub use registry::{Entry, UnknownSolver, by_name, compare, registry, solve_by_name};
 pub use report::{Monitor, Progress, SolveReport, Status, Stopping};
 
 use esker_contact::ContactOperator;
