@@ -16,6 +16,7 @@
 pub mod accelerated_gradient;
 pub mod anderson;
 pub mod auto;
+mod contact_cones;
 pub mod direct;
 pub mod gauss_seidel;
 pub mod interior_point;
