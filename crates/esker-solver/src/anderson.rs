@@ -85,10 +85,10 @@ impl ContactSolver for Anderson {
             }
             x = mapped;
             let Some(next) = candidate else { continue };
-            if let Some(status) = monitor.observe(&next) {
-                if monitor.last_residual().is_finite() {
-                    break status;
-                }
+            if let Some(status) = monitor.observe(&next)
+                && monitor.last_residual().is_finite()
+            {
+                break status;
             }
             if monitor.last_residual() < 2.0 * plain {
                 x = next;

@@ -109,7 +109,7 @@ impl<'a> Sweeps<'a> {
     pub fn sweep(&mut self) {
         match self.method.order {
             SweepOrder::Natural => (0..self.order.len()).for_each(|c| self.relax(c)),
-            SweepOrder::Symmetric if self.count % 2 == 0 => {
+            SweepOrder::Symmetric if self.count.is_multiple_of(2) => {
                 (0..self.order.len()).for_each(|c| self.relax(c));
             }
             SweepOrder::Symmetric => (0..self.order.len()).rev().for_each(|c| self.relax(c)),

@@ -30,6 +30,7 @@
 
 use crate::ContactSolver;
 use crate::anderson::extrapolate;
+use crate::contact_cones::{Cones, MAX_CONE, MAX_SHARES};
 use crate::linear::{BodyMatrix, Factor, axpy, dot, norm};
 use crate::local::solve_small;
 use crate::newton::Newton;
@@ -37,7 +38,7 @@ use crate::report::{Monitor, SolveReport, Status, Stopping};
 use crate::scaling::Scaling as Metric;
 use crate::soc::{self, Point, Scaling};
 use esker_contact::cone::groups;
-use esker_contact::{AssembledProblem, BodySpace, ConeLimits, ContactOperator, FrictionLaw};
+use esker_contact::{AssembledProblem, BodySpace, ContactOperator, FrictionLaw};
 
 /// How the linear systems are solved where the problem has bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -80,80 +81,6 @@ impl Default for InteriorPoint {
             shifts: 100,
             polish: true,
         }
-    }
-}
-
-/// Most cone entries of a contact: 3 + 3 + 2.
-const MAX_CONE: usize = 8;
-/// Most extra unknowns `s` of a contact.
-const MAX_SHARES: usize = 2;
-
-/// The cones of one contact: `(group, limit)` in order; empty for the half line.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cones {
-    list: [(usize, f64); 3],
-    count: usize,
-}
-
-impl Cones {
-    fn new(block: usize, limits: &ConeLimits) -> Self {
-        let mut cones = Cones::default();
-        for g in 0..groups(block).len() {
-            if limits.of(g) > 0.0 {
-                cones.list[cones.count] = (g, limits.of(g));
-                cones.count += 1;
-            }
-        }
-        cones
-    }
-
-    /// Number of second-order cones.
-    fn number(&self) -> usize {
-        self.count.max(1)
-    }
-
-    fn shares(&self) -> usize {
-        self.count.saturating_sub(1)
-    }
-
-    /// `B (u, s)`.
-    fn velocities(&self, u: &[f64], s: &[f64; MAX_SHARES], y: &mut [Point; 3]) {
-        if self.count == 0 {
-            y[0] = [u[0], 0.0, 0.0];
-            return;
-        }
-        let taken: f64 = s[..self.shares()].iter().sum();
-        for (k, &(g, limit)) in self.list[..self.count].iter().enumerate() {
-            let share = if k == 0 { u[0] - taken } else { s[k - 1] };
-            let (start, end) = groups(u.len())[g];
-            y[k] = [
-                share / limit,
-                u[start],
-                if end > start + 1 { u[start + 1] } else { 0.0 },
-            ];
-        }
-    }
-
-    /// `Bᵀ x`: impulses and the stationarity of the shares.
-    fn impulses(&self, x: &[Point; 3], lambda: &mut [f64]) -> [f64; MAX_SHARES] {
-        lambda.fill(0.0);
-        let mut rest = [0.0; MAX_SHARES];
-        if self.count == 0 {
-            lambda[0] = x[0][0];
-            return rest;
-        }
-        lambda[0] = x[0][0] / self.list[0].1;
-        for (k, &(g, limit)) in self.list[..self.count].iter().enumerate() {
-            let (start, end) = groups(lambda.len())[g];
-            lambda[start] = x[k][1];
-            if end > start + 1 {
-                lambda[start + 1] = x[k][2];
-            }
-            if k > 0 {
-                rest[k - 1] = x[k][0] / limit - lambda[0];
-            }
-        }
-        rest
     }
 }
 

@@ -2,11 +2,21 @@
 //!
 //! Every method implements [`ContactSolver`]: it is given a problem as a flat
 //! operator, starts from the given impulses, and returns a [`SolveReport`] that says
-//! honestly how it ended. [`registry`] lists them by name.
+//! honestly how it ended. [`registry()`] lists them by name.
+
+#![allow(
+    clippy::needless_range_loop,
+    reason = "small dense blocks are clearest with their row and column indices"
+)]
+#![allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "`!(x > 0)` is meant to catch not-a-number as well"
+)]
 
 pub mod accelerated_gradient;
 pub mod anderson;
 pub mod auto;
+mod contact_cones;
 pub mod direct;
 pub mod gauss_seidel;
 pub mod interior_point;
@@ -26,7 +36,7 @@ pub mod soc;
 pub mod substep;
 pub mod sweep;
 
-pub use registry::{UnknownSolver, registry, solve_by_name};
+pub use registry::{Entry, UnknownSolver, by_name, compare, registry, solve_by_name};
 pub use report::{Monitor, Progress, SolveReport, Status, Stopping};
 
 use esker_contact::ContactOperator;

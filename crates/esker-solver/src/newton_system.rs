@@ -32,16 +32,16 @@ impl NewtonSystem {
     /// The form that suits the problem: body space where there are bodies and
     /// the contacts outnumber them.
     pub fn new(problem: &dyn ContactOperator) -> Self {
-        if let Some(space) = problem.body_space() {
-            if problem.rows() > 150 && space.mass.len() < 2 * problem.rows() {
-                if let Some(matrix) = BodyMatrix::new(&space) {
-                    return NewtonSystem::Bodies(Box::new(BodySystem {
-                        space,
-                        matrix,
-                        iterations: 0,
-                    }));
-                }
-            }
+        if let Some(space) = problem.body_space()
+            && problem.rows() > 150
+            && space.mass.len() < 2 * problem.rows()
+            && let Some(matrix) = BodyMatrix::new(&space)
+        {
+            return NewtonSystem::Bodies(Box::new(BodySystem {
+                space,
+                matrix,
+                iterations: 0,
+            }));
         }
         NewtonSystem::Contacts(ContactSystem {
             problem: problem.assemble(),
