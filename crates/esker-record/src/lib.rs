@@ -4,6 +4,7 @@
 //!   of grains, contacts and walls, and scalars of every step. The file
 //!   describes itself: every dataset has its unit and meaning.
 //! - [`Checkpoint`] holds the complete state of a run, for an exact restart.
+//! - [`export_vtk`] and [`write_scalars_csv`] turn a recording into what other tools read.
 //! - [`fclib`] holds contact problems in files of the FCLIB collection.
 
 mod background;
@@ -18,6 +19,8 @@ mod layout;
 mod recorder;
 mod recording;
 mod state_codec;
+mod tables;
+mod vtk;
 
 pub use background::BackgroundRecorder;
 pub use checkpoint::{
@@ -30,3 +33,5 @@ pub use header::{RECORDING_FORMAT, RecordingHeader, WallSurface};
 pub use layout::{FrameRow, GrainField, Precision, RecordSettings, SCALARS, Scalar, ScalarRow};
 pub use recorder::Recorder;
 pub use recording::{Recording, Scalars};
+pub use tables::{walls_in_frame, write_scalars_csv};
+pub use vtk::export_vtk;
