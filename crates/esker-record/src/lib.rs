@@ -5,7 +5,8 @@
 //!   describes itself: every dataset has its unit and meaning.
 //! - [`Checkpoint`] holds the complete state of a run, for an exact restart.
 //! - [`export_vtk`] and [`write_scalars_csv`] turn a recording into what other tools read.
-//! - [`fclib`] holds contact problems in files of the FCLIB collection.
+//! - [`problem_file`] keeps contact problems of our own simulations; [`fclib`] reads and writes
+//!   those of others in FCLIB's layout.
 
 mod background;
 mod bytes;
@@ -16,6 +17,7 @@ mod frame;
 mod hdf5;
 mod header;
 mod layout;
+pub mod problem_file;
 mod recorder;
 mod recording;
 mod state_codec;

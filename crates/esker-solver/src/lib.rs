@@ -7,7 +7,9 @@
 pub mod accelerated_gradient;
 pub mod anderson;
 pub mod auto;
+pub mod direct;
 pub mod gauss_seidel;
+pub mod interior_point;
 pub mod jacobi;
 pub mod linear;
 pub mod local;
@@ -15,12 +17,14 @@ pub mod newton;
 pub mod newton_system;
 pub mod nonsmooth_map;
 pub mod proximal;
+pub mod quasi_newton;
 pub mod random;
 pub mod registry;
 mod report;
 mod scaling;
 pub mod substep;
 pub mod sweep;
+pub mod soc;
 
 pub use registry::{UnknownSolver, registry, solve_by_name};
 pub use report::{Monitor, Progress, SolveReport, Status, Stopping};

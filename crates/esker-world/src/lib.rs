@@ -52,6 +52,7 @@ pub mod packing;
 pub mod random;
 pub mod report;
 mod sizes;
+pub mod smooth;
 pub mod state;
 pub mod step;
 pub mod supply;

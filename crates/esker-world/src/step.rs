@@ -9,10 +9,11 @@ use glam::DVec3;
 use crate::World;
 use crate::assemble::{Equations, StepConstants};
 use crate::collide::{Candidates, ContactGeometry, Partner, Reach, SpatialOrder};
-use crate::definition::{Method, SubStepped, WarmStart, WholeStep};
+use crate::definition::{Method, Smooth, SubStepped, WarmStart, WholeStep};
 use crate::grains::GrainId;
 use crate::integrate;
 use crate::report::{Stage, StageClock, StepReport};
+use crate::smooth::{self, SmoothStepper};
 
 /// Scratch of a step: reused, never part of the state.
 #[derive(Default)]
@@ -29,6 +30,7 @@ pub(crate) struct Workspace {
     order: SpatialOrder,
     gauss_seidel: GaussSeidel,
     sub_stepper: SubStepper,
+    smooth_stepper: SmoothStepper,
 }
 
 /// Why a step failed.
@@ -149,6 +151,7 @@ impl World {
         let (row_step, cap) = match &self.method {
             Method::SubStepped(m) => (self.step / m.substeps as f64, m.stiffness_cap),
             Method::WholeStep(_) => (self.step, 0.0),
+            Method::Smooth(m) => (self.step / m.substeps as f64, 0.0),
         };
         let constants = StepConstants {
             step: self.step,
@@ -172,6 +175,7 @@ impl World {
         match self.method.clone() {
             Method::SubStepped(method) => self.advance_substeps(&method),
             Method::WholeStep(method) => self.advance_whole(&method),
+            Method::Smooth(method) => self.advance_smooth(&method),
         }
     }
 
@@ -284,6 +288,35 @@ impl World {
         }
     }
 
+    /// Explicit substeps of springs and dashpots.
+    fn advance_smooth(&mut self, method: &Smooth) -> Advanced {
+        let step = self.row_step();
+        let work = &mut self.workspace;
+        let scene = smooth::Scene {
+            contacts: &work.contacts,
+            pairs: &self.pairs,
+            walls: &self.walls,
+            gravity: self.gravity,
+            step,
+        };
+        work.smooth_stepper.advance(
+            method,
+            &scene,
+            &mut self.grains,
+            &mut work.equations.problem.bodies,
+            &mut work.impulses,
+        );
+        Advanced {
+            solve: SweepReport {
+                sweeps: method.substeps,
+                residual: 0.0,
+                converged: true,
+            },
+            impacts: 0,
+            residual: None,
+        }
+    }
+
     fn finish(&mut self, advanced: &Advanced) -> Result<StepReport, StepError> {
         self.steps_done += 1;
         let time = self.time();
@@ -390,6 +423,7 @@ impl World {
         match &self.method {
             Method::SubStepped(m) => self.step / m.substeps as f64,
             Method::WholeStep(_) => self.step,
+            Method::Smooth(m) => self.step / m.substeps as f64,
         }
     }
 

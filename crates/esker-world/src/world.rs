@@ -3,8 +3,8 @@
 use esker_contact::Impulse;
 use glam::DVec3;
 
-use crate::collide::ContactGeometry;
-use crate::definition::{ContactSettings, Method, WorldDef};
+use crate::collide::{ContactGeometry, Partner};
+use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
 use crate::grains::Grains;
 use crate::history::History;
 use crate::material::PairTable;
@@ -107,6 +107,16 @@ impl World {
     /// Gravity, m/s².
     pub fn gravity(&self) -> DVec3 {
         self.gravity
+    }
+
+    /// The law of a contact of the last step.
+    pub fn law_of(&self, contact: &ContactGeometry) -> &PairLaw {
+        let own = self.grains.material[contact.grain as usize];
+        let other = match contact.partner {
+            Partner::Grain(j) => self.grains.material[j as usize],
+            Partner::Wall(w) => self.walls[w as usize].material,
+        };
+        &self.pairs.get(own, other).law
     }
 
     /// Contacts of the last step with the impulses of their last row step

@@ -1,4 +1,10 @@
 //! The commands of `esker`, one file each.
 
 pub mod check;
+pub mod experiment;
+pub mod export;
+pub mod info;
+pub mod render;
+pub mod report;
 pub mod run;
+pub mod solve;
