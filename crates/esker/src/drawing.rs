@@ -173,7 +173,11 @@ fn up(gravity: DVec3) -> DVec3 {
 /// Direction from the eye into the scene.
 fn view_direction(view: &str, up: DVec3) -> anyhow::Result<DVec3> {
     // "front" looks along y where z is up, and along −z where y is.
-    let front = if up.z.abs() > 0.5 { DVec3::Y } else { DVec3::NEG_Z };
+    let front = if up.z.abs() > 0.5 {
+        DVec3::Y
+    } else {
+        DVec3::NEG_Z
+    };
     let front = front.reject_from_normalized(up).normalize_or(DVec3::X);
     let side = up.cross(front);
     Ok(match view {
@@ -182,10 +186,15 @@ fn view_direction(view: &str, up: DVec3) -> anyhow::Result<DVec3> {
         "top" => 0.05 * front - up,
         "oblique" => front + 0.5 * side - 0.45 * up,
         numbers => {
-            let parts: Vec<f64> = numbers.split(',').filter_map(|x| x.trim().parse().ok()).collect();
+            let parts: Vec<f64> = numbers
+                .split(',')
+                .filter_map(|x| x.trim().parse().ok())
+                .collect();
             match parts[..] {
                 [x, y, z] if DVec3::new(x, y, z).length() > 0.0 => DVec3::new(x, y, z),
-                _ => bail!("\"{view}\" is no view: use front, side, top, oblique or a direction x,y,z"),
+                _ => bail!(
+                    "\"{view}\" is no view: use front, side, top, oblique or a direction x,y,z"
+                ),
             }
         }
     })

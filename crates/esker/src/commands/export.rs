@@ -59,9 +59,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         })?);
     }
     if all || arguments.stl {
-        let index = arguments.at.and_then(|time| recording.nearest(time)).unwrap_or(0);
+        let index = arguments
+            .at
+            .and_then(|time| recording.nearest(time))
+            .unwrap_or(0);
         let frame = recording.frame(index)?;
-        for (i, (name, soup)) in walls_in_frame(recording.header(), &frame).iter().enumerate() {
+        for (i, (name, soup)) in walls_in_frame(recording.header(), &frame)
+            .iter()
+            .enumerate()
+        {
             let path = folder.join(format!("wall-{i}-{}.stl", file_name(name)));
             written.push(write_with(path, |out| soup.write_stl_binary(out))?);
         }
@@ -88,5 +94,7 @@ fn write_with(
 /// A wall's name with only what file names may hold everywhere.
 fn file_name(name: &str) -> String {
     let allowed = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-    name.chars().map(|c| if allowed(c) { c } else { '_' }).collect()
+    name.chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect()
 }

@@ -48,7 +48,13 @@ pub struct Arguments {
     #[arg(long)]
     chains: bool,
     /// From where: front, side, top, oblique, or a viewing direction X,Y,Z
-    #[arg(long, visible_alias = "camera", value_name = "VIEW", default_value = "oblique", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        visible_alias = "camera",
+        value_name = "VIEW",
+        default_value = "oblique",
+        allow_hyphen_values = true
+    )]
     view: String,
     /// Width and height in pixels
     #[arg(long, value_name = "WxH", default_value = "1280x960", value_parser = size)]
@@ -73,7 +79,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bail!("the recording has no frames yet");
     }
     let clip: Vec<usize> = (0..count).step_by(arguments.every as usize).collect();
-    let outputs = [&arguments.output, &arguments.frames, &arguments.gif, &arguments.apng];
+    let outputs = [
+        &arguments.output,
+        &arguments.frames,
+        &arguments.gif,
+        &arguments.apng,
+    ];
     if outputs.iter().all(|output| output.is_none()) {
         bail!("nothing to write: give -o FILE, --frames DIR, --gif FILE or --apng FILE");
     }
@@ -90,7 +101,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let drawing = drawing(&recording, arguments, &clip)?;
     if let Some(folder) = &arguments.frames {
-        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
         for &index in &clip {
             let path = folder.join(format!("frame-{index:06}.png"));
             fs::write(&path, drawing.draw(index)?.encode_png()?)
@@ -99,7 +111,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         println!("{} pictures in {}", clip.len(), folder.display());
     }
     if arguments.gif.is_some() || arguments.apng.is_some() {
-        let images = clip.iter().map(|&i| drawing.draw(i)).collect::<Result<Vec<_>, _>>()?;
+        let images = clip
+            .iter()
+            .map(|&i| drawing.draw(i))
+            .collect::<Result<Vec<_>, _>>()?;
         let delay = Duration::from_secs_f64(1.0 / f64::from(arguments.rate));
         if let Some(path) = &arguments.gif {
             write(path, &esker_render::encode_gif(&images, delay)?)?;
@@ -118,7 +133,11 @@ fn drawing<'a>(
 ) -> anyhow::Result<Drawing<'a>> {
     let style = Style {
         // Bars and grains share one colour scale.
-        color: if arguments.chains { Color::Force } else { arguments.color },
+        color: if arguments.chains {
+            Color::Force
+        } else {
+            arguments.color
+        },
         chains: arguments.chains,
         view: arguments.view.clone(),
         size: arguments.size,
