@@ -473,3 +473,18 @@ impl Reader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_as_such() {
+        let error = |code| Hdf5Error::Io(io::Error::from_raw_os_error(code));
+        let told = |code| write_error(Path::new("x.h5"), error(code)).to_string();
+        // ENOSPC, EFBIG and EIO of Linux.
+        assert!(told(28).contains("the disk is full"), "{}", told(28));
+        assert!(told(27).contains("greatest size"), "{}", told(27));
+        assert!(told(5).contains("cannot write"), "{}", told(5));
+    }
+}

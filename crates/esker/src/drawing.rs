@@ -48,6 +48,8 @@ const SAMPLES: usize = 5;
 const TRIM: f64 = 0.01;
 /// A wall this many times larger than the bulk is not fitted into the picture.
 const LARGE_WALL: f64 = 3.0;
+/// Share of grains whose values the colours span.
+const COLORED_SHARE: f64 = 0.995;
 const WALL_COLOR: [f32; 4] = [0.45, 0.52, 0.60, 0.22];
 /// Opacity of grains around force chains.
 const GHOST: f32 = 0.25;
@@ -68,9 +70,8 @@ impl<'a> Drawing<'a> {
             let frame = recording.frame(index)?;
             let spheres = spheres(recording, &frame, style.color);
             bounds = bounds.union(&subject(&spheres, &walls(recording, &frame)));
-            for value in spheres.iter().map(|s| s.value) {
-                range = (range.0.min(value), range.1.max(value));
-            }
+            let (low, high) = color_range(&spheres);
+            range = (range.0.min(low), range.1.max(high));
         }
         let framing = Framing {
             up,
@@ -184,7 +185,7 @@ fn view_direction(view: &str, up: DVec3) -> anyhow::Result<DVec3> {
         "front" => front - 0.15 * up,
         "side" => side - 0.15 * up,
         "top" => 0.05 * front - up,
-        "oblique" => front + 0.5 * side - 0.45 * up,
+        "oblique" => front + 0.35 * side - 0.35 * up,
         numbers => {
             let parts: Vec<f64> = numbers
                 .split(',')
@@ -246,6 +247,18 @@ fn walls(recording: &Recording, frame: &Frame) -> Vec<Wall> {
             color: WALL_COLOR,
         })
         .collect()
+}
+
+/// Values that the colours span: all but the highest few, so that one grain in
+/// free fall does not turn all others dark.
+fn color_range(spheres: &[Sphere]) -> (f64, f64) {
+    let mut values: Vec<f64> = spheres.iter().map(|s| s.value).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let highest = (COLORED_SHARE * (values.len().saturating_sub(1)) as f64).ceil() as usize;
+    match (values.first(), values.get(highest)) {
+        (Some(&low), Some(&high)) => (low, high),
+        _ => (f64::INFINITY, f64::NEG_INFINITY),
+    }
 }
 
 /// What the picture must show: the bulk of grains and walls of like size.
