@@ -81,6 +81,12 @@ pub enum RecordError {
         /// What.
         what: String,
     },
+    /// It has no positions, which an export needs.
+    #[error("recording `{}` has no positions: record the field \"position\"", path.display())]
+    NoPositions {
+        /// The recording.
+        path: PathBuf,
+    },
     /// It belongs to another scene.
     #[error("recording `{}` belongs to another scene", path.display())]
     OtherScene {

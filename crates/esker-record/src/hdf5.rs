@@ -20,12 +20,16 @@ use rust_hdf5::{DatatypeMessage, FileLocking, FilterPipeline, Hdf5Error};
 
 use crate::error::RecordError;
 
+/// Rows per chunk of arrays.
+const ARRAY_CHUNK_ROWS: u64 = 4096;
+
 /// Type of the numbers of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Number {
     F32,
     F64,
     U64,
+    I64,
     U32,
     U16,
     U8,
@@ -35,7 +39,7 @@ impl Number {
     /// Bytes of one number.
     pub(crate) fn size(self) -> usize {
         match self {
-            Number::F64 | Number::U64 => 8,
+            Number::F64 | Number::U64 | Number::I64 => 8,
             Number::F32 | Number::U32 => 4,
             Number::U16 => 2,
             Number::U8 => 1,
@@ -47,6 +51,7 @@ impl Number {
             Number::F32 => DatatypeMessage::f32_type(),
             Number::F64 => DatatypeMessage::f64_type(),
             Number::U64 => DatatypeMessage::u64_type(),
+            Number::I64 => DatatypeMessage::i64_type(),
             Number::U32 => DatatypeMessage::u32_type(),
             Number::U16 => DatatypeMessage::u16_type(),
             Number::U8 => DatatypeMessage::u8_type(),
@@ -115,6 +120,8 @@ pub(crate) struct TableSpec<'a> {
 pub(crate) struct TableId {
     dataset: usize,
     row_size: usize,
+    /// Second extent, where there is one.
+    columns: Option<u64>,
 }
 
 /// Writes one file.
@@ -223,9 +230,79 @@ impl Writer {
                     )?;
                 }
             }
-            Ok(TableId { dataset, row_size })
+            Ok(TableId {
+                dataset,
+                row_size,
+                columns: None,
+            })
         };
         create().map_err(|e| write_error(&self.path, e))
+    }
+
+    /// Makes a growing array of numbers, or of rows of `columns` numbers.
+    pub(crate) fn array(
+        &mut self,
+        path: &str,
+        number: Number,
+        columns: Option<u64>,
+    ) -> Result<TableId, RecordError> {
+        let extents =
+            |rows: u64| -> Vec<u64> { [Some(rows), columns].into_iter().flatten().collect() };
+        let most: Vec<Option<u64>> = [Some(None), columns.map(Some)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let file = &mut self.file;
+        let dataset = file
+            .create_grid_dataset_with_max(
+                path,
+                number.datatype(),
+                &extents(0),
+                &most,
+                &extents(ARRAY_CHUNK_ROWS),
+                None,
+            )
+            .and_then(|dataset| {
+                file.assign_dataset_to_group(&group_of(path), dataset)?;
+                Ok(dataset)
+            })
+            .map_err(|e| write_error(&self.path, e))?;
+        Ok(TableId {
+            dataset,
+            row_size: number.size() * columns.unwrap_or(1) as usize,
+            columns,
+        })
+    }
+
+    /// Sets an attribute of whole numbers of a group.
+    pub(crate) fn integers(
+        &mut self,
+        group: &str,
+        name: &str,
+        values: &[i64],
+    ) -> Result<(), RecordError> {
+        match values {
+            [value] => self.file.set_group_attr_numeric(group, name, value),
+            values => self
+                .file
+                .set_group_attr_array(group, name, &[values.len() as u64], values),
+        }
+        .map_err(|e| write_error(&self.path, e))
+    }
+
+    /// Sets an attribute that is an ASCII text of fixed length.
+    pub(crate) fn word(&mut self, group: &str, name: &str, word: &str) -> Result<(), RecordError> {
+        let datatype = DatatypeMessage::fixed_string(word.len() as u32);
+        self.file
+            .set_group_attr_typed(group, name, datatype, word.as_bytes().to_vec())
+            .map_err(|e| write_error(&self.path, e))
+    }
+
+    /// Makes a group inside another one.
+    pub(crate) fn subgroup(&mut self, parent: &str, name: &str) -> Result<(), RecordError> {
+        self.file
+            .create_group(parent, name)
+            .map_err(|e| write_error(&self.path, e))
     }
 
     /// Ends the layout; from here on rows are written.
@@ -246,12 +323,13 @@ impl Writer {
         if rows == 0 {
             return Ok(0);
         }
+        let extents = |rows: u64| [Some(rows), table.columns].into_iter().flatten();
+        let end: Vec<u64> = extents(first + rows).collect();
+        let count: Vec<u64> = extents(rows).collect();
+        let start = &[first, 0][..count.len()];
         self.file
-            .set_extent(table.dataset, &[first + rows])
-            .and_then(|()| {
-                self.file
-                    .write_slice(table.dataset, &[first], &[rows], bytes)
-            })
+            .set_extent(table.dataset, &end)
+            .and_then(|()| self.file.write_slice(table.dataset, start, &count, bytes))
             .map(|()| rows)
             .map_err(|e| write_error(&self.path, e))
     }
@@ -393,5 +471,20 @@ impl Reader {
                 format_args!("{found} bytes per row instead of {size}"),
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_as_such() {
+        let error = |code| Hdf5Error::Io(io::Error::from_raw_os_error(code));
+        let told = |code| write_error(Path::new("x.h5"), error(code)).to_string();
+        // ENOSPC, EFBIG and EIO of Linux.
+        assert!(told(28).contains("the disk is full"), "{}", told(28));
+        assert!(told(27).contains("greatest size"), "{}", told(27));
+        assert!(told(5).contains("cannot write"), "{}", told(5));
     }
 }

@@ -4,6 +4,7 @@
 //!   of grains, contacts and walls, and scalars of every step. The file
 //!   describes itself: every dataset has its unit and meaning.
 //! - [`Checkpoint`] holds the complete state of a run, for an exact restart.
+//! - [`export_vtk`] and [`write_scalars_csv`] turn a recording into what other tools read.
 //! - [`problem_file`] keeps contact problems of our own simulations; [`fclib`] reads and writes
 //!   those of others in FCLIB's layout.
 
@@ -20,6 +21,8 @@ pub mod problem_file;
 mod recorder;
 mod recording;
 mod state_codec;
+mod tables;
+mod vtk;
 
 pub use background::BackgroundRecorder;
 pub use checkpoint::{
@@ -32,3 +35,5 @@ pub use header::{RECORDING_FORMAT, RecordingHeader, WallSurface};
 pub use layout::{FrameRow, GrainField, Precision, RecordSettings, SCALARS, Scalar, ScalarRow};
 pub use recorder::Recorder;
 pub use recording::{Recording, Scalars};
+pub use tables::{walls_in_frame, write_scalars_csv};
+pub use vtk::export_vtk;

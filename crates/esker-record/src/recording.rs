@@ -82,6 +82,11 @@ impl Recording {
         Ok(recording)
     }
 
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.reader.path()
+    }
+
     /// What is known about the run.
     pub fn header(&self) -> &RecordingHeader {
         &self.header
