@@ -31,15 +31,16 @@ pub struct Diagonal {
 
 impl Diagonal {
     /// The diagonals of one contact.
-    pub fn of(contact: &Contact, bodies: &[BodyState], tangent: f64, rolling: f64) -> Self {
+    #[inline]
+    pub fn of(contact: &Contact, bodies: &[BodyState], compliance: TangentCompliance) -> Self {
         let a = &bodies[contact.bodies[0] as usize];
         let b = &bodies[contact.bodies[1] as usize];
         let invert = |d: f64| if d > 0.0 { 1.0 / d } else { 0.0 };
         Diagonal {
             normal_mobility: contact.normal_mobility(a, b),
-            inverse_tangent: invert(contact.tangent_mobility(a, b) + tangent),
+            inverse_tangent: invert(contact.tangent_mobility(a, b) + compliance.friction),
             inverse_rolling: if contact.rolling_mobility(a, b) > 0.0 {
-                invert(contact.rolling_mobility(a, b) + rolling)
+                invert(contact.rolling_mobility(a, b) + compliance.rolling)
             } else {
                 0.0
             },
@@ -165,7 +166,7 @@ impl GaussSeidel {
             problem
                 .contacts
                 .iter()
-                .map(|c| Diagonal::of(c, &problem.bodies, compliance.friction, compliance.rolling)),
+                .map(|c| Diagonal::of(c, &problem.bodies, compliance)),
         );
         bodies.clone_from(&problem.bodies);
         for (contact, impulse) in problem.contacts.iter().zip(impulses.iter()) {
