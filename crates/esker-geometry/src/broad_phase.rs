@@ -7,17 +7,17 @@
 //! ```
 //!
 //! and a sphere lives in the finest level whose cells are at least as wide as twice its reach.
-//! Then spheres `i`, `j` with `|x_i − x_j| < reach_i + reach_j` are in the same or in touching
-//! cells of the coarser of their two levels, so that each sphere looks around itself in its own
-//! level (half of the neighbourhood, to find each pair once) and in all coarser ones.
+//! Two near spheres of one level are then in the same or in touching cells; half of the
+//! neighbourhood is searched, to find each pair once. A sphere finds its partners in a finer level
+//! in the cells that its box, grown by half a fine cell, meets. (The other way round, from the fine
+//! sphere to the coarse cells around it, tests 27 times as many pairs.)
 //!
 //! No cell is stored. Spheres are sorted by the key of their cell, `(i_z n_y + i_y) n_x + i_x`;
-//! the three cells side by side in x are then one contiguous run, and as the sphere under
-//! inspection moves on in sorted order, the starts of the runs around it only move forward. So
-//! memory is proportional to the number of spheres however far some have flown: cell
-//! coordinates are clamped to a bounded range about the median position, and as clamping is
-//! monotone and shortens distances, neighbours stay neighbours. A dense table of cells was
-//! rejected because strays make it either huge or coarse.
+//! cells side by side in x are then one contiguous run, and as the search moves on in sorted
+//! order, the runs around it only move forward. So memory is proportional to the number of
+//! spheres however far some have flown: cell coordinates are clamped to a bounded range about the
+//! median position, and as clamping is monotone and shortens distances, neighbours stay
+//! neighbours. A dense table of cells was rejected because strays make it either huge or coarse.
 //!
 //! The order of the pairs follows from the positions and indices only. Work on one sorted sphere
 //! reads shared arrays and appends to the output, so the sorted range can be cut into parts whose
@@ -34,8 +34,8 @@ const CELL_SLACK: f64 = 1.0 + 1e-6;
 /// Number of grids: a size ratio of 2^15; smaller spheres share the finest.
 const MAX_LEVELS: usize = 16;
 
-/// Largest cell coordinate: three of them and their border fit a 63-bit key.
-const MAX_CELL: i64 = (1 << 20) - 4;
+/// Cells along each axis: three coordinates and their border fit a 63-bit key.
+const MAX_CELLS: f64 = ((1 << 21) - 8) as f64;
 
 /// Bits of a sort key handled per pass.
 const RADIX_BITS: u32 = 11;
@@ -54,44 +54,53 @@ pub struct TooManyPairs {
     pub sphere: u32,
 }
 
-/// A sphere of one level, in the order of its cells.
+/// What the search reads of a sphere.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+struct Ball {
     centre: DVec3,
     reach: f64,
-    index: u32,
+}
+
+/// A sphere while it is sorted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ticket {
     key: u64,
+    index: u32,
 }
 
 /// One grid of the hierarchy.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Level {
-    /// Part of the sorted entries.
-    entries: Range<usize>,
-    cells_per_metre: f64,
+    /// Its part of the sorted spheres.
+    range: Range<usize>,
+    /// Corner of cell (0, 0, 0) (m).
     origin: DVec3,
-    /// Least occupied cell coordinate.
+    cells_per_metre: f64,
+    /// Least and greatest occupied cell coordinates.
     least: [i64; 3],
+    most: [i64; 3],
     /// Cells along x and y, with a border of one empty cell on each side.
     width: [i64; 2],
 }
 
 impl Level {
-    fn cell(&self, centre: DVec3) -> [i64; 3] {
-        let cell = ((centre - self.origin) * self.cells_per_metre).floor();
-        // Conversion to integer saturates, so that no position can overflow.
-        [cell.x, cell.y, cell.z].map(|c| (c as i64).clamp(-MAX_CELL, MAX_CELL))
+    fn cell(&self, point: DVec3) -> [i64; 3] {
+        // Clamped before the conversion: no position can overflow.
+        let cell = ((point - self.origin) * self.cells_per_metre)
+            .max(DVec3::ZERO)
+            .min(DVec3::splat(MAX_CELLS));
+        [cell.x as i64, cell.y as i64, cell.z as i64]
     }
 
-    /// Key of a cell of the occupied box.
+    /// Key of a cell in the occupied box.
     fn key(&self, cell: [i64; 3]) -> u64 {
         let [x, y, z] = [0, 1, 2].map(|k| cell[k] - self.least[k] + 1);
         ((z * self.width[1] + y) * self.width[0] + x) as u64
     }
 
     /// Distance in key between a cell and the one `dy`, `dz` further on.
-    fn row_offset(&self, dy: i64, dz: i64) -> i64 {
-        (dz * self.width[1] + dy) * self.width[0]
+    fn row_offset(&self, dy: i64, dz: i64) -> u64 {
+        ((dz * self.width[1] + dy) * self.width[0]) as u64
     }
 }
 
@@ -99,9 +108,13 @@ impl Level {
 #[derive(Clone, Debug, Default)]
 pub struct BroadPhase {
     levels: Vec<Level>,
-    /// All levels one after the other, the coarsest first, each sorted by key.
-    entries: Vec<Entry>,
-    scratch: Vec<Entry>,
+    // All spheres, level after level, the coarsest first, each level sorted by key.
+    keys: Vec<u64>,
+    balls: Vec<Ball>,
+    indices: Vec<u32>,
+    // Scratch of the sorting.
+    tickets: Vec<Ticket>,
+    swap: Vec<Ticket>,
     counts: Vec<u32>,
     median: Vec<f64>,
 }
@@ -138,10 +151,10 @@ impl BroadPhase {
         assert!(u32::try_from(centres.len()).is_ok(), "indices are 32 bits");
         pairs.clear();
         self.sort_into_levels(centres, reach);
-        for (level_index, level) in self.levels.iter().enumerate() {
+        for (depth, level) in self.levels.iter().enumerate() {
             self.pairs_within(level, pairs)?;
-            for coarser in &self.levels[..level_index] {
-                self.pairs_between(level, coarser, pairs)?;
+            for finer in &self.levels[depth + 1..] {
+                self.pairs_between(level, finer, pairs)?;
             }
         }
         Ok(())
@@ -149,78 +162,91 @@ impl BroadPhase {
 
     fn sort_into_levels(&mut self, centres: &[DVec3], reach: &[f64]) {
         self.levels.clear();
-        self.entries.clear();
+        self.tickets.clear();
         let takes_part =
-            |i: usize| centres[i].is_finite() && reach[i] >= 0.0 && reach[i].is_finite();
+            |i: usize| centres[i].is_finite() && (0.0..f64::INFINITY).contains(&reach[i]);
         let max_reach = (0..centres.len())
             .filter(|&i| takes_part(i))
             .fold(0.0, |max, i| reach[i].max(max));
         if max_reach == 0.0 {
             return;
         }
-        let origin = self.median_centre(centres);
+        let median = self.median_centre(centres);
         let finest = MAX_LEVELS - 1;
         let level_of = |reach: f64| ((max_reach / reach).log2().floor() as usize).min(finest);
-        let mut population = [0_usize; MAX_LEVELS];
-        // The logarithm is costly and most neighbours in memory are equal in size.
+        // The logarithm is costly and spheres are often equal in size.
         let mut last = (max_reach, 0);
-        let mut cached_level = |reach: f64| {
-            if reach != last.0 {
-                last = (reach, level_of(reach));
+        let mut population = [0_usize; MAX_LEVELS];
+        for i in (0..centres.len()).filter(|&i| takes_part(i)) {
+            if reach[i] != last.0 {
+                last = (reach[i], level_of(reach[i]));
             }
-            last.1
-        };
-        for i in (0..centres.len()).filter(|&i| takes_part(i)) {
-            population[cached_level(reach[i])] += 1;
-        }
-        let mut next = [0_usize; MAX_LEVELS];
-        let mut total = 0;
-        for (level, count) in population.iter().enumerate() {
-            next[level] = total;
-            total += count;
-        }
-        let starts = next;
-        self.entries.resize(total, Entry::default());
-        for i in (0..centres.len()).filter(|&i| takes_part(i)) {
-            let level = cached_level(reach[i]);
-            self.entries[next[level]] = Entry {
-                centre: centres[i],
-                reach: reach[i],
+            population[last.1] += 1;
+            self.tickets.push(Ticket {
+                key: last.1 as u64,
                 index: i as u32,
-                key: 0,
-            };
-            next[level] += 1;
-        }
-        for level in (0..MAX_LEVELS).filter(|&level| population[level] > 0) {
-            let cell_size = CELL_SLACK * 2.0 * max_reach / (1_u64 << level) as f64;
-            self.sort_level(Level {
-                entries: starts[level]..starts[level] + population[level],
-                cells_per_metre: 1.0 / cell_size,
-                origin,
-                ..Level::default()
             });
+        }
+        if population[0] < self.tickets.len() {
+            radix_sort(
+                &mut self.tickets,
+                finest as u64,
+                &mut self.swap,
+                &mut self.counts,
+            );
+        }
+        self.keys.resize(self.tickets.len(), 0);
+        self.balls.resize(self.tickets.len(), Ball::default());
+        self.indices.resize(self.tickets.len(), 0);
+        let mut start = 0;
+        for (depth, &count) in population
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+        {
+            let cell_size = CELL_SLACK * 2.0 * max_reach / (1_u64 << depth) as f64;
+            let level = Level {
+                range: start..start + count,
+                origin: median - 0.5 * MAX_CELLS * cell_size,
+                cells_per_metre: 1.0 / cell_size,
+                least: [i64::MAX; 3],
+                most: [i64::MIN; 3],
+                width: [0; 2],
+            };
+            self.sort_level(level, centres, reach);
+            start += count;
         }
     }
 
-    /// Fixes the occupied box of the level and sorts its entries by key.
-    fn sort_level(&mut self, mut level: Level) {
-        let entries = &mut self.entries[level.entries.clone()];
-        let (mut least, mut most) = ([i64::MAX; 3], [i64::MIN; 3]);
-        for entry in entries.iter() {
-            let cell = level.cell(entry.centre);
-            for k in 0..3 {
-                least[k] = least[k].min(cell[k]);
-                most[k] = most[k].max(cell[k]);
+    /// Fixes the occupied box of the level and sorts its spheres by key.
+    fn sort_level(&mut self, mut level: Level, centres: &[DVec3], reach: &[f64]) {
+        let tickets = &mut self.tickets[level.range.clone()];
+        for ticket in tickets.iter() {
+            let cell = level.cell(centres[ticket.index as usize]);
+            for (k, &coordinate) in cell.iter().enumerate() {
+                level.least[k] = level.least[k].min(coordinate);
+                level.most[k] = level.most[k].max(coordinate);
             }
         }
-        level.least = least;
-        let width = [0, 1, 2].map(|k| most[k] - least[k] + 3);
-        level.width = [width[0], width[1]];
-        for entry in entries.iter_mut() {
-            entry.key = level.key(level.cell(entry.centre));
+        level.width = [0, 1].map(|k| level.most[k] - level.least[k] + 3);
+        for ticket in tickets.iter_mut() {
+            ticket.key = level.key(level.cell(centres[ticket.index as usize]));
         }
-        let max_key = (width[0] * width[1] * width[2]) as u64;
-        radix_sort(entries, max_key, &mut self.scratch, &mut self.counts);
+        radix_sort(
+            tickets,
+            level.key(level.most),
+            &mut self.swap,
+            &mut self.counts,
+        );
+        for (slot, ticket) in level.range.clone().zip(tickets) {
+            let i = ticket.index as usize;
+            self.keys[slot] = ticket.key;
+            self.indices[slot] = ticket.index;
+            self.balls[slot] = Ball {
+                centre: centres[i],
+                reach: reach[i],
+            };
+        }
         self.levels.push(level);
     }
 
@@ -244,58 +270,86 @@ impl BroadPhase {
 
     /// Pairs of spheres of the same level.
     fn pairs_within(&self, level: &Level, pairs: &mut Vec<[u32; 2]>) -> Result<(), TooManyPairs> {
-        let entries = &self.entries[level.entries.clone()];
-        let rows =
-            [(1, 0), (-1, 1), (0, 1), (1, 1)].map(|(dy, dz)| level.row_offset(dy, dz) as u64);
-        let mut runs = [(0, 0); 4];
-        let mut key = None;
-        for (k, entry) in entries.iter().enumerate() {
-            if key != Some(entry.key) {
-                key = Some(entry.key);
+        let keys = &self.keys[..level.range.end];
+        let rows = [(1, 0), (-1, 1), (0, 1), (1, 1)].map(|(dy, dz)| level.row_offset(dy, dz));
+        // Own cell and the next one in x, then three cells in each of the other rows.
+        let mut beside = level.range.start;
+        let mut runs = [(level.range.start, level.range.start); 4];
+        let mut last_key = u64::MAX;
+        for slot in level.range.clone() {
+            let key = keys[slot];
+            if key != last_key {
+                last_key = key;
+                beside = advance(keys, beside, key + 2);
                 for (row, run) in rows.iter().zip(&mut runs) {
-                    run.0 = advance(entries, run.0, entry.key + row - 1);
-                    run.1 = advance(entries, run.1.max(run.0), entry.key + row + 2);
+                    run.0 = advance(keys, run.0, key + row - 1);
+                    run.1 = advance(keys, run.1.max(run.0), key + row + 2);
                 }
             }
-            let beside = entries[k + 1..]
-                .iter()
-                .take_while(|other| other.key <= entry.key + 1);
-            append_near(entry, beside, pairs);
+            self.append_near(slot, slot + 1..beside, pairs);
             for run in runs {
-                append_near(entry, &entries[run.0..run.1], pairs);
+                self.append_near(slot, run.0..run.1, pairs);
             }
-            self.check_limit(entry, pairs)?;
+            self.check_limit(slot, pairs)?;
         }
         Ok(())
     }
 
-    /// Pairs of a sphere of `level` with one of the `coarser` level.
+    /// Pairs of a sphere of `level` with one of the `finer` level.
     fn pairs_between(
         &self,
         level: &Level,
-        coarser: &Level,
+        finer: &Level,
         pairs: &mut Vec<[u32; 2]>,
     ) -> Result<(), TooManyPairs> {
-        let others = &self.entries[coarser.entries.clone()];
-        let mut runs = [(0, 0); 9];
-        // Spheres sorted by fine cells mostly stay in one coarse cell for a while.
-        let mut cell = None;
-        for entry in &self.entries[level.entries.clone()] {
-            let coarse_cell = coarser.cell(entry.centre);
-            if cell != Some(coarse_cell) {
-                cell = Some(coarse_cell);
-                runs = coarser.runs_around(others, coarse_cell);
+        let keys = &self.keys[..finer.range.end];
+        for slot in level.range.clone() {
+            let Ball { centre, reach } = self.balls[slot];
+            // A fine sphere reaches half a cell less the slack; rounding is monotone.
+            let half_width = reach + 0.5 / finer.cells_per_metre;
+            let (from, to) = (
+                finer.cell(centre - half_width),
+                finer.cell(centre + half_width),
+            );
+            let from = [0, 1, 2].map(|k| from[k].max(finer.least[k]));
+            let to = [0, 1, 2].map(|k| to[k].min(finer.most[k]));
+            if (0..3).any(|k| from[k] > to[k]) {
+                continue;
             }
-            for run in runs {
-                append_near(entry, &others[run.0..run.1], pairs);
+            let rows = (to[1] - from[1] + 1) * (to[2] - from[2] + 1);
+            if rows as usize > finer.range.len() {
+                // A giant among few: looking at all of them is less work than at all rows.
+                self.append_near(slot, finer.range.clone(), pairs);
+            } else {
+                let mut at = finer.range.start;
+                for z in from[2]..=to[2] {
+                    for y in from[1]..=to[1] {
+                        let start = advance(keys, at, finer.key([from[0], y, z]));
+                        at = advance(keys, start, finer.key([to[0], y, z]) + 1);
+                        self.append_near(slot, start..at, pairs);
+                    }
+                }
             }
-            self.check_limit(entry, pairs)?;
+            self.check_limit(slot, pairs)?;
         }
         Ok(())
     }
 
-    fn check_limit(&self, entry: &Entry, pairs: &[[u32; 2]]) -> Result<(), TooManyPairs> {
-        let spheres = self.entries.len();
+    /// Appends the near ones of the spheres `others` to the sphere `slot`.
+    #[inline]
+    fn append_near(&self, slot: usize, others: Range<usize>, pairs: &mut Vec<[u32; 2]>) {
+        let Ball { centre, reach } = self.balls[slot];
+        let index = self.indices[slot];
+        for (ball, &other) in self.balls[others.clone()].iter().zip(&self.indices[others]) {
+            let sum = reach + ball.reach;
+            if centre.distance_squared(ball.centre) < sum * sum {
+                pairs.push([index.min(other), index.max(other)]);
+            }
+        }
+    }
+
+    fn check_limit(&self, slot: usize, pairs: &[[u32; 2]]) -> Result<(), TooManyPairs> {
+        let spheres = self.keys.len();
         let limit = Self::pair_limit(spheres);
         if pairs.len() <= limit {
             return Ok(());
@@ -303,92 +357,51 @@ impl BroadPhase {
         Err(TooManyPairs {
             limit,
             spheres,
-            sphere: entry.index,
+            sphere: self.indices[slot],
         })
     }
 }
 
-impl Level {
-    /// The entries of this level in the 27 cells around `cell`, as nine runs along x.
-    fn runs_around(&self, entries: &[Entry], cell: [i64; 3]) -> [(usize, usize); 9] {
-        let mut runs = [(0, 0); 9];
-        let last = entries[entries.len() - 1].key;
-        for (slot, run) in runs.iter_mut().enumerate() {
-            let (dy, dz) = (slot as i64 % 3 - 1, slot as i64 / 3 - 1);
-            // Cells off the occupied box have no key of their own: clip the run to the box.
-            let (y, z) = (cell[1] + dy - self.least[1], cell[2] + dz - self.least[2]);
-            let from = (cell[0] - 1 - self.least[0]).max(-1);
-            let to = (cell[0] + 1 - self.least[0]).min(self.width[0] - 2);
-            if z < 0 || !(0..self.width[1] - 2).contains(&y) || from > to {
-                continue;
-            }
-            let row = ((z + 1) * self.width[1] + y + 1) * self.width[0] + 1;
-            let (from, to) = ((row + from) as u64, (row + to) as u64);
-            if from > last {
-                continue;
-            }
-            let start = entries.partition_point(|e| e.key < from);
-            run.0 = start;
-            run.1 = start + entries[start..].iter().take_while(|e| e.key <= to).count();
-        }
-        runs
+/// First position at or after `start` whose key is at least `key`: strides that double, then
+/// halving, so that short ways cost little and long ones a logarithm.
+fn advance(keys: &[u64], start: usize, key: u64) -> usize {
+    let mut from = start;
+    let mut stride = 1;
+    while from + stride <= keys.len() && keys[from + stride - 1] < key {
+        from += stride;
+        stride *= 2;
     }
-}
-
-/// First position at or after `start` whose key is at least `key`.
-fn advance(entries: &[Entry], start: usize, key: u64) -> usize {
-    let mut at = start;
-    while at < entries.len() && entries[at].key < key {
-        at += 1;
-    }
-    at
-}
-
-fn append_near<'a>(
-    entry: &Entry,
-    others: impl IntoIterator<Item = &'a Entry>,
-    pairs: &mut Vec<[u32; 2]>,
-) {
-    for other in others {
-        let reach = entry.reach + other.reach;
-        if entry.centre.distance_squared(other.centre) < reach * reach {
-            pairs.push([entry.index.min(other.index), entry.index.max(other.index)]);
-        }
-    }
+    let to = (from + stride - 1).min(keys.len());
+    from + keys[from..to].partition_point(|&k| k < key)
 }
 
 /// Stable sort by key; `max_key` bounds the keys.
-fn radix_sort(
-    entries: &mut [Entry],
-    max_key: u64,
-    scratch: &mut Vec<Entry>,
-    counts: &mut Vec<u32>,
-) {
-    if entries.len() < 256 {
+fn radix_sort(tickets: &mut [Ticket], max_key: u64, swap: &mut Vec<Ticket>, counts: &mut Vec<u32>) {
+    if tickets.len() < 256 {
         // Indices ascend within a key, so that this order is the stable one.
-        entries.sort_unstable_by_key(|e| (e.key, e.index));
+        tickets.sort_unstable_by_key(|ticket| (ticket.key, ticket.index));
         return;
     }
-    scratch.clear();
-    scratch.resize(entries.len(), Entry::default());
+    swap.clear();
+    swap.resize(tickets.len(), Ticket::default());
     let mut shift = 0;
     while shift < u64::BITS && max_key >> shift > 0 {
-        let digit = |e: &Entry| (e.key >> shift) as usize & ((1 << RADIX_BITS) - 1);
+        let digit = |ticket: &Ticket| (ticket.key >> shift) as usize & ((1 << RADIX_BITS) - 1);
         counts.clear();
         counts.resize(1 << RADIX_BITS, 0);
-        for entry in entries.iter() {
-            counts[digit(entry)] += 1;
+        for ticket in tickets.iter() {
+            counts[digit(ticket)] += 1;
         }
         let mut start = 0;
         for count in counts.iter_mut() {
             start += std::mem::replace(count, start);
         }
-        for entry in entries.iter() {
-            let slot = &mut counts[digit(entry)];
-            scratch[*slot as usize] = *entry;
+        for ticket in tickets.iter() {
+            let slot = &mut counts[digit(ticket)];
+            swap[*slot as usize] = *ticket;
             *slot += 1;
         }
-        entries.copy_from_slice(scratch);
+        tickets.copy_from_slice(swap);
         shift += RADIX_BITS;
     }
 }

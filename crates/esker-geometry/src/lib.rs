@@ -17,13 +17,18 @@
 //! ```
 
 mod broad_phase;
+mod mesh;
 mod pairs;
 mod pose;
 mod region;
 mod shape;
+mod triangulate;
 
 pub use broad_phase::{BroadPhase, TooManyPairs, for_each_near};
 pub use glam::{DQuat, DVec3};
+pub use mesh::{
+    Edge, EdgeKind, MeshError, Place, TriangleMesh, TriangleSoup, parse_obj, parse_stl,
+};
 pub use pairs::{SphereTouch, sphere_sphere};
 pub use pose::{Aabb, Pose};
 pub use region::Region;

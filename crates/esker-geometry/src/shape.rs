@@ -1,7 +1,9 @@
 //! The shapes walls are made of, and what a touch of a sphere with one is.
 
 use crate::Aabb;
+use crate::mesh::TriangleMesh;
 use glam::DVec3;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// On which side of a closed surface the grains are.
@@ -53,6 +55,8 @@ pub enum WallShape {
         /// Whether the ends are closed; only read for `Side::Inside`.
         caps: bool,
     },
+    /// A triangulated thin surface; grains can be on either side.
+    Mesh(Arc<TriangleMesh>),
 }
 
 /// One place where a sphere touches a wall, in the wall's local frame.
@@ -129,7 +133,8 @@ impl WallShape {
     /// return meaningless touches, but do not panic.
     pub fn validate(&self) -> Result<(), ShapeError> {
         match self {
-            Self::HalfSpace => Ok(()),
+            // A mesh is checked when it is built.
+            Self::HalfSpace | Self::Mesh(_) => Ok(()),
             Self::Box { half_extents, .. } => {
                 positive("box", "half extent in x", half_extents.x)?;
                 positive("box", "half extent in y", half_extents.y)?;
@@ -162,6 +167,7 @@ impl WallShape {
     pub fn bounds(&self) -> Option<Aabb> {
         let half = match self {
             Self::HalfSpace => return None,
+            Self::Mesh(mesh) => return Some(mesh.bounds()),
             Self::Box { half_extents, .. } => *half_extents,
             Self::Cylinder { radius, length, .. } => DVec3::new(*radius, *radius, 0.5 * length),
             Self::Cone {

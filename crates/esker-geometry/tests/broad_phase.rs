@@ -1,5 +1,8 @@
 //! The broad phase against the definition of what it finds.
 
+mod common;
+
+use common::numbers;
 use esker_geometry::{Aabb, BroadPhase, DVec3, for_each_near};
 use proptest::prelude::*;
 
@@ -48,17 +51,6 @@ proptest! {
     fn every_near_pair_is_found_exactly_once(spheres in prop::collection::vec(sphere(), 0..400)) {
         let (centres, reach): (Vec<_>, Vec<_>) = spheres.into_iter().unzip();
         prop_assert_eq!(found(&centres, &reach), brute_force(&centres, &reach));
-    }
-}
-
-/// Splitmix64: reproducible numbers in [0, 1).
-fn numbers(mut state: u64) -> impl FnMut() -> f64 {
-    move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
@@ -149,7 +141,7 @@ fn time_of_a_hundred_thousand_spheres() {
     let mut next = numbers(3);
     let n = 100_000;
     // About 60 % by volume of spheres of radius 0.5.
-    let side = (n as f64 * 0.5236 / 0.6).cbrt();
+    let side = (n as f64 * std::f64::consts::FRAC_PI_6 / 0.6).cbrt();
     let mut centres: Vec<_> = (0..n)
         .map(|_| side * DVec3::new(next(), next(), next()))
         .collect();

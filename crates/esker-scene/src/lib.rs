@@ -1,1 +1,161 @@
-//! Esker: scene.
+//! Scene files: TOML in, a checked [`esker_world::definition::WorldDef`] out.
+//!
+//! Everything that a user can get wrong is found here, all at once, with file,
+//! line, what was expected and advice ([`SceneErrors`]); nothing in a scene can
+//! make the program panic. The format is described by one table of keys
+//! ([`mod@format`]), from which the reader, the [`reference()`] page and the
+//! editors' [`schema()`] are made.
+//!
+//! ```
+//! let text = r#"
+//!     duration = 1.0
+//!     material.glass = { density = 2500, young = 5e9 }
+//!     wall = [{ shape = "plane" }]
+//!     grains = [{ place = "column", count = 3, diameter = 0.01 }]
+//! "#;
+//! let scene = esker_scene::parse(text, "three.toml", ".".as_ref())?;
+//! assert_eq!(scene.steps(), 200);
+//!
+//! let wrong = text.replace("density", "densty").replace("0.01", "-0.01");
+//! let errors = esker_scene::parse(&wrong, "three.toml", ".".as_ref()).unwrap_err();
+//! assert_eq!(errors.problems.len(), 3);
+//! assert!(errors.to_string().contains("did you mean `density`?"));
+//! # Ok::<(), esker_scene::SceneErrors>(())
+//! ```
+
+mod build;
+mod check;
+pub mod csv;
+pub mod estimate;
+mod files;
+// A table reads as a table only with one key per line.
+#[rustfmt::skip]
+pub mod format;
+pub mod keys;
+mod reference;
+mod report;
+mod scene;
+mod schema;
+mod suggest;
+mod walk;
+
+use std::path::Path;
+
+use toml::de::DeTable;
+
+pub use files::{Files, Folder, NoFiles};
+pub use reference::reference;
+pub use report::{ProblemKind, SceneError, SceneErrors};
+pub use scene::{CheckpointDef, Field, Precision, RecordDef, RunDef, Scene};
+pub use schema::schema;
+
+use report::{Finding, Report};
+use walk::Locations;
+
+/// Longest scene file that is read, bytes.
+const LONGEST_SCENE: usize = 16 << 20;
+
+/// Reads and checks a scene file.
+pub fn load(path: impl AsRef<Path>) -> Result<Scene, SceneErrors> {
+    let path = path.as_ref();
+    let file = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| {
+        let message = format!("cannot read the scene: {error}");
+        refuse(&file, "", Finding::new(ProblemKind::File, 0..0, message))
+    })?;
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let valid = error.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
+            let finding = Finding::new(
+                ProblemKind::Syntax,
+                valid..valid,
+                "the scene is not text in UTF-8 from here on",
+            );
+            return Err(refuse(&file, &text, finding));
+        }
+    };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    parse(&text, &file, folder)
+}
+
+/// Checks a scene given as text; files that it names are looked up in `base_dir`.
+pub fn parse(text: &str, file_name: &str, base_dir: &Path) -> Result<Scene, SceneErrors> {
+    let files = Folder(base_dir.to_path_buf());
+    let (scene, locations) = read(text, file_name, &files)?;
+    let mut report = Report::new(file_name, text);
+    let problems = esker_world::check::find_problems(&scene.world);
+    report_all(problems, &locations, &mut report);
+    match report.is_empty() {
+        true => Ok(scene),
+        false => Err(report.into_errors()),
+    }
+}
+
+/// Reads a scene without the checks that need its grains placed: whether they
+/// overlap, whether emitters reach into walls.
+pub fn interpret(text: &str, file_name: &str, files: &dyn Files) -> Result<Scene, SceneErrors> {
+    read(text, file_name, files).map(|(scene, _)| scene)
+}
+
+fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Locations), SceneErrors> {
+    if text.len() > LONGEST_SCENE {
+        let message = format!("the scene is longer than {} MB", LONGEST_SCENE >> 20);
+        let finding = Finding::new(ProblemKind::File, 0..0, message)
+            .advice("put lists of grains and motion tables into CSV files");
+        return Err(refuse(file_name, text, finding));
+    }
+    let mut report = Report::new(file_name, text);
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let span = error.span().unwrap_or(0..0);
+        let message = format!("not valid TOML: {}", error.message());
+        report.push(Finding::new(ProblemKind::Syntax, span, message));
+    }
+    let (root, locations) = walk::walk(&document, &format::SCENE, &mut report);
+    let parts = build::build(&root, &locations, files, &mut report);
+    if !errors.is_empty() {
+        report.drop_consequences_of_syntax_errors();
+    }
+    let Some(parts) = parts.filter(|_| report.is_empty()) else {
+        debug_assert!(!report.is_empty(), "a part is missing without a reason");
+        return Err(report.into_errors());
+    };
+    let problems = check::find_problems(&parts.world, &parts.run);
+    report_all(problems, &locations, &mut report);
+    if !report.is_empty() {
+        return Err(report.into_errors());
+    }
+    let stem = Path::new(file_name).file_stem();
+    let scene = Scene {
+        name: root.text("name").map_or_else(
+            || stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()),
+            str::to_string,
+        ),
+        text: text.to_string(),
+        world: parts.world,
+        run: parts.run,
+        record: parts.record,
+        checkpoint: parts.checkpoint,
+    };
+    Ok((scene, locations))
+}
+
+fn report_all(
+    problems: Vec<esker_world::check::Problem>,
+    locations: &Locations,
+    report: &mut Report<'_>,
+) {
+    for problem in problems {
+        let span = locations.find(&problem.path);
+        report
+            .push(Finding::new(ProblemKind::Physics, span, problem.message).advice(problem.advice));
+    }
+}
+
+fn refuse(file: &str, text: &str, finding: Finding) -> SceneErrors {
+    let mut report = Report::new(file, text);
+    report.push(finding);
+    report.into_errors()
+}

@@ -15,7 +15,9 @@
 //!
 //! A contact that carries no load and closes faster than the impact speed
 //! becomes an impact row for one substep, `b_n = −e u_n`, `σ = 0`; its impulse
-//! is taken out of the warm start again. The order of contacts must not change
+//! is taken out of the warm start again. Where another contact has slowed the
+//! approach within the same sweep, the slower approach is returned: together
+//! with `p = 0` before, no impact row can then add energy. The order of contacts must not change
 //! from substep to substep: reversing it makes the scheme unstable.
 
 use esker_contact::{
@@ -128,13 +130,14 @@ impl SubStepper {
             let strikes = impulse.normal == 0.0
                 && u_n < -impact.speed
                 && (spring.overlap > 0.0 || -spring.overlap < -u_n * step);
+            let pair = ContactProblem::bodies_of(bodies, contact);
             let normal = if strikes {
                 self.impacted.push(i as u32);
-                (-impact.restitution * u_n, 0.0)
+                let u_now = contact.normal.dot(pair.1.velocity - pair.0.velocity);
+                (-impact.restitution * u_n.max(u_now).min(0.0), 0.0)
             } else {
                 (spring.target(u_n, step), spring.compliance())
             };
-            let pair = ContactProblem::bodies_of(bodies, contact);
             relax(
                 contact,
                 &self.diagonals[i],

@@ -1,12 +1,20 @@
 //! Stage `collide`: from candidate pairs to contacts with geometry.
 //!
-//! A pair is a contact when its gap is below the larger of
+//! Contacts are found once per step, so every pair that could meet within it
+//! must be among them. A pair is a contact when its gap is below the larger of
 //!
 //! ```text
-//! margin · d_min        and        h (max(0, −u_n) + g h),               (1)
+//! margin · d_min    and    h (max(0, −u_n + a_i + a_j) + g h),           (1)
 //! ```
 //!
-//! so that no grain can fall or fly into another between two detections.
+//! where the agitation `a_i` bounds how much a grain's velocity can change
+//! within the step because something strikes it: the greatest approach speed
+//! among its pairs that close within the step, and that of neighbours that a
+//! blow reaches through closing pairs. Without it a grain that is stopped in
+//! mid-step meets the one that follows undetected: a lattice dropped on a
+//! floor then overlaps by most of a diameter. At rest `a` is zero and (1)
+//! adds nothing.
+//!
 //! Contacts are then put into an order that depends on where they are and on
 //! nothing else: cell by cell from the bottom up. The order in which grains
 //! are stored or listed therefore does not change the result.
@@ -95,114 +103,206 @@ pub struct Reach {
     pub step: f64,
     /// |g|, m/s².
     pub gravity: f64,
+    /// Mean velocity of the grains, m/s: speeds are reckoned from it.
+    pub drift: DVec3,
+    /// Greatest speed of a grain, m/s.
+    pub greatest_speed: f64,
 }
+
+/// Agitation is looked for up to gaps of this many radii per grain.
+const AGITATED_RADII: f64 = 0.5;
+/// Pairs through which a blow is followed within a step.
+const BLOW_DEPTH: usize = 2;
 
 impl Reach {
-    /// Bound (1) for an approach speed.
+    /// Reach of a step for the grains as they move now.
+    pub fn new(grains: &Grains, margin: f64, step: f64, gravity: f64) -> Self {
+        let count = grains.len().max(1) as f64;
+        let drift = grains.state.iter().map(|s| s.velocity).sum::<DVec3>() / count;
+        let greatest_speed = grains
+            .state
+            .iter()
+            .map(|s| s.velocity.distance(drift))
+            .fold(0.0, f64::max);
+        Reach {
+            margin,
+            step,
+            gravity,
+            drift,
+            greatest_speed,
+        }
+    }
+
+    /// Bound (1) for an approach speed with agitation.
     #[inline]
     fn gap(&self, diameter: f64, approach: f64) -> f64 {
-        (self.margin * diameter).max(self.step * (approach.max(0.0) + self.gravity * self.step))
+        (self.margin * diameter).max(self.closing(approach))
     }
 
-    /// Radius within which a grain of this radius and speed can meet another:
-    /// two grains' reaches add up to at least (1).
+    /// How far a pair can close within the step, m.
     #[inline]
-    pub fn of_grain(&self, radius: f64, speed: f64) -> f64 {
-        radius + self.gap(radius, speed)
+    fn closing(&self, approach: f64) -> f64 {
+        self.step * (approach.max(0.0) + self.gravity * self.step)
+    }
+
+    /// Distance from its surface within which a grain can meet something: two
+    /// grains' distances add up to at least (1), agitation included up to
+    /// [`AGITATED_RADII`].
+    #[inline]
+    fn beyond_surface(&self, radius: f64, speed: f64) -> f64 {
+        let agitated = (self.step * self.greatest_speed).min(AGITATED_RADII * radius);
+        self.gap(radius, speed).max(agitated)
+    }
+
+    /// Radius within which a grain can meet something.
+    #[inline]
+    pub fn of_grain(&self, radius: f64, velocity: DVec3) -> f64 {
+        radius + self.beyond_surface(radius, velocity.distance(self.drift))
     }
 }
 
-/// Adds the contacts among grains.
-pub fn grain_contacts(
-    grains: &Grains,
-    pairs: &[[u32; 2]],
-    reach: Reach,
-    out: &mut Vec<ContactGeometry>,
-) {
-    for &[i, j] in pairs {
-        let (a, b) = if grains.id[i as usize] < grains.id[j as usize] {
-            (i, j)
-        } else {
-            (j, i)
-        };
-        let (ia, ib) = (a as usize, b as usize);
-        let (ra, rb) = (grains.radius[ia], grains.radius[ib]);
-        let Some(touch) = sphere_sphere(
-            grains.position[ia],
-            ra,
-            grains.position[ib],
-            rb,
-            f64::INFINITY,
-        ) else {
-            continue;
-        };
-        let u_n = touch
-            .normal
-            .dot(grains.state[ib].velocity - grains.state[ia].velocity);
-        if -touch.overlap >= reach.gap(2.0 * ra.min(rb), -u_n) {
-            continue;
-        }
-        let arms = [ra - 0.5 * touch.overlap, rb - 0.5 * touch.overlap];
-        let effective_radius = ra * rb / (ra + rb);
-        out.push(ContactGeometry {
-            key: ContactKey::grains(grains.id[ia], grains.id[ib]),
-            grain: a,
-            partner: Partner::Grain(b),
-            normal: touch.normal,
-            point: touch.point,
-            overlap: touch.overlap,
-            arms,
-            rolling_radius: effective_radius,
-            elastic_radius: effective_radius,
-            diameter: ra + rb,
-        });
-    }
+/// Pairs that may become contacts; scratch that is kept between steps.
+#[derive(Clone, Debug, Default)]
+pub struct Candidates {
+    geometry: Vec<ContactGeometry>,
+    /// `−u_n` of each candidate, m/s.
+    approach: Vec<f64>,
+    /// Agitation of each grain, m/s.
+    agitation: Vec<f64>,
+    agitation_before: Vec<f64>,
+    touches: Vec<Touch>,
 }
 
-/// Adds the contacts of grains with one wall; `touches` is scratch.
-pub fn wall_contacts(
-    grains: &Grains,
-    (index, wall): (u32, &Wall),
-    reach: Reach,
-    touches: &mut Vec<Touch>,
-    out: &mut Vec<ContactGeometry>,
-) {
-    for i in 0..grains.len() {
-        let (position, radius) = (grains.position[i], grains.radius[i]);
-        let velocity = grains.state[i].velocity;
-        let speed =
-            (velocity - wall.twist.at(position)).length() + wall.twist.spin.length() * radius;
-        let margin = reach.gap(2.0 * radius, speed);
-        let local = wall.pose.to_local(position);
-        if let Some(bounds) = wall.local_bounds()
-            && bounds.distance_squared(local) > (radius + margin).powi(2)
-        {
-            continue;
+impl Candidates {
+    /// Forgets all candidates.
+    pub fn clear(&mut self) {
+        self.geometry.clear();
+        self.approach.clear();
+    }
+
+    /// Adds pairs of grains.
+    pub fn add_grains(&mut self, grains: &Grains, pairs: &[[u32; 2]]) {
+        for &[i, j] in pairs {
+            let (a, b) = if grains.id[i as usize] < grains.id[j as usize] {
+                (i, j)
+            } else {
+                (j, i)
+            };
+            let (ia, ib) = (a as usize, b as usize);
+            let (ra, rb) = (grains.radius[ia], grains.radius[ib]);
+            let (xa, xb) = (grains.position[ia], grains.position[ib]);
+            let Some(touch) = sphere_sphere(xa, ra, xb, rb, f64::INFINITY) else {
+                continue;
+            };
+            let effective_radius = ra * rb / (ra + rb);
+            self.geometry.push(ContactGeometry {
+                key: ContactKey::grains(grains.id[ia], grains.id[ib]),
+                grain: a,
+                partner: Partner::Grain(b),
+                normal: touch.normal,
+                point: touch.point,
+                overlap: touch.overlap,
+                arms: [ra - 0.5 * touch.overlap, rb - 0.5 * touch.overlap],
+                rolling_radius: effective_radius,
+                elastic_radius: effective_radius,
+                diameter: ra + rb,
+            });
+            let approach = touch
+                .normal
+                .dot(grains.state[ia].velocity - grains.state[ib].velocity);
+            self.approach.push(approach);
         }
-        touches.clear();
-        wall.shape.touches(local, radius, margin, touches);
-        for touch in touches.iter() {
-            let normal = wall.pose.orientation * touch.normal;
-            let arm = radius - 0.5 * touch.overlap;
-            let point = position + normal * arm;
-            let u_n = normal.dot(wall.twist.at(point) - velocity);
-            if -touch.overlap >= reach.gap(2.0 * radius, -u_n) {
+    }
+
+    /// Adds grains near a wall.
+    pub fn add_wall(&mut self, grains: &Grains, (index, wall): (u32, &Wall), reach: Reach) {
+        for i in 0..grains.len() {
+            let (position, radius) = (grains.position[i], grains.radius[i]);
+            let velocity = grains.state[i].velocity;
+            let speed =
+                velocity.distance(wall.twist.at(position)) + wall.twist.spin.length() * radius;
+            // Twice, because at a wall the grain's distance stands alone.
+            let margin = 2.0 * reach.beyond_surface(radius, speed);
+            let local = wall.pose.to_local(position);
+            if let Some(bounds) = wall.local_bounds()
+                && bounds.distance_squared(local) > (radius + margin).powi(2)
+            {
                 continue;
             }
-            out.push(ContactGeometry {
-                key: ContactKey::wall(grains.id[i], index, touch.feature),
-                grain: i as u32,
-                partner: Partner::Wall(index),
-                normal,
-                point,
-                overlap: touch.overlap,
-                arms: [arm, 0.0],
-                rolling_radius: 1.0 / (1.0 / radius + touch.curvature),
-                elastic_radius: radius,
-                diameter: 2.0 * radius,
-            });
+            self.touches.clear();
+            wall.shape.touches(local, radius, margin, &mut self.touches);
+            for touch in &self.touches {
+                let normal = wall.pose.orientation * touch.normal;
+                let arm = radius - 0.5 * touch.overlap;
+                let point = position + normal * arm;
+                self.geometry.push(ContactGeometry {
+                    key: ContactKey::wall(grains.id[i], index, touch.feature),
+                    grain: i as u32,
+                    partner: Partner::Wall(index),
+                    normal,
+                    point,
+                    overlap: touch.overlap,
+                    arms: [arm, 0.0],
+                    rolling_radius: 1.0 / (1.0 / radius + touch.curvature),
+                    elastic_radius: radius,
+                    diameter: 2.0 * radius,
+                });
+                self.approach
+                    .push(normal.dot(velocity - wall.twist.at(point)));
+            }
         }
     }
+
+    /// Adds those candidates to `contacts` that obey (1).
+    pub fn select(&mut self, grains: &Grains, reach: Reach, contacts: &mut Vec<ContactGeometry>) {
+        self.agitation.clear();
+        self.agitation.resize(grains.len(), 0.0);
+        for _ in 0..=BLOW_DEPTH {
+            self.spread_agitation(reach);
+        }
+        for (c, &approach) in self.geometry.iter().zip(&self.approach) {
+            let smallest = match c.partner {
+                Partner::Grain(j) => grains.radius[c.grain as usize].min(grains.radius[j as usize]),
+                Partner::Wall(_) => grains.radius[c.grain as usize],
+            };
+            let agitated = approach + pair_agitation(c, &self.agitation);
+            if -c.overlap < reach.gap(2.0 * smallest, agitated) {
+                contacts.push(*c);
+            }
+        }
+    }
+
+    /// Lets every pair that closes within the step pass its approach speed on
+    /// to its grains.
+    fn spread_agitation(&mut self, reach: Reach) {
+        let (before, now) = (&mut self.agitation_before, &mut self.agitation);
+        before.clone_from(now);
+        for (c, &approach) in self.geometry.iter().zip(&self.approach) {
+            let speed = approach + pair_agitation(c, before);
+            if speed <= 0.0 || -c.overlap >= reach.closing(speed) {
+                continue;
+            }
+            let a = c.grain as usize;
+            match c.partner {
+                Partner::Grain(j) => {
+                    let b = j as usize;
+                    now[a] = now[a].max(approach + before[b]);
+                    now[b] = now[b].max(approach + before[a]);
+                }
+                Partner::Wall(_) => now[a] = now[a].max(approach),
+            }
+        }
+    }
+}
+
+/// `a_i + a_j` of a candidate, m/s.
+#[inline]
+fn pair_agitation(contact: &ContactGeometry, agitation: &[f64]) -> f64 {
+    let partner = match contact.partner {
+        Partner::Grain(j) => agitation[j as usize],
+        Partner::Wall(_) => 0.0,
+    };
+    agitation[contact.grain as usize] + partner
 }
 
 /// Sort keys of contacts; scratch that is kept between steps.

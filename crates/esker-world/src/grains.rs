@@ -145,7 +145,7 @@ impl Grains {
                 };
                 0.5 * (mass * s.velocity.length_squared() + turning)
             })
-            .sum()
+            .fold(0.0, |sum, energy| sum + energy)
     }
 
     /// A hash (FNV-1a, 64 bit) of the bits of positions, orientations and

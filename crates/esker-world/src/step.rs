@@ -1,14 +1,14 @@
 //! One step, on one screen.
 
 use esker_contact::{BodyState, Impulse};
-use esker_geometry::{BroadPhase, TooManyPairs, Touch};
+use esker_geometry::{BroadPhase, TooManyPairs};
 use esker_solver::substep::{SubStepper, Substeps};
 use esker_solver::sweep::{GaussSeidel, Stop, SweepReport, TangentCompliance};
 use glam::DVec3;
 
 use crate::World;
 use crate::assemble::{Equations, StepConstants};
-use crate::collide::{self, ContactGeometry, Partner, Reach, SpatialOrder};
+use crate::collide::{Candidates, ContactGeometry, Partner, Reach, SpatialOrder};
 use crate::definition::{Method, SubStepped, WarmStart, WholeStep};
 use crate::grains::GrainId;
 use crate::integrate;
@@ -19,7 +19,7 @@ use crate::report::{Stage, StageClock, StepReport};
 pub(crate) struct Workspace {
     reach: Vec<f64>,
     pairs: Vec<[u32; 2]>,
-    touches: Vec<Touch>,
+    candidates: Candidates,
     pub(crate) contacts: Vec<ContactGeometry>,
     pub(crate) impulses: Vec<Impulse>,
     pub(crate) equations: Equations,
@@ -82,9 +82,9 @@ impl World {
         let mut clock = StageClock::start();
         let emitted = self.supply();
         clock.end(Stage::Supply);
-        self.find_pairs()?;
+        let reach = self.find_pairs()?;
         clock.end(Stage::FindPairs);
-        self.collide();
+        self.collide(reach);
         clock.end(Stage::Collide);
         self.assemble();
         clock.end(Stage::Assemble);
@@ -106,42 +106,42 @@ impl World {
             .sum()
     }
 
-    fn reach(&self) -> Reach {
-        Reach {
-            margin: self.contact.margin,
-            step: self.step,
-            gravity: self.gravity.length(),
-        }
-    }
-
-    fn find_pairs(&mut self) -> Result<(), StepError> {
-        let reach = self.reach();
-        let (grains, work) = (&self.grains, &mut self.workspace);
+    fn find_pairs(&mut self) -> Result<Reach, StepError> {
+        let grains = &self.grains;
+        let reach = Reach::new(
+            grains,
+            self.contact.margin,
+            self.step,
+            self.gravity.length(),
+        );
+        let work = &mut self.workspace;
         work.reach.clear();
         work.reach.extend(
             grains
                 .radius
                 .iter()
                 .zip(&grains.state)
-                .map(|(&r, s)| reach.of_grain(r, s.velocity.length())),
+                .map(|(&r, s)| reach.of_grain(r, s.velocity)),
         );
         work.broad_phase
             .find_pairs(&grains.position, &work.reach, &mut work.pairs)
             .map_err(|source| StepError::Crowd {
                 step: self.steps_done + 1,
                 source,
-            })
+            })?;
+        Ok(reach)
     }
 
-    fn collide(&mut self) {
-        let reach = self.reach();
+    fn collide(&mut self, reach: Reach) {
         let cell = ORDER_CELL_DIAMETERS * self.mean_diameter();
         let (grains, work) = (&self.grains, &mut self.workspace);
-        work.contacts.clear();
-        collide::grain_contacts(grains, &work.pairs, reach, &mut work.contacts);
-        for wall in self.walls.iter().enumerate().map(|(i, w)| (i as u32, w)) {
-            collide::wall_contacts(grains, wall, reach, &mut work.touches, &mut work.contacts);
+        work.candidates.clear();
+        work.candidates.add_grains(grains, &work.pairs);
+        for (i, wall) in self.walls.iter().enumerate() {
+            work.candidates.add_wall(grains, (i as u32, wall), reach);
         }
+        work.contacts.clear();
+        work.candidates.select(grains, reach, &mut work.contacts);
         work.order.sort(&mut work.contacts, cell);
     }
 
@@ -177,7 +177,8 @@ impl World {
 
     /// Substeps of one warm-started sweep, each followed by its own move.
     fn advance_substeps(&mut self, method: &SubStepped) -> Advanced {
-        let measure = method.tolerance.is_some() || self.steps_done.is_multiple_of(STEPS_PER_RESIDUAL);
+        let measure =
+            method.tolerance.is_some() || self.steps_done.is_multiple_of(STEPS_PER_RESIDUAL);
         let work = &mut self.workspace;
         let step = self.step / method.substeps as f64;
         let equations = &mut work.equations;

@@ -16,16 +16,21 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(commands::run::Arguments),
+    Check(commands::check::Arguments),
 }
 
 fn main() -> ExitCode {
-    let result: anyhow::Result<()> = match CommandLine::parse().command {
+    let result = match CommandLine::parse().command {
+        Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Check(arguments) => commands::check::run(&arguments),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+    result.unwrap_or_else(|error| {
+        match error.downcast_ref::<esker_scene::SceneErrors>() {
+            // Already told like a compiler would, place and advice included.
+            Some(problems) => eprintln!("{problems}"),
+            None => eprintln!("error: {error:#}"),
         }
-    }
+        ExitCode::FAILURE
+    })
 }

@@ -11,6 +11,7 @@
 mod sphere_box;
 mod sphere_frustum;
 mod sphere_half_space;
+mod sphere_mesh;
 mod sphere_sphere;
 
 pub use sphere_sphere::{SphereTouch, sphere_sphere};
@@ -78,6 +79,7 @@ impl WallShape {
                 caps,
             } => Frustum::new(*radius_bottom, *radius_top, *length)
                 .touches(&probe, *side, *caps, out),
+            Self::Mesh(mesh) => sphere_mesh::touches(&probe, mesh, out),
         }
     }
 }

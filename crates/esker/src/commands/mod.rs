@@ -1,1 +1,4 @@
 //! The commands of `esker`, one file each.
+
+pub mod check;
+pub mod run;

@@ -1,0 +1,221 @@
+//! Sphere against a triangle mesh.
+//!
+//! The touches are the local minima of the distance from the centre `c` to the surface:
+//!
+//! ```text
+//! face     the foot of c lies in the triangle,                           (1)
+//! edge     the foot of c lies on the edge, and (c − a) · m ≤ 0 for the
+//!          inward vector m of every triangle at the edge,                (2)
+//! vertex   (c − v) · e ≤ 0 for every edge direction e that leaves v.     (3)
+//! ```
+//!
+//! On a flat stretch only the foot itself is a minimum, so that a sphere that slides or rolls over
+//! inner edges meets one touch with the normal of the plane, as on a half-space: no ghost
+//! contacts. A valley edge is never a minimum: its faces are touched instead. A ridge is one when
+//! the centre is between the normals of its faces. Grains can be on either side; the touch faces
+//! the side of the centre, and the triangle's own normal only decides when the centre lies in the
+//! plane. There is therefore no memory of the side: a centre that has crossed the surface, deeper
+//! than any sensible overlap, is through.
+//!
+//! Minima are then thinned, deepest first. A minimum is dropped when it
+//! - has the direction of one already kept to within [`MERGE_ANGLE`];
+//! - lies on or behind the plane of a face already kept: the sphere meets it only inside the
+//!   overlap with that face (an L-shaped plate, a T-junction, the far side of a thin plate);
+//! - is within [`SMOOTH_ANGLE`] of two kept ones and in their plane, or of three.
+//!
+//! # Curved surfaces
+//!
+//! A tessellated convex surface gives one touch. In a tessellated tube with facets less than
+//! [`SMOOTH_ANGLE`] apart a sphere up to about half the tube's radius has one touch, or two next to
+//! an edge; in a doubly curved bowl up to three. Facets less than [`MERGE_ANGLE`] apart act as a
+//! smooth surface with one touch. The resting height differs from that of the true surface by at
+//! most the sagitta of the facets. Only a sphere nearly as wide as the hollow has more: one group
+//! for each `SMOOTH_ANGLE` around. In every case [`MAX_MINIMA`] bounds the number of touches.
+
+use super::Probe;
+use crate::mesh::TriangleMesh;
+use crate::shape::Touch;
+use glam::DVec3;
+
+/// Directions nearer than this are one touch: cos 1°.
+const MERGE_ANGLE: f64 = 0.999_847_695_156_391_3;
+
+/// Directions nearer than this belong to one smooth surface: cos 20°.
+const SMOOTH_ANGLE: f64 = 0.939_692_620_785_908_4;
+
+/// A direction nearer than this to the plane of two others adds nothing to them: sin 2°.
+const IN_PLANE: f64 = 0.034_899_496_702_500_97;
+
+/// How far in front of a touched face a point must lie to be touched too, in radii.
+const COVER_DEPTH: f64 = 1e-4;
+
+/// How exactly the conditions (2) and (3) are asked for, in radii. Covers rounding, so that a
+/// sphere exactly over an edge is missed by none of its neighbours.
+const FOOT_TOLERANCE: f64 = 1e-8;
+
+/// Only so many minima, the nearest, are looked at.
+const MAX_MINIMA: usize = 32;
+
+/// A local minimum of the distance.
+#[derive(Clone, Copy)]
+struct Minimum {
+    /// Unit vector from the centre to the surface.
+    normal: DVec3,
+    distance: f64,
+    feature: u32,
+    is_face: bool,
+}
+
+/// The nearest minima in ascending order of distance, one per feature.
+struct Minima {
+    items: [Minimum; MAX_MINIMA],
+    count: usize,
+}
+
+impl Minima {
+    fn new() -> Self {
+        let blank = Minimum {
+            normal: DVec3::ZERO,
+            distance: f64::INFINITY,
+            feature: 0,
+            is_face: false,
+        };
+        Self {
+            items: [blank; MAX_MINIMA],
+            count: 0,
+        }
+    }
+
+    fn insert(&mut self, new: Minimum) {
+        // The feature breaks ties, so that the order does not depend on that of the triangles.
+        let rank = |item: &Minimum| (item.distance, item.feature);
+        let same = |item: &Minimum| item.feature == new.feature;
+        if let Some(known) = self.items[..self.count].iter().position(same) {
+            if rank(&self.items[known]) <= rank(&new) {
+                return;
+            }
+            self.items.copy_within(known + 1..self.count, known);
+            self.count -= 1;
+        }
+        let at = self.items[..self.count].partition_point(|item| rank(item) < rank(&new));
+        if at == MAX_MINIMA {
+            return;
+        }
+        self.count = (self.count + 1).min(MAX_MINIMA);
+        self.items.copy_within(at..self.count - 1, at + 1);
+        self.items[at] = new;
+    }
+}
+
+pub(super) fn touches(probe: &Probe, mesh: &TriangleMesh, out: &mut Vec<Touch>) {
+    let range = probe.radius + probe.margin;
+    let mut minima = Minima::new();
+    mesh.bvh.for_each_near(probe.centre, range, |triangle| {
+        collect_minima(probe, mesh, triangle, &mut minima);
+    });
+    keep_independent(probe, &minima.items[..minima.count], out);
+}
+
+/// Minima in the face of the triangle and on those of its edges and vertices that it owns, being
+/// the lowest triangle there; a minimum on them is no farther from the owner than from others.
+fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &mut Minima) {
+    let topology = &mesh.topology;
+    let facet = &topology.facets[triangle];
+    let corners = facet.corners;
+    let offsets = corners.map(|corner| probe.centre - corner);
+    let height = facet.normal.dot(offsets[0]);
+    if !probe.reaches(height.abs()) {
+        return;
+    }
+    let sides = [0, 1, 2].map(|k| facet.inward[k].dot(offsets[k]));
+    // From the centre to the plane; a centre in the plane counts as in front.
+    let normal = facet.normal * if height < 0.0 { 1.0 } else { -1.0 };
+    let on_patch = Minimum {
+        normal,
+        distance: height.abs(),
+        feature: topology.patches[triangle],
+        is_face: true,
+    };
+    if sides.iter().all(|&side| side >= 0.0) {
+        minima.insert(on_patch);
+    }
+    // An edge or vertex of the patch's interior stands for the plane, a sharp one for itself.
+    let mut insert = |foot: DVec3, feature: u32| {
+        if (feature as usize) < mesh.patch_count() {
+            minima.insert(on_patch);
+            return;
+        }
+        let offset = foot - probe.centre;
+        let distance = offset.length();
+        if probe.reaches(distance) {
+            minima.insert(Minimum {
+                normal: offset.try_normalize().unwrap_or(normal),
+                distance,
+                feature,
+                is_face: false,
+            });
+        }
+    };
+    let tolerance = FOOT_TOLERANCE * probe.radius;
+    let spans = [0, 1, 2].map(|k| corners[(k + 1) % 3] - corners[k]);
+    for k in 0..3 {
+        let span = spans[k];
+        let along = offsets[k].dot(span);
+        let length_squared = span.length_squared();
+        if facet.owns_edge[k] && sides[k] <= tolerance && (0.0..=length_squared).contains(&along) {
+            let edge = topology.triangle_edges[triangle][k];
+            let others = &topology.edge_sides.of(edge)[1..];
+            if others
+                .iter()
+                .all(|side| side.inward.dot(offsets[k]) <= tolerance)
+            {
+                let foot = corners[k] + along / length_squared * span;
+                insert(foot, topology.edge_features[edge as usize]);
+            }
+        }
+        // The own edges, at hand, rule out nearly all vertices.
+        let previous = (k + 2) % 3;
+        let may_be_minimum = facet.owns_vertex[k]
+            && along <= tolerance * length_squared.sqrt()
+            && -offsets[k].dot(spans[previous]) <= tolerance * spans[previous].length();
+        if may_be_minimum {
+            let vertex = mesh.soup().triangles[triangle][k];
+            let mut rays = topology.vertex_rays.of(vertex).iter();
+            if rays.all(|ray| ray.dot(offsets[k]) <= tolerance) {
+                insert(corners[k], topology.vertex_features[vertex as usize]);
+            }
+        }
+    }
+}
+
+/// Thins the minima as the module's documentation says.
+fn keep_independent(probe: &Probe, minima: &[Minimum], out: &mut Vec<Touch>) {
+    let mut kept = [0; MAX_MINIMA];
+    let mut count = 0;
+    for (index, new) in minima.iter().enumerate() {
+        let kept_minima = || kept[..count].iter().map(|&k: &usize| &minima[k]);
+        let point = new.distance * new.normal;
+        let is_covered = kept_minima().any(|known| {
+            let lead = known.distance - point.dot(known.normal);
+            new.normal.dot(known.normal) > MERGE_ANGLE
+                || (known.is_face && lead <= COVER_DEPTH * probe.radius)
+        });
+        if is_covered {
+            continue;
+        }
+        let mut alike = kept_minima().filter(|known| new.normal.dot(known.normal) > SMOOTH_ANGLE);
+        let is_redundant = match (alike.next(), alike.next(), alike.next()) {
+            (_, _, Some(_)) => true,
+            (Some(one), Some(two), None) => {
+                let across = one.normal.cross(two.normal).normalize_or_zero();
+                new.normal.dot(across).abs() < IN_PLANE
+            }
+            _ => false,
+        };
+        if !is_redundant {
+            kept[count] = index;
+            count += 1;
+            out.push(probe.touch(new.normal, new.distance, 0.0, new.feature));
+        }
+    }
+}

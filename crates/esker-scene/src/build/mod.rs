@@ -1,0 +1,319 @@
+//! Turns the typed tree of [`crate::walk`] into a [`WorldDef`].
+//!
+//! Everything absent from the tree has been reported already, so a function
+//! that lacks a value returns `None` and the piece is left out; the scene is
+//! refused anyway. What is judged here is what one key alone cannot show:
+//! names that refer to one another, files, and shapes.
+
+mod settings;
+mod supply;
+mod walls;
+
+use std::collections::BTreeMap;
+
+use esker_world::definition::{Material, NormalLaw, PairDef, PairLaw, WorldDef};
+use glam::DVec3;
+
+use crate::files::Files;
+use crate::keys::list_of_words;
+use crate::report::{Finding, ProblemKind, Report};
+use crate::scene::{CheckpointDef, RecordDef, RunDef};
+use crate::suggest::nearest;
+use crate::walk::{Locations, Node};
+
+/// Density of a material that has none: walls are never weighed.
+const DENSITY_OF_WALLS: f64 = 1.0;
+
+/// All parts of a scene but its name.
+pub(crate) struct Parts {
+    pub world: WorldDef,
+    pub run: RunDef,
+    pub record: RecordDef,
+    pub checkpoint: CheckpointDef,
+}
+
+/// Builds all parts; `None` only where something was reported.
+pub(crate) fn build(
+    root: &Node,
+    locations: &Locations,
+    files: &dyn Files,
+    report: &mut Report<'_>,
+) -> Option<Parts> {
+    let mut builder = Builder {
+        report,
+        locations,
+        files,
+        materials: Vec::new(),
+        has_density: Vec::new(),
+    };
+    let world = builder.world(root);
+    let record = settings::record(root);
+    let checkpoint = settings::checkpoint(root);
+    Some(Parts {
+        world: world?,
+        run: RunDef {
+            duration: root.number("duration")?,
+        },
+        record: record?,
+        checkpoint: checkpoint?,
+    })
+}
+
+struct Builder<'a, 't> {
+    report: &'a mut Report<'t>,
+    locations: &'a Locations,
+    files: &'a dyn Files,
+    materials: Vec<Material>,
+    /// Whether the scene gives a density, per material.
+    has_density: Vec<bool>,
+}
+
+impl Builder<'_, '_> {
+    fn world(&mut self, root: &Node) -> Option<WorldDef> {
+        self.read_materials(root);
+        let pairs = self.pairs(root);
+        let walls = self.walls(root);
+        let packings = self.packings(root);
+        let emitters = self.emitters(root);
+        let sinks = self.sinks(root);
+        let bounds = self.bounds(root);
+        Some(WorldDef {
+            gravity: root.vector("gravity")?,
+            step: root.number("step")?,
+            method: settings::method(root.table("solver")?)?,
+            contact: settings::contact(root.table("contact")?)?,
+            rotation: root.boolean("rotation")?,
+            seed: root.integer("seed")?,
+            materials: std::mem::take(&mut self.materials),
+            pairs,
+            walls,
+            packings,
+            emitters,
+            sinks,
+            bounds,
+        })
+    }
+
+    fn report(&mut self, kind: ProblemKind, path: &str, message: impl Into<String>) {
+        self.push(self.finding(kind, path, message));
+    }
+
+    fn finding(&self, kind: ProblemKind, path: &str, message: impl Into<String>) -> Finding {
+        Finding::new(kind, self.locations.find(path), message)
+    }
+
+    fn push(&mut self, finding: Finding) {
+        self.report.push(finding);
+    }
+
+    fn read_materials(&mut self, root: &Node) {
+        let materials = root.named("material");
+        if materials.is_empty() && self.locations.has("material") {
+            self.report(
+                ProblemKind::Missing,
+                "material",
+                "the scene has no material",
+            );
+        }
+        for (name, node) in materials {
+            // A material with a faulty number is kept: what refers to it is not at fault.
+            self.materials.push(Material {
+                name: name.clone(),
+                density: node.number("density").unwrap_or(DENSITY_OF_WALLS),
+                young: node.number("young").unwrap_or(1.0),
+                poisson: node.number("poisson").unwrap_or(0.0),
+            });
+            self.has_density
+                .push(self.locations.has(&node.at("density")));
+        }
+    }
+
+    fn material_named(&mut self, name: &str, path: &str) -> Option<usize> {
+        let found = self.materials.iter().position(|m| m.name == name);
+        if found.is_none() {
+            let names: Vec<&str> = self.materials.iter().map(|m| m.name.as_str()).collect();
+            let mut finding = self
+                .finding(
+                    ProblemKind::Reference,
+                    path,
+                    format!("there is no material \"{name}\""),
+                )
+                .expected(list_of_words(&names, "or"));
+            finding = match nearest(name, names.iter().copied()) {
+                Some(near) => finding.advice(format!("did you mean \"{near}\"?")),
+                None => finding.advice(format!("add a section [material.{name}]")),
+            };
+            self.push(finding);
+        }
+        found
+    }
+
+    /// The material of a wall, packing or emitter.
+    fn material_of(&mut self, node: &Node) -> Option<usize> {
+        let path = node.at("material");
+        match node.text("material") {
+            Some(name) => self.material_named(name, &path),
+            // Given but faulty: reported by the walk.
+            None if self.locations.has(&path) => None,
+            None if self.materials.len() == 1 => Some(0),
+            None => {
+                let names: Vec<&str> = self.materials.iter().map(|m| m.name.as_str()).collect();
+                let finding = self
+                    .finding(ProblemKind::Missing, &node.path, "`material` is missing")
+                    .expected(format!("one of {}", list_of_words(&names, "or")))
+                    .advice("it may be left out only where the scene has just one material");
+                self.push(finding);
+                None
+            }
+        }
+    }
+
+    /// The material of grains, which need a density.
+    fn material_of_grains(&mut self, node: &Node) -> Option<usize> {
+        let material = self.material_of(node)?;
+        if !self.has_density[material] {
+            let name = self.materials[material].name.clone();
+            let finding = self
+                .finding(
+                    ProblemKind::Missing,
+                    &format!("material.{name}"),
+                    format!("grains are made of \"{name}\", which has no `density`"),
+                )
+                .expected("`density`: a number greater than 0, in kg/m³");
+            self.push(finding);
+            self.has_density[material] = true;
+        }
+        Some(material)
+    }
+
+    fn pairs(&mut self, root: &Node) -> Vec<PairDef> {
+        let mut seen: BTreeMap<[usize; 2], String> = BTreeMap::new();
+        let mut pairs = Vec::new();
+        for node in root.list("pair") {
+            if let Some(pair) = self.pair(node) {
+                let mut key = pair.materials;
+                key.sort_unstable();
+                if let Some(first) = seen.get(&key) {
+                    let finding = self
+                        .finding(
+                            ProblemKind::Conflict,
+                            &node.at("materials"),
+                            format!("this pair has a law already, at `{first}`"),
+                        )
+                        .advice("keep one [[pair]] for these two materials");
+                    self.push(finding);
+                } else {
+                    seen.insert(key, node.path.clone());
+                    pairs.push(pair);
+                }
+            }
+        }
+        pairs
+    }
+
+    fn pair(&mut self, node: &Node) -> Option<PairDef> {
+        let path = node.at("materials");
+        let names = node.texts("materials")?;
+        let indices: Vec<Option<usize>> = names
+            .iter()
+            .map(|name| self.material_named(name, &path))
+            .collect();
+        let &[Some(a), Some(b)] = indices.as_slice() else {
+            return None;
+        };
+        let normal = match node.text("law")? {
+            "linear" => NormalLaw::Linear {
+                stiffness: node.number("stiffness")?,
+            },
+            _ => NormalLaw::Hertz,
+        };
+        Some(PairDef {
+            materials: [a, b],
+            law: PairLaw {
+                normal,
+                friction: node.number("friction")?,
+                rolling: node.number("rolling")?,
+                twisting: node.number("twisting")?,
+                restitution: node.number("restitution")?,
+                damping: node.number("damping")?,
+            },
+        })
+    }
+
+    fn bounds(&mut self, root: &Node) -> Option<[DVec3; 2]> {
+        let node = root.table("bounds")?;
+        let (min, max) = (node.vector("min")?, node.vector("max")?);
+        if !max.cmpgt(min).all() {
+            let finding = self
+                .finding(
+                    ProblemKind::BadValue,
+                    &node.at("max"),
+                    "`bounds` is no box: `max` is not above `min` in every direction",
+                )
+                .expected("each number of `max` greater than that of `min`");
+            self.push(finding);
+            return None;
+        }
+        Some([min, max])
+    }
+
+    /// The name of a wall, emitter or sink; its path where it has none.
+    fn unique_name(&mut self, node: &Node, seen: &mut BTreeMap<String, String>) -> String {
+        let name = node.text("name").unwrap_or(&node.path).to_string();
+        if let Some(first) = seen.get(&name) {
+            let finding = self
+                .finding(
+                    ProblemKind::Conflict,
+                    &node.at("name"),
+                    format!("the name \"{name}\" is taken already, by `{first}`"),
+                )
+                .advice("names must be unique among walls, among emitters and among sinks");
+            self.push(finding);
+        } else {
+            seen.insert(name.clone(), node.path.clone());
+        }
+        name
+    }
+
+    /// The start and end of something that acts for a time.
+    fn period(&mut self, node: &Node) -> Option<(f64, f64)> {
+        let start = node.number("start")?;
+        let path = node.at("stop");
+        let stop = match node.number("stop") {
+            Some(stop) => stop,
+            None if self.locations.has(&path) => return None,
+            None => f64::INFINITY,
+        };
+        if stop <= start {
+            let finding = self
+                .finding(
+                    ProblemKind::BadValue,
+                    &path,
+                    format!("`stop` = {stop} s does not come after `start` = {start} s"),
+                )
+                .expected(format!("a time after {start} s"));
+            self.push(finding);
+            return None;
+        }
+        Some((start, stop))
+    }
+
+    /// The content of a file that a key names.
+    fn read_file(&mut self, node: &Node, key: &str) -> Option<(String, Vec<u8>)> {
+        let name = node.text(key)?.to_string();
+        match self.files.read(&name) {
+            Ok(bytes) => Some((name, bytes)),
+            Err(error) => {
+                let finding = self
+                    .finding(
+                        ProblemKind::File,
+                        &node.at(key),
+                        format!("cannot read \"{name}\": {error}"),
+                    )
+                    .expected("the path of a file, relative to the scene file");
+                self.push(finding);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Settings that need no judgement beyond their own keys.
+
+use esker_world::definition::{ContactSettings, Method, SubStepped, WarmStart, WholeStep};
+
+use crate::scene::{CheckpointDef, Field, Precision, RecordDef};
+use crate::walk::Node;
+
+/// Time on the clock between checkpoints unless the scene says otherwise, s.
+const CHECKPOINT_EVERY_WALL: f64 = 600.0;
+
+pub(super) fn method(node: &Node) -> Option<Method> {
+    let tolerance = node.number("tolerance");
+    Some(match node.text("method")? {
+        "gauss-seidel" => Method::WholeStep(WholeStep {
+            sweeps: node.integer("sweeps")? as usize,
+            tolerance,
+            warm_start: match node.text("warm_start")? {
+                "cold" => WarmStart::Cold,
+                "model" => WarmStart::Model,
+                _ => WarmStart::History {
+                    factor: node.number("warm_factor")?,
+                },
+            },
+            impact_sweeps: node.integer("impact_sweeps")? as usize,
+        }),
+        _ => Method::SubStepped(SubStepped {
+            substeps: node.integer("substeps")? as usize,
+            stiffness_cap: node.number("stiffness_cap")?,
+            tolerance,
+        }),
+    })
+}
+
+pub(super) fn contact(node: &Node) -> Option<ContactSettings> {
+    Some(ContactSettings {
+        damping_steps: node.number("damping_steps")?,
+        margin: node.number("margin")?,
+        friction_compliance: node.number("friction_compliance")?,
+        rolling_compliance: node.number("rolling_compliance")?,
+        impact_speed: node.number("impact_speed"),
+    })
+}
+
+pub(super) fn record(root: &Node) -> Option<RecordDef> {
+    let node = root.table("record")?;
+    Some(RecordDef {
+        every: node.number("every"),
+        fields: node
+            .texts("fields")?
+            .iter()
+            .filter_map(|name| Field::named(name))
+            .collect(),
+        precision: match node.text("precision")? {
+            "double" => Precision::Double,
+            _ => Precision::Single,
+        },
+        compression: node.integer("compression")? as u8,
+        contacts: node.boolean("contacts")?,
+    })
+}
+
+pub(super) fn checkpoint(root: &Node) -> Option<CheckpointDef> {
+    let node = root.table("checkpoint")?;
+    Some(match (node.number("every"), node.number("every_wall")) {
+        (Some(seconds), _) => CheckpointDef::EverySimulated(seconds),
+        (None, Some(seconds)) => CheckpointDef::EveryWall(seconds),
+        (None, None) => CheckpointDef::EveryWall(CHECKPOINT_EVERY_WALL),
+    })
+}

@@ -1,0 +1,259 @@
+//! Walls: shapes, poses and motions.
+
+use std::collections::BTreeMap;
+use std::f64::consts::TAU;
+use std::sync::Arc;
+
+use esker_geometry::{MeshError, Pose, Side, TriangleMesh, TriangleSoup, WallShape};
+use esker_world::definition::{Motion, WallDef};
+use glam::{DQuat, DVec3};
+
+use super::Builder;
+use crate::csv::{MotionTable, read_motion};
+use crate::report::ProblemKind;
+use crate::walk::Node;
+
+impl Builder<'_, '_> {
+    pub(super) fn walls(&mut self, root: &Node) -> Vec<WallDef> {
+        let mut names = BTreeMap::new();
+        root.list("wall")
+            .iter()
+            .filter_map(|node| self.wall(node, &mut names))
+            .collect()
+    }
+
+    fn wall(&mut self, node: &Node, names: &mut BTreeMap<String, String>) -> Option<WallDef> {
+        let name = self.unique_name(node, names);
+        let material = self.material_of(node);
+        let shape = self.shape(node);
+        let motion = self.motion(node);
+        let pose = Pose {
+            position: node.vector("position")?,
+            orientation: orientation(node)?,
+        };
+        let surface_velocity = pose.orientation.conjugate() * node.vector("surface_velocity")?;
+        Some(WallDef {
+            name,
+            shape: shape?,
+            pose,
+            material: material?,
+            motion: motion?,
+            surface_velocity,
+        })
+    }
+
+    fn shape(&mut self, node: &Node) -> Option<WallShape> {
+        let side = match node.text("side") {
+            Some("outside") => Side::Outside,
+            _ => Side::Inside,
+        };
+        let caps = node.boolean("caps").unwrap_or(side == Side::Outside);
+        let shape = match node.text("shape")? {
+            "box" => WallShape::Box {
+                half_extents: node.vector("size")? / 2.0,
+                side,
+            },
+            "cylinder" => WallShape::Cylinder {
+                radius: node.number("radius")?,
+                length: node.number("length")?,
+                side,
+                caps,
+            },
+            "cone" => WallShape::Cone {
+                radius_bottom: node.number("radius_bottom")?,
+                radius_top: node.number("radius_top")?,
+                length: node.number("length")?,
+                side,
+                caps,
+            },
+            "mesh" => WallShape::Mesh(Arc::new(self.mesh(node)?)),
+            _ => WallShape::HalfSpace,
+        };
+        if let Err(error) = shape.validate() {
+            self.report(ProblemKind::BadValue, &node.path, error.to_string());
+            return None;
+        }
+        Some(shape)
+    }
+
+    fn mesh(&mut self, node: &Node) -> Option<TriangleMesh> {
+        let (name, bytes) = self.read_file(node, "file")?;
+        let scale = node.number("scale")?;
+        match read_mesh(&name, &bytes, scale) {
+            Ok(mesh) => Some(mesh),
+            Err(error) => {
+                let finding = self
+                    .finding(
+                        ProblemKind::File,
+                        &node.at("file"),
+                        format!("\"{name}\" cannot be used as a wall: {error}"),
+                    )
+                    .expected("a mesh of triangles (.stl or .obj)");
+                self.push(finding);
+                None
+            }
+        }
+    }
+
+    /// `Some(Still)` where the wall has no motion, `None` where it is faulty.
+    fn motion(&mut self, wall: &Node) -> Option<Motion> {
+        let Some(node) = wall.table("motion") else {
+            return (!self.locations.has(&wall.at("motion"))).then_some(Motion::Still);
+        };
+        let centre = || node.vector("centre").or_else(|| wall.vector("position"));
+        match node.text("type")? {
+            "translate" => {
+                let (start, stop) = self.period(node)?;
+                Some(Motion::Translate {
+                    velocity: node.vector("velocity")?,
+                    start,
+                    stop,
+                })
+            }
+            "rotate" => {
+                let (start, stop) = self.period(node)?;
+                let rate = node.number("rate");
+                let rate = rate.or_else(|| Some(node.number("rpm")? * TAU / 60.0))?;
+                Some(Motion::Rotate {
+                    axis: node.vector("axis")?,
+                    centre: centre()?,
+                    rate,
+                    start,
+                    stop,
+                })
+            }
+            "oscillate" => Some(Motion::Oscillate {
+                direction: node.vector("direction")?,
+                amplitude: node.number("amplitude")?,
+                frequency: node.number("frequency")?,
+                phase: node.number("phase")?,
+            }),
+            _ => {
+                let table = match node.text("file") {
+                    Some(_) => self.motion_file(node)?,
+                    None => self.motion_rows(node)?,
+                };
+                Some(Motion::Table {
+                    times: table.times,
+                    displacements: table.displacements,
+                    angles: table.angles,
+                    axis: node.vector("axis")?,
+                    centre: centre()?,
+                })
+            }
+        }
+    }
+
+    fn motion_file(&mut self, node: &Node) -> Option<MotionTable> {
+        for key in ["displacements", "angles"] {
+            if self.locations.has(&node.at(key)) {
+                self.report(
+                    ProblemKind::Conflict,
+                    &node.at(key),
+                    format!("`{key}` and `file` exclude one another"),
+                );
+            }
+        }
+        let (name, bytes) = self.read_file(node, "file")?;
+        match read_motion(&bytes) {
+            Ok(table) => Some(table),
+            Err(error) => {
+                self.report(
+                    ProblemKind::File,
+                    &node.at("file"),
+                    format!("\"{name}\", {error}"),
+                );
+                None
+            }
+        }
+    }
+
+    fn motion_rows(&mut self, node: &Node) -> Option<MotionTable> {
+        let times = node.numbers("times")?;
+        if times.len() < 2 {
+            let finding = self
+                .finding(
+                    ProblemKind::BadValue,
+                    &node.at("times"),
+                    "a motion table needs at least two times",
+                )
+                .expected("two or more increasing times");
+            self.push(finding);
+            return None;
+        }
+        if let Some(row) = times.windows(2).position(|pair| pair[1] <= pair[0]) {
+            let finding = self
+                .finding(
+                    ProblemKind::BadValue,
+                    &node.at("times"),
+                    format!(
+                        "`times` does not increase: {} comes after {}",
+                        times[row + 1],
+                        times[row]
+                    ),
+                )
+                .expected("increasing times");
+            self.push(finding);
+            return None;
+        }
+        let displacements = node.vectors("displacements");
+        let angles = node.numbers("angles");
+        let lengths = [
+            ("displacements", displacements.as_ref().map(Vec::len)),
+            ("angles", angles.as_ref().map(Vec::len)),
+        ];
+        for (key, length) in lengths {
+            if let Some(length) = length.filter(|length| *length != times.len()) {
+                let finding = self
+                    .finding(
+                        ProblemKind::BadValue,
+                        &node.at(key),
+                        format!("`{key}` has {length} rows, `times` has {}", times.len()),
+                    )
+                    .expected("one row per time");
+                self.push(finding);
+                return None;
+            }
+        }
+        if !["displacements", "angles"]
+            .map(|key| self.locations.has(&node.at(key)))
+            .contains(&true)
+        {
+            let finding = self
+                .finding(
+                    ProblemKind::Missing,
+                    &node.at("times"),
+                    "the motion table has times but no motion",
+                )
+                .expected("`displacements` or `angles` beside `times`");
+            self.push(finding);
+            return None;
+        }
+        Some(MotionTable {
+            displacements: displacements.unwrap_or_else(|| vec![DVec3::ZERO; times.len()]),
+            angles: angles.unwrap_or_else(|| vec![0.0; times.len()]),
+            times,
+        })
+    }
+}
+
+/// How the shape's frame is turned: local z along the normal or the axis.
+fn orientation(node: &Node) -> Option<DQuat> {
+    if let Some(direction) = node.vector("normal").or_else(|| node.vector("axis")) {
+        return Some(DQuat::from_rotation_arc(DVec3::Z, direction));
+    }
+    let Some(rotation) = node.table("rotation") else {
+        return Some(DQuat::IDENTITY);
+    };
+    let degrees = rotation.number("degrees").map(f64::to_radians);
+    let angle = degrees.or_else(|| rotation.number("radians"))?;
+    Some(DQuat::from_axis_angle(rotation.vector("axis")?, angle))
+}
+
+fn read_mesh(name: &str, bytes: &[u8], scale: f64) -> Result<TriangleMesh, MeshError> {
+    let mut soup = TriangleSoup::from_bytes(name, bytes)?;
+    for vertex in &mut soup.vertices {
+        *vertex *= scale;
+    }
+    TriangleMesh::new(soup)
+}

@@ -1,0 +1,542 @@
+//! What a scene will cost, and whether its step and sweeps are fine enough.
+//!
+//! With `d` the mean diameter, `ε` the overlap accepted (in diameters), `g`
+//! gravity and `v` the greatest approach speed:
+//!
+//! ```text
+//! h ≤ min(ε d / v, √(2 ε d / g))                                             (37)
+//! h ≤ min(d √(2 ε) / v, √(2 ε d / g))                                        (38)
+//! N = c₀ (1 + c₁ I) / ε · { w (1 − exp(−c₂ l / w))   w ≥ 5                    (41)
+//!                         { c₂ l                     w < 5
+//! n = max(10, h √(g N_eff / (ε d)))                                          (42)
+//! ```
+//!
+//! with the bed's depth `l` and width `w` in diameters, the inertial number
+//! `I`, `c₀ = 0.3`, `c₁ = 2`, `c₂ = 0.44`; (41) is for sweeps over a whole
+//! step from a cold start, (42) for substeps, where `N_eff` is the part of the
+//! depth whose weight is not carried by the walls: `w (1 − exp(−c₂ l / w)) / c₂`
+//! or `l`. Run time is `steps · sweeps · contacts · K`.
+//!
+//! (37) is the bound for contacts that are noticed only when grains overlap.
+//! Predicted contacts stop a grain before it does; what remains is the error of
+//! contact normals that are kept for a step, `(v h)² / (2 d)`, hence (38): by
+//! it a scene is judged, and both are shown.
+
+use std::f64::consts::PI;
+use std::fmt;
+
+use esker_geometry::{Aabb, Side, WallShape};
+use esker_world::check::greatest_prescribed_speed;
+use esker_world::definition::{Method, Motion, Placement, SizeDistribution, WarmStart, WorldDef};
+use esker_world::packing::{count_estimate, place};
+use glam::DVec3;
+use serde::Serialize;
+
+use crate::check::{emitted, extent};
+use crate::scene::Scene;
+
+/// Contacts per grain in a dense flow or bed.
+const CONTACTS_PER_GRAIN: f64 = 3.0;
+/// Memory per grain and per contact, bytes: state, neighbours, warm start, scratch.
+const BYTES_PER_GRAIN: f64 = 1000.0;
+const BYTES_PER_CONTACT: f64 = 600.0;
+/// Memory of the program itself, bytes.
+const BYTES_BASE: f64 = 2e7;
+/// Time per contact and sweep, s: with friction only, and with rolling or twisting too.
+const K_FRICTION: f64 = 4e-8;
+const K_ROLLING: f64 = 8e-8;
+/// Share of solid in a settled bed.
+const BED_DENSITY: f64 = 0.6;
+/// Slope of a free pile.
+const PILE_SLOPE: f64 = 0.5;
+/// Inertial number assumed where something flows.
+const INERTIAL_NUMBER: f64 = 0.1;
+/// Packings up to this size are placed to be counted.
+const COUNTED_EXACTLY: usize = 1_000_000;
+/// Overlaps, in diameters, that advice is given for.
+const TOLERANCES: [f64; 2] = [0.01, 0.05];
+
+/// What a scene will cost, with advice.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Grains at the start.
+    pub grains_at_start: u64,
+    /// Grains at the end, if none is removed before.
+    pub grains_at_end: u64,
+    /// Contacts at the end.
+    pub contacts: u64,
+    /// Memory, bytes.
+    pub memory: f64,
+    /// Steps.
+    pub steps: u64,
+    /// Sweeps (or substeps) per step that the scene asks for.
+    pub sweeps: u64,
+    /// Time per contact and sweep that the run time is reckoned with, s.
+    pub seconds_per_contact_sweep: f64,
+    /// Run time on one thread, s.
+    pub run_time: f64,
+    /// Greatest approach speed expected, m/s.
+    pub speed: f64,
+    /// Depth of the bed in diameters.
+    pub depth: f64,
+    /// Width of the bed in diameters.
+    pub width: f64,
+    /// Advice for overlaps of 1 % and 5 % of a diameter.
+    pub advice: [Advice; 2],
+    /// Where the scene's own settings are too coarse.
+    pub warnings: Vec<String>,
+}
+
+/// Settings that keep overlaps below a tolerance.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Advice {
+    /// Overlap accepted, in diameters.
+    pub tolerance: f64,
+    /// Greatest step, s, by (38): contacts are predicted.
+    pub step: f64,
+    /// Greatest step, s, by (37): on the safe side for the fastest impacts.
+    pub step_safe: f64,
+    /// Least sweeps for the scene's step solved as a whole from a cold start, by (41).
+    pub sweeps: u64,
+    /// Least substeps for the scene's step, by (42).
+    pub substeps: u64,
+}
+
+/// Estimates a scene; `measured_k` is a time per contact and sweep measured on
+/// this machine, s.
+pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
+    let world = &scene.world;
+    let steps = scene.steps();
+    let at_start: f64 = (0..world.packings.len()).map(|i| count(world, i)).sum();
+    let given: f64 = world
+        .emitters
+        .iter()
+        .map(|e| emitted(e, world.materials[e.material].density, scene.run.duration))
+        .sum();
+    let at_end = at_start + given;
+    let sweeps = world.method.sweeps() as u64;
+    let k = measured_k.unwrap_or_else(|| if rolls(world) { K_ROLLING } else { K_FRICTION });
+    let mean_contacts = CONTACTS_PER_GRAIN * 0.5 * (at_start + at_end);
+    let contacts = CONTACTS_PER_GRAIN * at_end;
+    let bed = Bed::of(scene, at_start, given);
+    let advice = TOLERANCES.map(|tolerance| bed.advice(tolerance, world));
+    Estimate {
+        grains_at_start: at_start as u64,
+        grains_at_end: at_end as u64,
+        contacts: contacts as u64,
+        memory: BYTES_BASE + BYTES_PER_GRAIN * at_end + BYTES_PER_CONTACT * contacts,
+        steps,
+        sweeps,
+        seconds_per_contact_sweep: k,
+        run_time: steps as f64 * sweeps as f64 * mean_contacts * k,
+        speed: bed.speed,
+        depth: bed.depth,
+        width: bed.width,
+        warnings: warnings(world, &bed, &advice[1]),
+        advice,
+    }
+}
+
+/// Sweeps by (41).
+pub fn sweeps_needed(tolerance: f64, depth: f64, width: f64, inertial_number: f64) -> f64 {
+    C0 * (1.0 + C1 * inertial_number) / tolerance * C2 * effective_depth(depth, width)
+}
+
+const C0: f64 = 0.3;
+const C1: f64 = 2.0;
+const C2: f64 = 0.44;
+
+/// The depth whose weight the walls do not carry, in diameters.
+fn effective_depth(depth: f64, width: f64) -> f64 {
+    if width < 5.0 {
+        depth
+    } else if width.is_finite() {
+        width * (1.0 - (-C2 * depth / width).exp()) / C2
+    } else {
+        depth
+    }
+}
+
+fn count(world: &WorldDef, index: usize) -> f64 {
+    let estimate = count_estimate(&world.packings[index]);
+    match &world.packings[index].placement {
+        Placement::Lattice { .. } if estimate <= COUNTED_EXACTLY => {
+            place(world, index).map_or(0.0, |grains| grains.len() as f64)
+        }
+        _ => estimate as f64,
+    }
+}
+
+fn rolls(world: &WorldDef) -> bool {
+    world
+        .pairs
+        .iter()
+        .any(|pair| pair.law.rolling > 0.0 || pair.law.twisting > 0.0)
+}
+
+fn warnings(world: &WorldDef, bed: &Bed, coarse: &Advice) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let percent = 100.0 * coarse.tolerance;
+    if world.step > coarse.step {
+        warnings.push(format!(
+            "step = {:.2e} s is coarse: at {:.2} m/s overlaps stay below {percent} % of a diameter only up to {:.2e} s",
+            world.step, bed.speed, coarse.step
+        ));
+    }
+    match &world.method {
+        Method::SubStepped(m) if (m.substeps as u64) < coarse.substeps => {
+            warnings.push(format!(
+                "substeps = {} is coarse: overlaps of {percent} % in a bed {:.0} diameters deep ask for {}",
+                m.substeps, bed.depth, coarse.substeps
+            ));
+        }
+        Method::WholeStep(m) => {
+            // Warm starting saves sweeps: a factor of two to three was measured.
+            let needed = match m.warm_start {
+                WarmStart::Cold => coarse.sweeps,
+                WarmStart::History { .. } | WarmStart::Model => coarse.sweeps.div_ceil(2),
+            };
+            if (m.sweeps as u64) < needed {
+                warnings.push(format!(
+                    "sweeps = {} is coarse: overlaps of {percent} % in a bed {:.0} diameters deep ask for {needed}",
+                    m.sweeps, bed.depth
+                ));
+            }
+        }
+        Method::SubStepped(_) => {}
+    }
+    warnings
+}
+
+/// The bed that a scene's grains will make.
+#[derive(Clone, Copy, Debug)]
+struct Bed {
+    /// Mean diameter, m.
+    diameter: f64,
+    /// Depth in diameters.
+    depth: f64,
+    /// Width in diameters.
+    width: f64,
+    /// Greatest approach speed, m/s.
+    speed: f64,
+    /// Gravity, m/s².
+    gravity: f64,
+    /// Whether anything keeps it flowing.
+    flows: bool,
+}
+
+impl Bed {
+    fn of(scene: &Scene, at_start: f64, given: f64) -> Bed {
+        let world = &scene.world;
+        let gravity = world.gravity.length();
+        let axis = vertical_axis(world.gravity);
+        let domain = Domain::of(world, axis);
+        let (solid, number) = solid_volume(world, at_start, scene.run.duration);
+        let diameter = (6.0 / PI * solid / number.max(1.0))
+            .cbrt()
+            .max(f64::MIN_POSITIVE);
+        let (depth, width) = match column(world) {
+            Some(count) if given == 0.0 => (count, 1.0),
+            _ => domain.bed(solid / BED_DENSITY, diameter),
+        };
+        let fall = (2.0 * gravity * domain.drop(world)).sqrt();
+        Bed {
+            diameter,
+            depth,
+            width,
+            speed: greatest_prescribed_speed(world).max(fall),
+            gravity,
+            flows: flows(world),
+        }
+    }
+
+    fn advice(&self, tolerance: f64, world: &WorldDef) -> Advice {
+        let overlap = tolerance * self.diameter;
+        // Without speed or gravity the bounds are infinite: any step will do.
+        let impact = overlap / self.speed;
+        let kept_normals = (2.0 * tolerance).sqrt() * self.diameter / self.speed;
+        let fall = (2.0 * overlap / self.gravity).sqrt();
+        let inertia = if self.flows { INERTIAL_NUMBER } else { 0.0 };
+        let sweeps = sweeps_needed(tolerance, self.depth, self.width, inertia);
+        let stack = effective_depth(self.depth, self.width);
+        let substeps = world.step * (self.gravity * stack / overlap).sqrt();
+        Advice {
+            tolerance,
+            step: kept_normals.min(fall),
+            step_safe: impact.min(fall),
+            sweeps: sweeps.ceil().max(1.0) as u64,
+            substeps: substeps.ceil().max(10.0) as u64,
+        }
+    }
+}
+
+fn flows(world: &WorldDef) -> bool {
+    let moves = |wall: &esker_world::definition::WallDef| {
+        wall.motion != Motion::Still || wall.surface_velocity != DVec3::ZERO
+    };
+    !world.emitters.is_empty() || !world.sinks.is_empty() || world.walls.iter().any(moves)
+}
+
+/// The number of grains of the tallest column, where a scene has nothing but columns.
+fn column(world: &WorldDef) -> Option<f64> {
+    let mut tallest = None;
+    for packing in &world.packings {
+        match &packing.placement {
+            Placement::Column { count, .. } => {
+                tallest = Some((*count as f64).max(tallest.unwrap_or(0.0)));
+            }
+            _ => return None,
+        }
+    }
+    tallest
+}
+
+/// Volume of all grains, m³, and their number.
+fn solid_volume(world: &WorldDef, at_start: f64, duration: f64) -> (f64, f64) {
+    let ball = |sizes: &SizeDistribution| 4.0 / 3.0 * PI * sizes.mean_cube();
+    let mut solid = 0.0;
+    for packing in &world.packings {
+        solid += match &packing.placement {
+            Placement::Lattice { sizes, .. } if world.packings.len() == 1 => at_start * ball(sizes),
+            Placement::Lattice { sizes, .. }
+            | Placement::Random { sizes, .. }
+            | Placement::Column { sizes, .. } => count_estimate(packing) as f64 * ball(sizes),
+            Placement::Listed { grains } => grains
+                .iter()
+                .map(|grain| 4.0 / 3.0 * PI * grain.radius.powi(3))
+                .sum(),
+        };
+    }
+    let mut number = at_start;
+    for emitter in &world.emitters {
+        let given = emitted(emitter, world.materials[emitter.material].density, duration);
+        solid += given * ball(&emitter.sizes);
+        number += given;
+    }
+    (solid, number)
+}
+
+/// The coordinate axis nearest to gravity's direction, with the sign of "up".
+fn vertical_axis(gravity: DVec3) -> (usize, f64) {
+    let index = (0..3)
+        .max_by(|&a, &b| gravity[a].abs().total_cmp(&gravity[b].abs()))
+        .unwrap_or(2);
+    (index, if gravity[index] > 0.0 { -1.0 } else { 1.0 })
+}
+
+/// The room of two containers together. Along an axis on which one lies within
+/// the other (a shell between end walls) it is what both leave, else what
+/// they enclose together (a bin above its cone).
+fn join(a: Aabb, b: Aabb) -> Aabb {
+    let (mut room, common) = (a.union(b), Aabb::new(a.min.max(b.min), a.max.min(b.max)));
+    for i in 0..3 {
+        if common.size()[i] > 0.5 * a.size()[i].min(b.size()[i]) {
+            room.min[i] = common.min[i];
+            room.max[i] = common.max[i];
+        }
+    }
+    room
+}
+
+/// The room that walls leave to grains; infinite where no wall is.
+struct Domain {
+    room: Aabb,
+    /// The lowest place that any wall reaches, as a height along "up", m.
+    lowest_wall: f64,
+    axis: usize,
+    up: f64,
+}
+
+impl Domain {
+    fn of(world: &WorldDef, (axis, up): (usize, f64)) -> Domain {
+        let mut room: Option<Aabb> = None;
+        for wall in &world.walls {
+            let contains = match &wall.shape {
+                WallShape::HalfSpace => false,
+                WallShape::Box { side, .. }
+                | WallShape::Cylinder { side, .. }
+                | WallShape::Cone { side, .. } => *side == Side::Inside,
+                WallShape::Mesh(_) => true,
+            };
+            if let (true, Some(local)) = (contains, wall.shape.bounds()) {
+                let bounds = local.transformed(&wall.pose);
+                room = Some(room.map_or(bounds, |room| join(room, bounds)));
+            }
+        }
+        let mut room = room.unwrap_or(Aabb {
+            min: DVec3::NEG_INFINITY,
+            max: DVec3::INFINITY,
+        });
+        for wall in &world.walls {
+            if !matches!(wall.shape, WallShape::HalfSpace) {
+                continue;
+            }
+            let normal = wall.pose.orientation * DVec3::Z;
+            for i in 0..3 {
+                if normal[i] > 0.7 {
+                    room.min[i] = room.min[i].max(wall.pose.position[i]);
+                } else if normal[i] < -0.7 {
+                    room.max[i] = room.max[i].min(wall.pose.position[i]);
+                }
+            }
+        }
+        if let Some([min, max]) = world.bounds {
+            room.min = room.min.max(min);
+            room.max = room.max.min(max);
+        }
+        let lowest_wall = world
+            .walls
+            .iter()
+            .filter_map(|wall| Some(wall.shape.bounds()?.transformed(&wall.pose)))
+            .map(|bounds| (up * bounds.min[axis]).min(up * bounds.max[axis]))
+            .fold(f64::INFINITY, f64::min);
+        Domain {
+            room,
+            lowest_wall,
+            axis,
+            up,
+        }
+    }
+
+    /// Height of the lowest place that grains can fall to; infinitely low
+    /// where there is nothing at all.
+    fn floor(&self) -> f64 {
+        let end = if self.up > 0.0 {
+            self.room.min
+        } else {
+            self.room.max
+        };
+        let floor = self.up * end[self.axis];
+        if floor.is_finite() {
+            floor
+        } else {
+            self.lowest_wall
+        }
+    }
+
+    /// Depth and width, in diameters, of a bed with this volume (m³).
+    fn bed(&self, volume: f64, diameter: f64) -> (f64, f64) {
+        let size = self.room.size();
+        let (a, b) = (size[(self.axis + 1) % 3], size[(self.axis + 2) % 3]);
+        // A cone of slope s: V = π r³ s / 3.
+        let pile_radius = (3.0 * volume / (PI * PILE_SLOPE)).cbrt();
+        let (a, b) = (a.min(2.0 * pile_radius), b.min(2.0 * pile_radius));
+        let width = a.min(b).max(diameter);
+        let free = !size[self.axis].is_finite() || size.max_element() >= 2.0 * pile_radius;
+        let depth = if free && width >= 2.0 * pile_radius {
+            PILE_SLOPE * pile_radius
+        } else {
+            (volume / (a * b).max(diameter * diameter)).min(size[self.axis].max(diameter))
+        };
+        ((depth / diameter).max(1.0), width / diameter)
+    }
+
+    /// The greatest height, m, that grains fall freely: emitted ones from the
+    /// top of their region to the floor, placed ones from their lowest place.
+    fn drop(&self, world: &WorldDef) -> f64 {
+        let floor = self.floor();
+        if !floor.is_finite() {
+            return 0.0;
+        }
+        let ends = |bounds: Aabb| {
+            let (a, b) = (
+                self.up * bounds.min[self.axis],
+                self.up * bounds.max[self.axis],
+            );
+            (a.min(b), a.max(b))
+        };
+        let placed = world
+            .packings
+            .iter()
+            .filter_map(|packing| extent(&packing.placement))
+            .map(|bounds| ends(bounds).0 - floor);
+        let emitted = world
+            .emitters
+            .iter()
+            .map(|emitter| ends(emitter.region.bounds()).1 - floor);
+        placed.chain(emitted).fold(0.0, f64::max)
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.grains_at_end == self.grains_at_start {
+            writeln!(f, "grains      {}", self.grains_at_start)?;
+        } else {
+            writeln!(
+                f,
+                "grains      {} at the start, up to {} at the end",
+                self.grains_at_start, self.grains_at_end
+            )?;
+        }
+        writeln!(f, "contacts    about {}", self.contacts)?;
+        writeln!(f, "memory      about {}", bytes(self.memory))?;
+        writeln!(f, "steps       {} of {} sweeps", self.steps, self.sweeps)?;
+        writeln!(
+            f,
+            "run time    {} (at {:.1e} s per contact and sweep)",
+            duration(self.run_time),
+            self.seconds_per_contact_sweep
+        )?;
+        writeln!(
+            f,
+            "bed         about {:.0} diameters deep, {:.0} wide; fastest {:.2} m/s",
+            self.depth, self.width, self.speed
+        )?;
+        for advice in &self.advice {
+            writeln!(
+                f,
+                "overlap {:>2.0} % step up to {:.1e} s ({:.1e} s for the fastest impacts); {} substeps, or {} sweeps from cold",
+                100.0 * advice.tolerance,
+                advice.step,
+                advice.step_safe,
+                advice.substeps,
+                advice.sweeps
+            )?;
+        }
+        for warning in &self.warnings {
+            writeln!(f, "warning: {warning}")?;
+        }
+        Ok(())
+    }
+}
+
+fn bytes(bytes: f64) -> String {
+    if bytes >= 1e9 {
+        format!("{:.1} GB", bytes / 1e9)
+    } else {
+        format!("{:.0} MB", bytes / 1e6)
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    if seconds < 1.0 {
+        "less than a second".to_string()
+    } else if seconds < 120.0 {
+        format!("about {seconds:.0} s")
+    } else if seconds < 7200.0 {
+        format!("about {:.0} min", seconds / 60.0)
+    } else {
+        format!("about {:.1} h", seconds / 3600.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reference values of the formula, as published for three beds.
+    #[test]
+    fn sweeps_match_the_published_beds() {
+        assert!((sweeps_needed(0.05, 10.0, 6.0, 0.0) - 18.7).abs() < 0.1);
+        assert!((sweeps_needed(0.01, 100.0, 15.0, 0.1) - 511.0).abs() < 1.0);
+        assert!((sweeps_needed(0.01, 1000.0, 1.0, 0.0) - 13200.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_wide_bed_weighs_with_its_whole_depth() {
+        let wide = effective_depth(20.0, 1e6);
+        assert!((wide / 20.0 - 1.0).abs() < 1e-3);
+        assert_eq!(effective_depth(20.0, f64::INFINITY), 20.0);
+    }
+}

@@ -1,0 +1,420 @@
+//! The scene format: every section and every key.
+//!
+//! The reader, the reference page ([`crate::reference()`]) and the schema
+//! ([`crate::schema()`]) all work from these tables, so that none of
+//! them can say something else than the others.
+
+use crate::keys::{
+    ANY, Group, Key, Kind, NOT_NEGATIVE, Need, POISSON, POSITIVE, Section, UNIT, When,
+};
+use Need::{Default, Optional, Required};
+
+/// Most grains that a scene may ever hold; beyond this a number is a slip of
+/// the keyboard (the memory would be hundreds of gigabytes).
+pub const MOST_GRAINS: u64 = 100_000_000;
+
+/// Most steps of a run.
+pub const MOST_STEPS: f64 = 1e9;
+
+/// Most sweeps or substeps in one step.
+const MOST_SWEEPS: u64 = 1_000_000;
+
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    unit: &'static str,
+    need: Need,
+    doc: &'static str,
+) -> Key {
+    Key {
+        name,
+        kind,
+        unit,
+        need,
+        doc,
+        when: &[],
+    }
+}
+
+impl Key {
+    const fn when(self, when: &'static [When]) -> Key {
+        Key { when, ..self }
+    }
+}
+
+const fn is(key: &'static str, is: &'static [&'static str]) -> When {
+    When { key, is }
+}
+
+const ONE_MATERIAL: Need = Optional("the scene's material if it has just one");
+
+/// The whole file.
+pub const SCENE: Section = Section {
+    title: "top level",
+    doc: "Keys at the head of the file, before the first section.",
+    keys: &[
+        key("name", Kind::Text, "", Optional("the file's name"), "Name of the scene in reports."),
+        key("duration", Kind::Number(POSITIVE), "s", Required, "Simulated time."),
+        key("step", Kind::Number(POSITIVE), "s", Default("5e-3"), "Time step."),
+        key("gravity", Kind::Vector, "m/s²", Default("[0, 0, -9.81]"), "Gravitational acceleration."),
+        key("seed", Kind::Integer(0, i64::MAX as u64), "", Default("1"), "Seed of all random numbers; the same seed gives the same run."),
+        key("rotation", Kind::Bool, "", Default("true"), "Whether grains rotate; `false` locks all rotation."),
+        key("solver", Kind::Table(&SOLVER), "", Default("{}"), "How a step is solved."),
+        key("contact", Kind::Table(&CONTACT), "", Default("{}"), "Settings of the contact model."),
+        key("material", Kind::Named(&MATERIAL), "", Required, "Materials, by name."),
+        key("pair", Kind::List(&PAIR), "", Default("[]"), "Laws between materials."),
+        key("wall", Kind::List(&WALL), "", Default("[]"), "Walls and moving machine parts."),
+        key("grains", Kind::List(&GRAINS), "", Default("[]"), "Grains present at the start."),
+        key("emitter", Kind::List(&EMITTER), "", Default("[]"), "Sources of grains."),
+        key("sink", Kind::List(&SINK), "", Default("[]"), "Regions that remove grains and count them."),
+        key("bounds", Kind::Table(&BOUNDS), "", Optional("grains are never lost"), "Box outside of which grains are removed and counted as lost."),
+        key("record", Kind::Table(&RECORD), "", Default("{}"), "What is recorded."),
+        key("checkpoint", Kind::Table(&CHECKPOINT), "", Default("{}"), "When the state is saved for a restart."),
+    ],
+    groups: &[],
+};
+
+const SUBSTEPPED: &[When] = &[is("method", &["substepped"])];
+const WHOLE_STEP: &[When] = &[is("method", &["gauss-seidel"])];
+
+/// `[solver]`.
+pub const SOLVER: Section = Section {
+    title: "[solver]",
+    doc: "`substepped` finds contacts once per step and then takes substeps of one sweep each; `gauss-seidel` solves the whole step at once, after an impact stage.",
+    keys: &[
+        key("method", Kind::Choice(&["substepped", "gauss-seidel"]), "", Default("\"substepped\""), "How a step is solved."),
+        key("substeps", Kind::Integer(1, MOST_SWEEPS), "", Default("25"), "Substeps per step; more make deep beds stiffer.").when(SUBSTEPPED),
+        key("stiffness_cap", Kind::Number(NOT_NEGATIVE), "", Default("1.0"), "1 keeps any stack stable; smaller is stiffer and less safe.").when(SUBSTEPPED),
+        key("sweeps", Kind::Integer(1, MOST_SWEEPS), "", Default("100"), "Most sweeps per step.").when(WHOLE_STEP),
+        key("warm_start", Kind::Choice(&["cold", "history", "model"]), "", Default("\"history\""), "Start from zero, from the last step's impulses, or from the static contact law.").when(WHOLE_STEP),
+        key("warm_factor", Kind::Number(UNIT), "", Default("0.85"), "Factor on the last step's impulses.").when(&[is("method", &["gauss-seidel"]), is("warm_start", &["history"])]),
+        key("impact_sweeps", Kind::Integer(0, MOST_SWEEPS), "", Default("20"), "Sweeps of the impact stage, in steps that have an impact.").when(WHOLE_STEP),
+        key("tolerance", Kind::Number(POSITIVE), "", Optional("no step is judged, and all sweeps are made"), "Residual below which a step counts as converged (and sweeps stop); usual: 1e-3 to 1e-6."),
+    ],
+    groups: &[],
+};
+
+/// `[contact]`.
+pub const CONTACT: Section = Section {
+    title: "[contact]",
+    doc: "Settings of the contact model that are not properties of a material.",
+    keys: &[
+        key("damping_steps", Kind::Number(POSITIVE), "steps", Default("2.0"), "Overlaps are damped over at least this many steps."),
+        key("margin", Kind::Number(NOT_NEGATIVE), "diameters", Default("0.05"), "Contacts are predicted up to this gap, in diameters of the smaller grain; tall stiff columns need 0.5."),
+        key("impact_speed", Kind::Number(NOT_NEGATIVE), "m/s", Optional("1 % of a diameter per step"), "Approach speed above which a contact is an impact with restitution."),
+        key("friction_compliance", Kind::Number(NOT_NEGATIVE), "s/kg", Default("1e-6"), "Creep of sticking contacts: velocity per force."),
+        key("rolling_compliance", Kind::Number(NOT_NEGATIVE), "s/(kg m²)", Default("1e-6"), "Creep of contacts that resist rolling: angular velocity per torque."),
+    ],
+    groups: &[],
+};
+
+/// `[material.NAME]`.
+pub const MATERIAL: Section = Section {
+    title: "[material.NAME]",
+    doc: "One section per material of grains or walls.",
+    keys: &[
+        key("density", Kind::Number(POSITIVE), "kg/m³", Optional("needed only if grains are made of it"), "Mass density."),
+        key("young", Kind::Number(POSITIVE), "Pa", Required, "Young's modulus."),
+        key("poisson", Kind::Number(POISSON), "", Default("0.3"), "Poisson's ratio."),
+    ],
+    groups: &[],
+};
+
+/// `[[pair]]`.
+pub const PAIR: Section = Section {
+    title: "[[pair]]",
+    doc: "The law between two materials. Two materials without a `[[pair]]` get the defaults of this section.",
+    keys: &[
+        key("materials", Kind::Names, "", Required, "The two materials, in any order; twice the same for grains among themselves."),
+        key("friction", Kind::Number(NOT_NEGATIVE), "", Default("0.5"), "Coefficient of friction."),
+        key("rolling", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of rolling resistance: tangent of the slope at which a grain starts to roll."),
+        key("twisting", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of resistance to spinning about the normal."),
+        key("restitution", Kind::Number(UNIT), "", Default("0.0"), "Coefficient of restitution."),
+        key("damping", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "Viscous damping time of the normal force."),
+        key("law", Kind::Choice(&["hertz", "linear"]), "", Default("\"hertz\""), "Normal force law."),
+        key("stiffness", Kind::Number(POSITIVE), "N/m", Required, "Stiffness of the linear law.").when(&[is("law", &["linear"])]),
+    ],
+    groups: &[],
+};
+
+const BOX: &[&str] = &["box"];
+const ROUND: &[&str] = &["cylinder", "cone"];
+const CLOSED: &[&str] = &["box", "cylinder", "cone"];
+
+/// `[[wall]]`.
+pub const WALL: Section = Section {
+    title: "[[wall]]",
+    doc: "A shape that grains touch and cannot move.",
+    keys: &[
+        key("name", Kind::Text, "", Optional("`wall.N`, counted from 0"), "Name in reports; must be unique."),
+        key("shape", Kind::Choice(&["plane", "box", "cylinder", "cone", "mesh"]), "", Required, "Its shape."),
+        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "A point of the plane; centre of a box, cylinder or cone; where a mesh's origin goes."),
+        key("normal", Kind::Direction, "", Default("[0, 0, 1]"), "Direction from the wall to the grains.").when(&[is("shape", &["plane"])]),
+        key("axis", Kind::Direction, "", Default("[0, 0, 1]"), "Direction of its axis, from bottom to top.").when(&[is("shape", ROUND)]),
+        key("rotation", Kind::Table(&ROTATION), "", Optional("not turned"), "Turns the shape about its position.").when(&[is("shape", &["box", "mesh"])]),
+        key("size", Kind::Vector, "m", Required, "Edge lengths, before the rotation.").when(&[is("shape", BOX)]),
+        key("radius", Kind::Number(POSITIVE), "m", Required, "Radius.").when(&[is("shape", &["cylinder"])]),
+        key("radius_bottom", Kind::Number(NOT_NEGATIVE), "m", Required, "Radius at the bottom end.").when(&[is("shape", &["cone"])]),
+        key("radius_top", Kind::Number(NOT_NEGATIVE), "m", Required, "Radius at the top end.").when(&[is("shape", &["cone"])]),
+        key("length", Kind::Number(POSITIVE), "m", Required, "Length along the axis.").when(&[is("shape", ROUND)]),
+        key("side", Kind::Choice(&["inside", "outside"]), "", Default("\"inside\""), "Where the grains are: inside of a container, or outside of a solid.").when(&[is("shape", CLOSED)]),
+        key("caps", Kind::Bool, "", Default("false"), "Whether both ends are closed (a solid always is).").when(&[is("shape", ROUND), is("side", &["inside"])]),
+        key("file", Kind::Text, "", Required, "Mesh file (.stl or .obj), relative to the scene file.").when(&[is("shape", &["mesh"])]),
+        key("scale", Kind::Number(POSITIVE), "", Default("1.0"), "Factor on the mesh's coordinates; 0.001 for a file in millimetres.").when(&[is("shape", &["mesh"])]),
+        key("material", Kind::Text, "", ONE_MATERIAL, "Its material."),
+        key("motion", Kind::Table(&MOTION), "", Optional("stands still"), "How it moves."),
+        key("surface_velocity", Kind::Vector, "m/s", Default("[0, 0, 0]"), "Velocity of the surface while the wall stays in place (a conveyor belt), in the scene's axes at time zero; only the part along the surface acts."),
+    ],
+    groups: &[],
+};
+
+/// `rotation` of a wall.
+pub const ROTATION: Section = Section {
+    title: "rotation",
+    doc: "A turn about an axis through the wall's position.",
+    keys: &[
+        key("axis", Kind::Direction, "", Default("[0, 0, 1]"), "Axis of the turn."),
+        key("degrees", Kind::Number(ANY), "°", Optional("see `radians`"), "Angle, right-handed."),
+        key("radians", Kind::Number(ANY), "rad", Optional("see `degrees`"), "Angle, right-handed."),
+    ],
+    groups: &[Group { keys: &["degrees", "radians"], required: true, when: &[] }],
+};
+
+const STEADY: &[When] = &[is("type", &["translate", "rotate"])];
+const TURNING: &[When] = &[is("type", &["rotate", "table"])];
+const ROTATING: &[When] = &[is("type", &["rotate"])];
+const OSCILLATING: &[When] = &[is("type", &["oscillate"])];
+const TABLE: &[When] = &[is("type", &["table"])];
+
+/// `motion` of a wall.
+pub const MOTION: Section = Section {
+    title: "motion",
+    doc: "How a wall moves.",
+    keys: &[
+        key("type", Kind::Choice(&["translate", "rotate", "oscillate", "table"]), "", Required, "The kind of motion."),
+        key("velocity", Kind::Vector, "m/s", Required, "Velocity.").when(&[is("type", &["translate"])]),
+        key("axis", Kind::Direction, "", Default("[0, 0, 1]"), "Axis of the turn.").when(TURNING),
+        key("centre", Kind::Vector, "m", Optional("the wall's position"), "A point of the axis.").when(TURNING),
+        key("rate", Kind::Number(ANY), "rad/s", Optional("see `rpm`"), "Angular velocity, right-handed about the axis.").when(ROTATING),
+        key("rpm", Kind::Number(ANY), "1/min", Optional("see `rate`"), "Turns per minute, right-handed about the axis.").when(ROTATING),
+        key("start", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "When it starts.").when(STEADY),
+        key("stop", Kind::Number(NOT_NEGATIVE), "s", Optional("never"), "When it stops.").when(STEADY),
+        key("direction", Kind::Direction, "", Required, "Direction of the oscillation.").when(OSCILLATING),
+        key("amplitude", Kind::Number(NOT_NEGATIVE), "m", Required, "Half of the way from end to end.").when(OSCILLATING),
+        key("frequency", Kind::Number(POSITIVE), "Hz", Required, "Oscillations per second.").when(OSCILLATING),
+        key("phase", Kind::Number(ANY), "rad", Default("0.0"), "Phase; the displacement is zero at time zero whatever the phase.").when(OSCILLATING),
+        key("times", Kind::Numbers, "s", Optional("see `file`"), "Times of the rows, increasing; between them the motion is linear, outside of them the wall stands.").when(TABLE),
+        key("displacements", Kind::Vectors, "m", Optional("no displacement"), "One displacement per time.").when(TABLE),
+        key("angles", Kind::Numbers, "rad", Optional("no turn"), "One angle about the axis per time.").when(TABLE),
+        key("file", Kind::Text, "", Optional("see `times`"), "CSV file with a header row: `t`, then `x,y,z` and/or `angle`; relative to the scene file.").when(TABLE),
+    ],
+    groups: &[
+        Group { keys: &["rate", "rpm"], required: true, when: ROTATING },
+        Group { keys: &["times", "file"], required: true, when: TABLE },
+    ],
+};
+
+const FILLED: &[When] = &[is("place", &["lattice", "random"])];
+const SIZED: &[When] = &[is("place", &["lattice", "random", "column"])];
+const LATTICE: &[When] = &[is("place", &["lattice"])];
+const COLUMN: &[When] = &[is("place", &["column"])];
+
+/// `[[grains]]`.
+pub const GRAINS: Section = Section {
+    title: "[[grains]]",
+    doc: "Grains present at the start. They may not overlap one another or a wall by more than 20 % of the smaller radius.",
+    keys: &[
+        key("place", Kind::Choice(&["lattice", "random", "column", "csv"]), "", Required, "How they are placed: on a cubic lattice that fills a region, at random without overlap, one above another, or as listed in a file."),
+        key("material", Kind::Text, "", ONE_MATERIAL, "Their material."),
+        key("region", Kind::Table(&REGION), "", Required, "Region that holds the whole grains, not just their centres.").when(FILLED),
+        key("diameter", Kind::Number(POSITIVE), "m", Optional("see `sizes`"), "Diameter of all of them (for `csv`: where the file has no column of sizes)."),
+        key("sizes", Kind::Table(&SIZES), "", Optional("see `diameter`"), "Distribution of diameters.").when(SIZED),
+        key("count", Kind::Integer(1, MOST_GRAINS), "", Optional("the whole region (lattice only; else required)"), "How many; a lattice fills from the bottom.").when(SIZED),
+        key("spacing", Kind::Number(POSITIVE), "m", Optional("1.02 greatest diameters"), "Distance of lattice neighbours.").when(LATTICE),
+        key("jitter", Kind::Number(UNIT), "", Default("0.0"), "Random displacement, as a share of the free space between neighbours.").when(LATTICE),
+        key("base", Kind::Vector, "m", Default("[0, 0, 0]"), "Lowest point of the first grain.").when(COLUMN),
+        key("direction", Kind::Direction, "", Default("[0, 0, 1]"), "Direction in which the column grows.").when(COLUMN),
+        key("gap", Kind::Number(ANY), "m", Default("0.0"), "Gap between neighbours; negative: overlap.").when(COLUMN),
+        key("file", Kind::Text, "", Required, "CSV file with a header row: `x,y,z`, optionally `diameter` or `radius`, `vx,vy,vz` and `wx,wy,wz`; relative to the scene file.").when(&[is("place", &["csv"])]),
+        key("velocity", Kind::Vector, "m/s", Default("[0, 0, 0]"), "Velocity at the start."),
+    ],
+    groups: &[Group { keys: &["diameter", "sizes"], required: true, when: SIZED }],
+};
+
+/// `region` of grains, emitters and sinks.
+pub const REGION: Section = Section {
+    title: "region",
+    doc: "A part of space; exactly one of the keys.",
+    keys: &[
+        key("box", Kind::Corners, "m", Optional("one of the three"), "An upright box, by two corners."),
+        key("cylinder", Kind::Table(&REGION_CYLINDER), "", Optional("one of the three"), "A cylinder."),
+        key("sphere", Kind::Table(&REGION_SPHERE), "", Optional("one of the three"), "A ball."),
+    ],
+    groups: &[Group { keys: &["box", "cylinder", "sphere"], required: true, when: &[] }],
+};
+
+/// `region.cylinder`.
+pub const REGION_CYLINDER: Section = Section {
+    title: "region.cylinder",
+    doc: "A cylindrical region.",
+    keys: &[
+        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "Centre."),
+        key("axis", Kind::Direction, "", Default("[0, 0, 1]"), "Direction of its axis."),
+        key("radius", Kind::Number(POSITIVE), "m", Required, "Radius."),
+        key("length", Kind::Number(POSITIVE), "m", Required, "Length along the axis."),
+    ],
+    groups: &[],
+};
+
+/// `region.sphere`.
+pub const REGION_SPHERE: Section = Section {
+    title: "region.sphere",
+    doc: "A ball-shaped region.",
+    keys: &[
+        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "Centre."),
+        key("radius", Kind::Number(POSITIVE), "m", Required, "Radius."),
+    ],
+    groups: &[],
+};
+
+/// `sizes` of grains and emitters.
+pub const SIZES: Section = Section {
+    title: "sizes",
+    doc: "A distribution of diameters; exactly one of `uniform`, `normal`, `lognormal`, `mixture`.",
+    keys: &[
+        key("uniform", Kind::Interval(POSITIVE), "m", Optional("one of the four"), "Uniform (by number) between two diameters."),
+        key("normal", Kind::Table(&NORMAL), "", Optional("one of the four"), "Normal distribution of diameters."),
+        key("lognormal", Kind::Table(&LOGNORMAL), "", Optional("one of the four"), "Normal distribution of the logarithm of diameters."),
+        key("mixture", Kind::List(&COMPONENT), "", Optional("one of the four"), "A mixture of fixed diameters."),
+        key("by", Kind::Choice(&["number", "mass"]), "", Optional("by number; only for `mixture`"), "What the shares of a mixture count."),
+    ],
+    groups: &[Group { keys: &["uniform", "normal", "lognormal", "mixture"], required: true, when: &[] }],
+};
+
+/// `sizes.normal`.
+pub const NORMAL: Section = Section {
+    title: "sizes.normal",
+    doc: "A normal distribution, cut off at both ends.",
+    keys: &[
+        key("mean", Kind::Number(POSITIVE), "m", Required, "Mean diameter."),
+        key("deviation", Kind::Number(NOT_NEGATIVE), "m", Required, "Standard deviation."),
+        key("min", Kind::Number(POSITIVE), "m", Optional("mean less 3 deviations"), "Least diameter."),
+        key("max", Kind::Number(POSITIVE), "m", Optional("mean plus 3 deviations"), "Greatest diameter."),
+    ],
+    groups: &[],
+};
+
+/// `sizes.lognormal`.
+pub const LOGNORMAL: Section = Section {
+    title: "sizes.lognormal",
+    doc: "A lognormal distribution, cut off at both ends.",
+    keys: &[
+        key("median", Kind::Number(POSITIVE), "m", Required, "Median diameter."),
+        key("deviation", Kind::Number(NOT_NEGATIVE), "", Required, "Standard deviation of the natural logarithm."),
+        key("min", Kind::Number(POSITIVE), "m", Optional("median exp(-3 deviations)"), "Least diameter."),
+        key("max", Kind::Number(POSITIVE), "m", Optional("median exp(3 deviations)"), "Greatest diameter."),
+    ],
+    groups: &[],
+};
+
+/// `sizes.mixture`.
+pub const COMPONENT: Section = Section {
+    title: "sizes.mixture",
+    doc: "One size of a mixture.",
+    keys: &[
+        key("diameter", Kind::Number(POSITIVE), "m", Required, "Diameter."),
+        key("share", Kind::Number(POSITIVE), "", Default("1.0"), "Its share, on any scale."),
+    ],
+    groups: &[],
+};
+
+/// `[[emitter]]`.
+pub const EMITTER: Section = Section {
+    title: "[[emitter]]",
+    doc: "A source of grains.",
+    keys: &[
+        key("name", Kind::Text, "", Optional("`emitter.N`, counted from 0"), "Name in reports; must be unique."),
+        key("material", Kind::Text, "", ONE_MATERIAL, "Material of its grains."),
+        key("region", Kind::Table(&REGION), "", Required, "Region in which whole grains appear; may not reach into a wall."),
+        key("rate", Kind::Table(&AMOUNT_RATE), "", Required, "How fast: `{ number = … }` in 1/s or `{ mass = … }` in kg/s."),
+        key("diameter", Kind::Number(POSITIVE), "m", Optional("see `sizes`"), "Diameter of all of them."),
+        key("sizes", Kind::Table(&SIZES), "", Optional("see `diameter`"), "Distribution of diameters."),
+        key("velocity", Kind::Vector, "m/s", Default("[0, 0, 0]"), "Velocity of new grains."),
+        key("total", Kind::Table(&AMOUNT_TOTAL), "", Optional("no limit"), "Stops after `{ number = … }` grains or `{ mass = … }` in kg."),
+        key("start", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "Time of the first grain."),
+        key("stop", Kind::Number(NOT_NEGATIVE), "s", Optional("never"), "Time after which no grain appears."),
+    ],
+    groups: &[Group { keys: &["diameter", "sizes"], required: true, when: &[] }],
+};
+
+/// `rate` of an emitter.
+pub const AMOUNT_RATE: Section = Section {
+    title: "rate",
+    doc: "How fast an emitter works; exactly one of the keys.",
+    keys: &[
+        key("number", Kind::Number(POSITIVE), "1/s", Optional("see `mass`"), "Grains per second."),
+        key("mass", Kind::Number(POSITIVE), "kg/s", Optional("see `number`"), "Mass per second."),
+    ],
+    groups: &[Group { keys: &["number", "mass"], required: true, when: &[] }],
+};
+
+/// `total` of an emitter.
+pub const AMOUNT_TOTAL: Section = Section {
+    title: "total",
+    doc: "When an emitter has given all; exactly one of the keys.",
+    keys: &[
+        key("number", Kind::Integer(1, MOST_GRAINS), "", Optional("see `mass`"), "Grains."),
+        key("mass", Kind::Number(POSITIVE), "kg", Optional("see `number`"), "Mass."),
+    ],
+    groups: &[Group { keys: &["number", "mass"], required: true, when: &[] }],
+};
+
+/// `[[sink]]`.
+pub const SINK: Section = Section {
+    title: "[[sink]]",
+    doc: "Removes grains whose centre is in a region, and counts them.",
+    keys: &[
+        key("name", Kind::Text, "", Optional("`sink.N`, counted from 0"), "Name in reports; must be unique."),
+        key("region", Kind::Table(&REGION), "", Required, "The region."),
+    ],
+    groups: &[],
+};
+
+/// `[bounds]`.
+pub const BOUNDS: Section = Section {
+    title: "[bounds]",
+    doc: "Grains whose centre leaves this box are removed and counted as lost.",
+    keys: &[
+        key("min", Kind::Vector, "m", Required, "Lower corner."),
+        key("max", Kind::Vector, "m", Required, "Upper corner."),
+    ],
+    groups: &[],
+};
+
+/// What can be recorded per grain.
+pub const FIELDS: &[&str] = &["position", "velocity", "orientation", "spin", "radius", "material"];
+
+/// `[record]`.
+pub const RECORD: Section = Section {
+    title: "[record]",
+    doc: "What is recorded.",
+    keys: &[
+        key("every", Kind::Number(POSITIVE), "s", Optional("nothing is recorded"), "Simulated time between frames."),
+        key("fields", Kind::Choices(FIELDS), "", Default("[\"position\", \"velocity\", \"radius\"]"), "What is recorded of each grain."),
+        key("precision", Kind::Choice(&["single", "double"]), "", Default("\"single\""), "Precision of recorded numbers."),
+        key("compression", Kind::Integer(0, 9), "", Default("4"), "Effort of the compression; 0: none."),
+        key("contacts", Kind::Bool, "", Default("false"), "Whether contacts and their forces are recorded too."),
+    ],
+    groups: &[],
+};
+
+/// `[checkpoint]`.
+pub const CHECKPOINT: Section = Section {
+    title: "[checkpoint]",
+    doc: "When the state is saved for a restart; at most one of the keys.",
+    keys: &[
+        key("every", Kind::Number(POSITIVE), "s", Optional("see `every_wall`"), "Simulated time between checkpoints."),
+        key("every_wall", Kind::Number(POSITIVE), "s", Optional("600, if `every` is not given either"), "Time on the clock between checkpoints."),
+    ],
+    groups: &[Group { keys: &["every", "every_wall"], required: false, when: &[] }],
+};

@@ -1,0 +1,102 @@
+//! What a scene file says, as plain data.
+
+use esker_world::definition::WorldDef;
+
+/// A complete, checked scene.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// Its name.
+    pub name: String,
+    /// The source text, to be kept with results.
+    pub text: String,
+    /// What is simulated.
+    pub world: WorldDef,
+    /// How long.
+    pub run: RunDef,
+    /// What is recorded.
+    pub record: RecordDef,
+    /// When the state is saved for a restart.
+    pub checkpoint: CheckpointDef,
+}
+
+impl Scene {
+    /// Number of steps of the run: enough to reach the duration, which is
+    /// taken as met when a step ends within a millionth of a step of it.
+    pub fn steps(&self) -> u64 {
+        ((self.run.duration / self.world.step) - 1e-6)
+            .ceil()
+            .max(1.0) as u64
+    }
+}
+
+/// How long a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunDef {
+    /// Simulated time, s.
+    pub duration: f64,
+}
+
+/// What is recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordDef {
+    /// Simulated time between frames, s; `None`: nothing is recorded.
+    pub every: Option<f64>,
+    /// What is recorded of each grain.
+    pub fields: Vec<Field>,
+    /// Precision of recorded numbers.
+    pub precision: Precision,
+    /// Effort of the compression, 0 (none) to 9.
+    pub compression: u8,
+    /// Whether contacts and their forces are recorded too.
+    pub contacts: bool,
+}
+
+/// A quantity recorded of each grain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Centre, m.
+    Position,
+    /// Velocity, m/s.
+    Velocity,
+    /// Orientation, as a quaternion.
+    Orientation,
+    /// Angular velocity, rad/s.
+    Spin,
+    /// Radius, m.
+    Radius,
+    /// Index of the material.
+    Material,
+}
+
+impl Field {
+    /// The field with this name in scenes.
+    pub fn named(name: &str) -> Option<Field> {
+        Some(match name {
+            "position" => Field::Position,
+            "velocity" => Field::Velocity,
+            "orientation" => Field::Orientation,
+            "spin" => Field::Spin,
+            "radius" => Field::Radius,
+            "material" => Field::Material,
+            _ => return None,
+        })
+    }
+}
+
+/// Precision of recorded numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// 32 bits.
+    Single,
+    /// 64 bits.
+    Double,
+}
+
+/// When the state is saved for a restart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CheckpointDef {
+    /// After so much time on the clock, s.
+    EveryWall(f64),
+    /// After so much simulated time, s.
+    EverySimulated(f64),
+}

@@ -1,0 +1,99 @@
+//! Files of the repository that are made by code stay what the code makes.
+//!
+//! `ESKER_WRITE=1 cargo test -p esker-scene --test generated_files` renews them.
+
+use std::f64::consts::TAU;
+use std::path::PathBuf;
+
+use esker_geometry::{TriangleMesh, TriangleSoup};
+use glam::DVec3;
+
+fn repository(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
+}
+
+fn assert_current(path: &str, content: &[u8]) {
+    let file = repository(path);
+    if std::env::var_os("ESKER_WRITE").is_some() {
+        std::fs::write(&file, content).unwrap();
+    }
+    let found = std::fs::read(&file).unwrap_or_default();
+    assert!(
+        found == content,
+        "{path} is out of date: run with ESKER_WRITE=1"
+    );
+}
+
+#[test]
+fn the_reference_page_is_what_the_tables_of_keys_say() {
+    assert_current("docs/scene-format.md", esker_scene::reference().as_bytes());
+}
+
+/// The drum's inner surface, mm: a circle with eight straight-sided lifters,
+/// drawn out along y. Triangles face the axis.
+fn lifter_drum() -> TriangleSoup {
+    const RADIUS: f64 = 250.0;
+    const LIFTER_HEIGHT: f64 = 30.0;
+    const LIFTER_WIDTH: f64 = 24.0;
+    const LIFTERS: usize = 8;
+    const ARC_SEGMENTS: usize = 12;
+    const HALF_LENGTH: f64 = 50.0;
+
+    let half_angle = (0.5 * LIFTER_WIDTH / RADIUS).asin();
+    let mut outline = Vec::new();
+    for lifter in 0..LIFTERS {
+        let middle = TAU * lifter as f64 / LIFTERS as f64;
+        let (sin, cos) = middle.sin_cos();
+        // The lifter's top, in the frame that points along its middle.
+        let top = RADIUS * half_angle.cos() - LIFTER_HEIGHT;
+        for side in [-0.5, 0.5] {
+            let across = side * LIFTER_WIDTH;
+            outline.push([top * cos - across * sin, top * sin + across * cos]);
+        }
+        let span = TAU / LIFTERS as f64 - 2.0 * half_angle;
+        for i in 0..=ARC_SEGMENTS {
+            let angle = middle + half_angle + span * i as f64 / ARC_SEGMENTS as f64;
+            outline.push([RADIUS * angle.cos(), RADIUS * angle.sin()]);
+        }
+    }
+
+    let mut soup = TriangleSoup::default();
+    for [x, z] in &outline {
+        soup.vertices.push(DVec3::new(*x, -HALF_LENGTH, *z));
+        soup.vertices.push(DVec3::new(*x, HALF_LENGTH, *z));
+    }
+    let count = outline.len() as u32;
+    for i in 0..count {
+        let (a, b) = (2 * i, 2 * ((i + 1) % count));
+        soup.triangles.push([a, b, a + 1]);
+        soup.triangles.push([b, b + 1, a + 1]);
+    }
+    soup
+}
+
+#[test]
+fn the_lifter_drum_is_what_its_dimensions_say() {
+    let soup = lifter_drum();
+    let on_shell = |corner: &DVec3| (corner.x.hypot(corner.z) - 250.0).abs() < 1e-9;
+    let mut arcs = 0;
+    for index in 0..soup.triangles.len() {
+        let corners = soup.corners(index);
+        if corners.iter().all(on_shell) {
+            let [a, b, c] = corners;
+            let normal = (b - a).cross(c - a);
+            let outward = DVec3::new(a.x + b.x + c.x, 0.0, a.z + b.z + c.z);
+            assert!(normal.dot(outward) < 0.0, "triangle {index} faces outwards");
+            arcs += 1;
+        }
+    }
+    assert_eq!(arcs, 2 * 12 * 8);
+    // Neighbours that agree on the sides make the rest face inwards too.
+    let mesh = TriangleMesh::new(soup.clone()).unwrap();
+    assert_eq!(mesh.dropped_triangles(), 0);
+    let mut bytes = Vec::new();
+    soup.write_stl_binary(&mut bytes).unwrap();
+    assert!(bytes.len() < 200_000);
+    assert_current("scenes/meshes/lifter-drum.stl", &bytes);
+}

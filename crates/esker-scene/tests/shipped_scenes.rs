@@ -1,0 +1,157 @@
+//! The scenes of the repository are sound, short, and mean what they say.
+
+use std::path::PathBuf;
+
+use esker_scene::estimate::estimate;
+use esker_scene::{Scene, load};
+use esker_world::definition::{Method, Motion, Placement, SizeDistribution};
+use glam::DVec3;
+
+const SHIPPED: [&str; 8] = [
+    "bounce",
+    "column",
+    "conveyor",
+    "drum",
+    "hopper",
+    "lifter-drum",
+    "pile",
+    "silo",
+];
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenes/{name}.toml"))
+}
+
+fn scene(name: &str) -> Scene {
+    load(path(name)).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+#[test]
+fn every_shipped_scene_is_sound_and_takes_less_than_two_minutes() {
+    for name in SHIPPED {
+        let scene = scene(name);
+        let estimate = estimate(&scene, Some(1.2e-7));
+        println!("{name}\n{estimate}");
+        assert_eq!(scene.name, name);
+        assert!(estimate.grains_at_end >= 4, "{name}");
+        assert!(estimate.run_time < 120.0, "{name}: {estimate}");
+        assert!(estimate.warnings.is_empty(), "{name}: {estimate}");
+    }
+}
+
+#[test]
+fn no_scene_is_left_out_of_these_tests() {
+    let mut found: Vec<String> = std::fs::read_dir(path("drum").parent().unwrap())
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|name| name.strip_suffix(".toml").map(str::to_string))
+        .collect();
+    found.sort();
+    assert_eq!(found, SHIPPED);
+}
+
+#[test]
+fn the_drum_is_short_and_has_its_parameters() {
+    let drum = scene("drum");
+    assert!(drum.text.lines().count() < 40);
+    assert_eq!(drum.steps(), 1000);
+    let world = &drum.world;
+    assert_eq!(world.gravity, DVec3::new(0.0, 0.0, -9.81));
+    assert!(matches!(&world.method, Method::SubStepped(m) if m.substeps == 25));
+    let pellet = &world.materials[0];
+    assert_eq!(
+        (
+            pellet.name.as_str(),
+            pellet.density,
+            pellet.young,
+            pellet.poisson
+        ),
+        ("pellet", 3700.0, 6e6, 0.25)
+    );
+    let law = world.pairs[0].law;
+    assert_eq!(
+        (law.friction, law.rolling, law.restitution),
+        (0.91, 0.32, 0.18)
+    );
+    assert_eq!(world.pairs[1].law.friction, 0.0);
+    let Motion::Rotate {
+        axis,
+        centre,
+        rate,
+        start,
+        stop,
+    } = world.walls[0].motion
+    else {
+        panic!("the shell rotates");
+    };
+    assert_eq!((axis, centre, rate), (DVec3::Y, DVec3::ZERO, 0.25));
+    assert_eq!((start, stop), (0.0, f64::INFINITY));
+    let Placement::Lattice { sizes, count, .. } = &world.packings[0].placement else {
+        panic!("the pellets stand on a lattice");
+    };
+    assert_eq!(*count, Some(2400));
+    assert_eq!(
+        *sizes,
+        SizeDistribution::Mixture {
+            radii: vec![5e-3, 6.5e-3],
+            shares: vec![1.0, 1.0],
+            by_mass: false
+        }
+    );
+    assert_eq!(estimate(&drum, None).grains_at_start, 2400);
+}
+
+#[test]
+fn defaults_of_the_format_are_those_of_the_world() {
+    use esker_world::definition::{PairLaw, WholeStep, WorldDef};
+    let text = "duration = 1\nmaterial.a = { density = 1, young = 1 }\n\
+                pair = [{ materials = [\"a\", \"a\"] }]\n\
+                grains = [{ place = \"column\", count = 1, diameter = 1 }]\n";
+    let scene = esker_scene::parse(text, "s.toml", ".".as_ref()).unwrap();
+    let default = WorldDef::default();
+    assert_eq!(scene.world.gravity, default.gravity);
+    assert_eq!(scene.world.step, default.step);
+    assert_eq!(scene.world.method, default.method);
+    assert_eq!(scene.world.contact, default.contact);
+    assert_eq!(scene.world.rotation, default.rotation);
+    assert_eq!(scene.world.seed, default.seed);
+    assert_eq!(scene.world.pairs[0].law, PairLaw::default());
+    let text = format!("solver.method = \"gauss-seidel\"\n{text}");
+    let scene = esker_scene::parse(&text, "s.toml", ".".as_ref()).unwrap();
+    assert_eq!(scene.world.method, Method::WholeStep(WholeStep::default()));
+}
+
+#[test]
+fn a_belt_turned_into_place_moves_along_the_scenes_axes() {
+    let text = "duration = 1\nmaterial.a = { density = 1, young = 1 }\n\
+                wall = [{ shape = \"plane\", normal = [0, -1, 0], surface_velocity = [0, 0, 2] }]\n\
+                grains = [{ place = \"column\", count = 1, diameter = 1, base = [0, -9, 0] }]\n";
+    let scene = esker_scene::parse(text, "s.toml", ".".as_ref()).unwrap();
+    let wall = &scene.world.walls[0];
+    let moved = wall.pose.orientation * wall.surface_velocity;
+    assert!((moved - DVec3::new(0.0, 0.0, 2.0)).length() < 1e-12);
+    let normal = wall.pose.orientation * DVec3::Z;
+    assert!((normal - DVec3::NEG_Y).length() < 1e-12);
+}
+
+#[test]
+fn coarse_settings_are_warned_about() {
+    let silo = std::fs::read_to_string(path("silo")).unwrap();
+    let coarse = silo.replace("step = 0.01", "step = 0.05");
+    let scene = esker_scene::parse(&coarse, "silo.toml", ".".as_ref()).unwrap();
+    let warnings = estimate(&scene, None).warnings;
+    assert!(
+        warnings.iter().any(|w| w.contains("step = ")),
+        "{warnings:?}"
+    );
+    let coarse = silo.replace(
+        "solver.substeps = 25",
+        "solver = { method = \"gauss-seidel\", sweeps = 5, warm_start = \"cold\" }",
+    );
+    let scene = esker_scene::parse(&coarse, "silo.toml", ".".as_ref()).unwrap();
+    let warnings = estimate(&scene, None).warnings;
+    assert!(
+        warnings.iter().any(|w| w.contains("sweeps = 5")),
+        "{warnings:?}"
+    );
+}

@@ -1,0 +1,126 @@
+//! A rotating drum: few sweeps must tell the same story as many.
+
+mod common;
+
+use common::*;
+use esker_geometry::{Pose, Region, Side, WallShape};
+use esker_world::World;
+use esker_world::definition::*;
+use glam::{DQuat, DVec3};
+
+const DRUM_RADIUS: f64 = 16.0 * PELLET_RADIUS;
+const DRUM_LENGTH: f64 = 6.4 * PELLET_RADIUS;
+const RATE: f64 = 0.5;
+
+/// A drum about the y axis that turns; its end walls are smooth.
+fn drum(method: Method, packing: PackingDef) -> WorldDef {
+    let law = PairLaw {
+        friction: 0.91,
+        rolling: 0.32,
+        restitution: 0.18,
+        ..Default::default()
+    };
+    let mut def = scene(pellet(), law, method, 5e-3);
+    def.materials.push(Material {
+        name: "glass".into(),
+        ..pellet()
+    });
+    def.pairs.push(PairDef {
+        materials: [0, 1],
+        law: smooth(),
+    });
+    let along_y = DQuat::from_rotation_arc(DVec3::Z, DVec3::Y);
+    def.walls = vec![WallDef {
+        motion: Motion::Rotate {
+            axis: DVec3::Y,
+            centre: DVec3::ZERO,
+            rate: RATE,
+            start: 0.0,
+            stop: f64::INFINITY,
+        },
+        ..wall(
+            WallShape::Cylinder {
+                radius: DRUM_RADIUS,
+                length: 2.0 * DRUM_LENGTH,
+                side: Side::Inside,
+                caps: false,
+            },
+            Pose::new(DVec3::ZERO, along_y),
+        )
+    }];
+    for side in [-1.0, 1.0] {
+        def.walls.push(WallDef {
+            material: 1,
+            ..wall(
+                WallShape::HalfSpace,
+                Pose::new(
+                    DVec3::Y * (0.5 * side * DRUM_LENGTH),
+                    DQuat::from_rotation_arc(DVec3::Z, -DVec3::Y * side),
+                ),
+            )
+        });
+    }
+    def.packings = vec![packing];
+    def
+}
+
+/// Angle of the centre of mass from the vertical, degrees.
+fn centre_of_mass_angle(world: &World) -> f64 {
+    let g = &world.grains;
+    let moment: DVec3 = (0..g.len()).map(|i| g.position[i] * g.mass[i]).sum();
+    moment.x.atan2(-moment.z).to_degrees().abs()
+}
+
+fn flowing() -> PackingDef {
+    let fill = PackingDef {
+        material: 0,
+        velocity: DVec3::ZERO,
+        placement: Placement::Lattice {
+            region: Region::Box {
+                half_extents: DVec3::new(0.75 * DRUM_RADIUS, 0.5 * DRUM_LENGTH, 0.3 * DRUM_RADIUS),
+                pose: Pose::from_position(-DVec3::Z * 0.3 * DRUM_RADIUS),
+            },
+            spacing: None,
+            jitter: 0.0,
+            count: None,
+            sizes: SizeDistribution::Mixture {
+                radii: vec![PELLET_RADIUS, 5e-3],
+                shares: vec![1.0, 1.0],
+                by_mass: false,
+            },
+        },
+    };
+    let mut world = build(&drum(sub_stepped(25), fill));
+    run(&mut world, 3.0);
+    snapshot(&world)
+}
+
+fn mean_angle(method: Method, start: &PackingDef) -> f64 {
+    let mut world = build(&drum(method, start.clone()));
+    run(&mut world, 0.5);
+    let steps = 300;
+    (0..steps)
+        .map(|_| {
+            world.step().unwrap();
+            centre_of_mass_angle(&world)
+        })
+        .sum::<f64>()
+        / steps as f64
+}
+
+#[test]
+fn a_drum_at_25_sweeps_flows_as_at_200() {
+    let start = flowing();
+    let (few, many) = (
+        mean_angle(sub_stepped(25), &start),
+        mean_angle(sub_stepped(200), &start),
+    );
+    assert!(
+        (few - many).abs() < 2.0,
+        "{few:.2}° at 25 sweeps, {many:.2}° at 200"
+    );
+    assert!((30.0..60.0).contains(&many), "{many:.2}° is no flow");
+    // The angle can tell: too few cold sweeps let the grains slide.
+    let cold = mean_angle(whole_step(25, WarmStart::Cold), &start);
+    assert!(cold < many - 3.0, "{cold:.2}° cold, {many:.2}° converged");
+}

@@ -1,0 +1,431 @@
+//! What is known in closed form about one grain on a plane, or two that meet.
+
+mod common;
+
+use common::*;
+use esker_world::World;
+use esker_world::definition::*;
+use glam::DVec3;
+
+const STEPS: [f64; 3] = [1e-3, 5e-3, 1e-2];
+
+fn methods() -> [Method; 4] {
+    [
+        whole_step(20, WarmStart::Cold),
+        whole_step(20, history(0.85)),
+        whole_step(20, WarmStart::Model),
+        sub_stepped(25),
+    ]
+}
+
+/// The two ways to advance, with settings that users have.
+fn both_ways() -> [Method; 2] {
+    [whole_step(20, history(0.85)), sub_stepped(25)]
+}
+
+fn pellet_weight() -> f64 {
+    sphere_mass(pellet().density, PELLET_RADIUS) * G
+}
+
+/// Overlap of a pellet under a force, m.
+fn static_overlap(force: f64) -> f64 {
+    (force / hertz_stiffness(&pellet(), PELLET_RADIUS)).powf(2.0 / 3.0)
+}
+
+/// A pellet in static contact with the floor, on an incline of this slope.
+fn resting_pellet(law: PairLaw, method: Method, step: f64, slope: f64) -> WorldDef {
+    let gravity = inclined_gravity(slope);
+    let overlap = static_overlap(pellet_weight() * -gravity.z / G);
+    WorldDef {
+        gravity,
+        walls: vec![floor()],
+        packings: vec![listed(vec![grain(
+            DVec3::Z * (PELLET_RADIUS - overlap),
+            PELLET_RADIUS,
+        )])],
+        ..scene(pellet(), law, method, step)
+    }
+}
+
+fn with_motion(mut def: WorldDef, velocity: DVec3, spin: DVec3) -> WorldDef {
+    let Placement::Listed { grains } = &def.packings[0].placement else {
+        unreachable!("these scenes list their grains")
+    };
+    let moving = ListedGrain {
+        velocity,
+        spin,
+        ..grains[0]
+    };
+    def.packings = vec![listed(vec![moving])];
+    def
+}
+
+fn floor_overlap(world: &World) -> f64 {
+    world.grains.radius[0] - world.grains.position[0].z
+}
+
+#[test]
+fn a_grain_at_rest_overlaps_as_hertz_says_for_every_step_and_start() {
+    let expected = static_overlap(pellet_weight());
+    assert!(relative(expected, 2.451523e-5) < 1e-6);
+    for step in STEPS {
+        for method in methods() {
+            let mut def = resting_pellet(PairLaw::default(), method.clone(), step, 0.0);
+            def.packings = vec![listed(vec![grain(
+                DVec3::Z * (PELLET_RADIUS - 1e-6),
+                PELLET_RADIUS,
+            )])];
+            let mut world = build(&def);
+            run(&mut world, 3.0);
+            let error = relative(floor_overlap(&world), expected);
+            assert!(error < 1e-10, "{error:.1e} for h = {step} s, {method:?}");
+        }
+    }
+}
+
+#[test]
+fn a_grain_at_rest_overlaps_as_the_linear_law_says() {
+    let stiffness = 5e3;
+    let law = PairLaw {
+        normal: NormalLaw::Linear { stiffness },
+        ..Default::default()
+    };
+    for step in STEPS {
+        for method in methods() {
+            let mut world = build(&resting_pellet(law, method.clone(), step, 0.0));
+            run(&mut world, 3.0);
+            let error = relative(floor_overlap(&world), pellet_weight() / stiffness);
+            assert!(error < 1e-10, "{error:.1e} for h = {step} s, {method:?}");
+        }
+    }
+}
+
+#[test]
+fn an_impact_returns_the_approach_speed_times_restitution() {
+    let speed = 1.0;
+    for restitution in [0.0, 0.18, 0.5, 0.9, 1.0] {
+        for method in methods() {
+            let law = PairLaw {
+                restitution,
+                ..Default::default()
+            };
+            let step = 1e-3;
+            // On the floor.
+            let start = ListedGrain {
+                velocity: -DVec3::Z * speed,
+                ..grain(
+                    DVec3::Z * (PELLET_RADIUS + 0.3 * speed * step),
+                    PELLET_RADIUS,
+                )
+            };
+            let mut def = scene(pellet(), law, method.clone(), step);
+            def.walls = vec![floor()];
+            def.gravity = DVec3::ZERO;
+            def.packings = vec![listed(vec![start])];
+            let mut world = build(&def);
+            assert_eq!(world.step().unwrap().impacts, 1);
+            let error = (world.grains.state[0].velocity.z - restitution * speed).abs();
+            assert!(
+                error < 1e-12,
+                "floor, e = {restitution}, {method:?}: {error:.1e}"
+            );
+            // Of two unequal grains.
+            let other = ListedGrain {
+                velocity: DVec3::Z * speed,
+                ..grain(
+                    start.position - DVec3::Z * (3.0 * PELLET_RADIUS + 0.6 * speed * step),
+                    2.0 * PELLET_RADIUS,
+                )
+            };
+            def.walls.clear();
+            def.packings = vec![listed(vec![start, other])];
+            let mut world = build(&def);
+            world.step().unwrap();
+            let [a, b] = [0, 1].map(|i| world.grains.state[i].velocity.z);
+            let error = (a - b - restitution * 2.0 * speed).abs();
+            assert!(
+                error < 2e-12,
+                "pair, e = {restitution}, {method:?}: {error:.1e}"
+            );
+        }
+    }
+}
+
+/// Under gravity a whole step that holds an impact ends with the speed after
+/// the impact less the fall of one step.
+#[test]
+fn a_whole_step_with_an_impact_adds_nothing_but_gravity() {
+    for restitution in [0.18, 0.5, 0.9] {
+        let law = PairLaw {
+            restitution,
+            ..Default::default()
+        };
+        let step = 1e-3;
+        let mut def = scene(pellet(), law, whole_step(20, history(0.85)), step);
+        def.walls = vec![floor()];
+        def.packings = vec![listed(vec![ListedGrain {
+            velocity: -DVec3::Z,
+            ..grain(DVec3::Z * (PELLET_RADIUS + 0.3 * step), PELLET_RADIUS)
+        }])];
+        let mut world = build(&def);
+        world.step().unwrap();
+        let expected = restitution - G * step;
+        assert!((world.grains.state[0].velocity.z - expected).abs() < 1e-12);
+    }
+}
+
+/// `√(rebound height / drop height)`.
+fn rebound(restitution: f64, step: f64, method: &Method, drop: f64) -> f64 {
+    let law = PairLaw {
+        restitution,
+        ..Default::default()
+    };
+    let mut def = scene(pellet(), law, method.clone(), step);
+    def.walls = vec![floor()];
+    def.packings = vec![listed(vec![grain(
+        DVec3::Z * (PELLET_RADIUS + drop),
+        PELLET_RADIUS,
+    )])];
+    let mut world = build(&def);
+    while world.grains.state[0].velocity.z <= 0.0 {
+        world.step().unwrap();
+    }
+    let mut highest = world.grains.position[0].z;
+    while world.grains.state[0].velocity.z > 0.0 {
+        world.step().unwrap();
+        highest = highest.max(world.grains.position[0].z);
+    }
+    ((highest - PELLET_RADIUS) / drop).sqrt()
+}
+
+/// Ranges over drops from 5 to 30 cm: where in its step an impact falls decides.
+#[test]
+fn a_dropped_grain_rebounds_to_its_height_within_the_error_of_the_step() {
+    let whole = whole_step(20, history(0.85));
+    let ranges = [
+        (&whole, 0.18, 5e-3, 0.17, 0.30),
+        (&whole, 0.18, 1e-3, 0.185, 0.198),
+        (&whole, 0.18, 2e-4, 0.180, 0.183),
+        (&whole, 0.5, 1e-3, 0.498, 0.502),
+        (&whole, 0.9, 1e-3, 0.892, 0.897),
+        (&sub_stepped(10), 0.18, 5e-3, 0.18, 0.20),
+        (&sub_stepped(10), 0.5, 5e-3, 0.501, 0.505),
+        (&sub_stepped(10), 0.9, 5e-3, 0.900, 0.901),
+        (&sub_stepped(25), 0.18, 5e-3, 0.18, 0.185),
+    ];
+    // The ranges are known to three digits.
+    let rounding = 5e-4;
+    for (method, restitution, step, low, high) in ranges {
+        for drop in [0.05, 0.1, 0.2, 0.3] {
+            let ratio = rebound(restitution, step, method, drop);
+            assert!(
+                (low - rounding..=high + rounding).contains(&ratio),
+                "{ratio:.4} for e = {restitution}, h = {step} s, drop {drop} m, {method:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_grain_that_cannot_roll_slides_off_at_the_slope_mu_and_not_below() {
+    let friction = 0.91;
+    let law = PairLaw {
+        friction,
+        ..Default::default()
+    };
+    for method in both_ways() {
+        for step in STEPS {
+            let speed_after_a_second = |slope: f64| {
+                let mut def = resting_pellet(law, method.clone(), step, slope);
+                def.rotation = false;
+                let mut world = build(&def);
+                run(&mut world, 1.0);
+                world.grains.state[0].velocity.x
+            };
+            let held = speed_after_a_second(friction * (1.0 - 1e-3));
+            assert!(
+                held.abs() < 1e-6,
+                "{held:.1e} m/s, h = {step} s, {method:?}"
+            );
+            let slope = friction * (1.0 + 1e-3);
+            let angle = slope.atan();
+            let expected = G * (angle.sin() - friction * angle.cos());
+            let slid = speed_after_a_second(slope);
+            assert!(
+                relative(slid, expected) < 1e-6,
+                "{slid} for {expected} m/s, {method:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sliding_acceleration_is_exact() {
+    let (friction, slope) = (0.3, 0.7_f64);
+    let law = PairLaw {
+        friction,
+        ..Default::default()
+    };
+    let angle = slope.atan();
+    let expected = G * (angle.sin() - friction * angle.cos());
+    for method in methods() {
+        for step in STEPS {
+            let mut def = resting_pellet(law, method.clone(), step, slope);
+            def.rotation = false;
+            let mut world = build(&with_motion(def, DVec3::X * 0.1, DVec3::ZERO));
+            run(&mut world, 0.5);
+            let acceleration = (world.grains.state[0].velocity.x - 0.1) / 0.5;
+            let error = relative(acceleration, expected);
+            assert!(error < 1e-9, "{error:.1e} for h = {step} s, {method:?}");
+        }
+    }
+}
+
+const ROLLING_PELLET: PairLaw = PairLaw {
+    normal: NormalLaw::Hertz,
+    friction: 0.91,
+    rolling: 0.32,
+    twisting: 0.0,
+    restitution: 0.0,
+    damping: 0.0,
+};
+
+/// Arm of a resting pellet, m: the contact point lies in the middle of the overlap.
+fn pellet_arm(normal_share: f64) -> f64 {
+    PELLET_RADIUS - 0.5 * static_overlap(pellet_weight() * normal_share)
+}
+
+#[test]
+fn a_grain_starts_to_roll_at_the_slope_of_its_rolling_coefficient() {
+    for method in both_ways() {
+        let speed_after_a_second = |slope: f64| {
+            let mut world = build(&resting_pellet(ROLLING_PELLET, method.clone(), 5e-3, slope));
+            run(&mut world, 1.0);
+            world.grains.state[0].velocity.x
+        };
+        let mu_r = ROLLING_PELLET.rolling;
+        let share = 1.0 / (1.0 + mu_r * mu_r).sqrt();
+        let onset = mu_r * PELLET_RADIUS / pellet_arm(share);
+        assert!(relative(onset, mu_r) < 0.01);
+        let held = speed_after_a_second(onset * (1.0 - 1e-3));
+        assert!(held.abs() < 1e-5, "{held:.1e} m/s at rest, {method:?}");
+        let rolled = speed_after_a_second(onset * (1.0 + 1e-3));
+        assert!(rolled > 1e-3, "{rolled:.1e} m/s rolling, {method:?}");
+    }
+}
+
+#[test]
+fn a_rolling_grain_slows_down_by_five_sevenths_mu_r_g() {
+    let (r, arm) = (PELLET_RADIUS, pellet_arm(1.0));
+    let mu_r = ROLLING_PELLET.rolling;
+    let exact = mu_r * G * r / (arm + 0.4 * r * r / arm);
+    assert!(relative(exact, 5.0 / 7.0 * mu_r * G) < 2e-3);
+    for method in both_ways() {
+        for step in STEPS {
+            let speed = 1.0;
+            let def = resting_pellet(ROLLING_PELLET, method.clone(), step, 0.0);
+            let rolling = with_motion(def, DVec3::X * speed, DVec3::Y * speed / arm);
+            let mut world = build(&rolling);
+            run(&mut world, 0.3);
+            let deceleration = (speed - world.grains.state[0].velocity.x) / 0.3;
+            assert!(relative(deceleration, 5.0 / 7.0 * mu_r * G) < 2e-3);
+            let error = relative(deceleration, exact);
+            assert!(error < 1e-5, "{error:.1e} for h = {step} s, {method:?}");
+            run(&mut world, 0.3);
+            let rest = world.grains.state[0].velocity.length();
+            assert!(
+                rest < 1e-6,
+                "still {rest:.1e} m/s after stopping, {method:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_twisting_grain_slows_down_by_its_couple_and_stops() {
+    let twisting = 0.05;
+    let law = PairLaw {
+        twisting,
+        ..Default::default()
+    };
+    let slowing = twisting * G / (0.4 * PELLET_RADIUS);
+    for method in both_ways() {
+        for step in STEPS {
+            let spin = 40.0;
+            let def = resting_pellet(law, method.clone(), step, 0.0);
+            let mut world = build(&with_motion(def, DVec3::ZERO, DVec3::Z * spin));
+            run(&mut world, 0.1);
+            let error = relative((spin - world.grains.state[0].spin.z) / 0.1, slowing);
+            assert!(error < 1e-9, "{error:.1e} for h = {step} s, {method:?}");
+            run(&mut world, 0.3);
+            let rest = world.grains.state[0].spin.length();
+            assert!(rest < 1e-6, "still {rest:.1e} rad/s, {method:?}");
+        }
+    }
+}
+
+/// Velocity and spin after an impact on the plane z = 0: Newton's law along
+/// the normal, Coulomb's across it.
+fn oblique_rebound(velocity: DVec3, spin: DVec3, arm: f64, law: &PairLaw) -> (DVec3, DVec3) {
+    let n = DVec3::Z;
+    let inertia_per_mass = 0.4 * PELLET_RADIUS * PELLET_RADIUS;
+    let normal = -(1.0 + law.restitution) * velocity.z;
+    let lever = -n * arm;
+    let slip = velocity + spin.cross(lever);
+    let slip = slip - n * slip.dot(n);
+    let stick = slip.length() / (1.0 + arm * arm / inertia_per_mass);
+    let friction = -slip.normalize_or_zero() * stick.min(law.friction * normal);
+    (
+        velocity + n * normal + friction,
+        spin + lever.cross(friction) / inertia_per_mass,
+    )
+}
+
+#[test]
+fn an_oblique_impact_sticks_or_slips_as_newton_and_coulomb_say() {
+    let law = PairLaw {
+        friction: 0.3,
+        restitution: 0.6,
+        ..Default::default()
+    };
+    let step = 1e-3;
+    // Sticks; slips; slips because of spin alone; sticks out of plane.
+    let cases = [
+        (DVec3::new(0.5, 0.0, -1.0), DVec3::ZERO),
+        (DVec3::new(3.0, 0.0, -1.0), DVec3::ZERO),
+        (DVec3::new(0.0, 0.0, -1.0), DVec3::new(0.0, 800.0, 0.0)),
+        (DVec3::new(0.3, -0.4, -1.0), DVec3::new(20.0, 5.0, -30.0)),
+    ];
+    let gap = 1e-5;
+    // Against the arm that the contact has, without compliance, the law is
+    // exact; with the default compliance it is as good as that is small.
+    let exact = (PELLET_RADIUS + 0.5 * gap, 0.0, 1e-12);
+    let usual = (PELLET_RADIUS, 1e-6, 1e-3);
+    for (method, (arm, compliance, tolerance)) in both_ways()
+        .into_iter()
+        .flat_map(|m| [(m.clone(), exact), (m, usual)])
+    {
+        for (velocity, spin) in cases {
+            let mut def = scene(pellet(), law, method.clone(), step);
+            def.contact.friction_compliance = compliance;
+            def.gravity = DVec3::ZERO;
+            def.walls = vec![floor()];
+            def.packings = vec![listed(vec![ListedGrain {
+                velocity,
+                spin,
+                ..grain(DVec3::Z * (PELLET_RADIUS + gap), PELLET_RADIUS)
+            }])];
+            let mut world = build(&def);
+            assert_eq!(world.step().unwrap().impacts, 1);
+            let state = world.grains.state[0];
+            let (v, w) = oblique_rebound(velocity, spin, arm, &law);
+            let off = (state.velocity - v)
+                .length()
+                .max((state.spin - w).length() * arm);
+            assert!(
+                off < tolerance,
+                "{off:.1e} m/s for {velocity}, {spin}, {method:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The progress bar of a run: drawn on a terminal, a line now and then elsewhere.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use esker_world::StepReport;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Seconds between two lines where there is no terminal.
+const SECONDS_PER_LINE: u64 = 10;
+
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    steps: u64,
+    step_length: f64,
+    residual: Option<f64>,
+    last_line: Duration,
+}
+
+impl Progress {
+    pub fn new(name: &str, steps: u64, step_length: f64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(steps);
+            let template = "{prefix} {bar:28} {percent:>3} %  {msg}";
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style);
+            }
+            bar.set_prefix(name.to_owned());
+            bar
+        });
+        Progress {
+            bar,
+            steps,
+            step_length,
+            residual: None,
+            last_line: Duration::ZERO,
+        }
+    }
+
+    pub fn show(&mut self, report: &StepReport, wall: Duration) {
+        self.residual = report.residual.or(self.residual);
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(report.step);
+                // Formatting costs microseconds, so only when it can be seen.
+                if report.step % 4 == 0 || report.step == self.steps {
+                    bar.set_message(self.status(report, wall));
+                }
+            }
+            None => {
+                if (wall - self.last_line).as_secs() >= SECONDS_PER_LINE {
+                    self.last_line = wall;
+                    eprintln!("{}", self.status(report, wall));
+                }
+            }
+        }
+    }
+
+    fn status(&self, report: &StepReport, wall: Duration) -> String {
+        let wall = wall.as_secs_f64();
+        let left = wall / report.step as f64 * self.steps.saturating_sub(report.step) as f64;
+        let factor = report.time / wall.max(1e-9);
+        let residual = self
+            .residual
+            .map_or_else(String::new, |r| format!(" · residual {r:.1e}"));
+        format!(
+            "{:.2} of {:.2} s · {} left · {} grains · {} contacts · {} sweeps{residual} · {factor:.3} × real time",
+            report.time,
+            self.steps as f64 * self.step_length,
+            duration(left),
+            report.grains,
+            report.contacts,
+            report.sweeps,
+        )
+    }
+
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A duration for people.
+pub fn duration(seconds: f64) -> String {
+    if seconds < 60.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 3600.0 {
+        format!("{}:{:02} min", seconds as u64 / 60, seconds as u64 % 60)
+    } else {
+        format!(
+            "{}:{:02} h",
+            seconds as u64 / 3600,
+            seconds as u64 / 60 % 60
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_like_a_clock() {
+        assert_eq!(duration(4.6), "5 s");
+        assert_eq!(duration(75.0), "1:15 min");
+        assert_eq!(duration(3725.0), "1:02 h");
+    }
+}

@@ -1,0 +1,10 @@
+//! Reads arbitrary bytes as a list of grains and as a motion table.
+#![no_main]
+
+use esker_scene::csv::{read_grains, read_motion};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = read_grains(bytes, Some(0.01));
+    let _ = read_motion(bytes);
+});
