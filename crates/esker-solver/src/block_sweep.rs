@@ -16,15 +16,15 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use esker_contact::{BodyState, ResidualSum, RowCompliance};
+use esker_contact::{BodyState, ContactProblem, Impulse, ResidualSum, RowCompliance};
 use esker_parallel::{SharedSlice, Team, Worker};
 use glam::DVec3;
 
 use crate::kernel::{self, SubstepTimes, Work};
 use crate::lanes::{Instructions, Quad};
-use crate::packed::{PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
+use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
 use crate::plan::{LANES, SweepPlan};
-use crate::sweep::TangentCompliance;
+use crate::sweep::{SWEEPS_PER_CHECK, Stop, SweepReport, TangentCompliance};
 
 /// Sum of a body's velocities over the substeps of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -59,6 +59,19 @@ pub struct SubstepRun {
     pub movable: usize,
     /// Compliance of friction and rolling rows.
     pub compliance: TangentCompliance,
+}
+
+/// A problem to solve over a whole step.
+#[derive(Clone, Copy, Debug)]
+pub struct WholeStepProblem<'a> {
+    /// Order of the sweep.
+    pub plan: &'a SweepPlan,
+    /// Laws, by the plan's index.
+    pub laws: &'a [Law],
+    /// Bodies, and contacts in the plan's order.
+    pub problem: &'a ContactProblem,
+    /// When to stop.
+    pub stop: Stop,
 }
 
 /// Sweeps packed contacts; keeps its memory from step to step.
@@ -321,17 +334,72 @@ impl BlockSweeper {
         });
     }
 
-    /// Packs rows; see [`PackedContacts::pack`].
-    pub fn pack(
+    /// Solves a whole step's problem whose contacts are in the plan's order,
+    /// from the given impulses; `bodies` become the velocities after the step.
+    /// The fast form of [`crate::sweep::GaussSeidel::solve`].
+    pub fn solve(
         &mut self,
         team: &mut Team,
-        plan: &SweepPlan,
-        packing: Packing<'_>,
-        bodies: &[BodyState],
-        row: impl Fn(usize) -> Row + Sync,
-    ) {
-        debug_assert!(packing.kind == RowKind::Whole || packing.kind == RowKind::Substep);
-        self.packed.pack(team, plan, packing, bodies, row);
+        whole: WholeStepProblem<'_>,
+        impulses: &mut Vec<Impulse>,
+        bodies: &mut Vec<BodyState>,
+    ) -> SweepReport {
+        let WholeStepProblem {
+            plan,
+            laws,
+            problem,
+            stop,
+        } = whole;
+        let compliance = TangentCompliance {
+            friction: problem.tangent_compliance,
+            rolling: problem.rolling_compliance,
+        };
+        let packing = Packing {
+            kind: RowKind::Whole,
+            laws,
+            compliance,
+        };
+        bodies.clone_from(&problem.bodies);
+        self.packed.pack(team, plan, packing, bodies, |i| {
+            Row::whole(problem.contacts[i], impulses[i])
+        });
+        self.apply_impulses(team, plan, bodies, compliance);
+        let residual = |team: &mut Team, packed: &PackedContacts, bodies: &[BodyState]| {
+            residual_of(team, plan, |sum, g, lane, i| {
+                let contact = &problem.contacts[i];
+                let [a, b] = contact.bodies.map(|k| k as usize);
+                let rows = RowCompliance {
+                    normal: contact.compliance,
+                    tangent: compliance.friction,
+                    rolling: compliance.rolling,
+                };
+                let (now, free) = (
+                    [&bodies[a], &bodies[b]],
+                    [&problem.bodies[a], &problem.bodies[b]],
+                );
+                let impulse = packed.impulse(g, lane);
+                sum.add(contact, contact.target, rows, now, free, &impulse);
+            })
+        };
+        let mut report = SweepReport::default();
+        let between_checks = match stop.tolerance {
+            Some(_) => SWEEPS_PER_CHECK,
+            None => stop.sweeps.max(1),
+        };
+        while report.sweeps < stop.sweeps {
+            let sweeps = between_checks.min(stop.sweeps - report.sweeps);
+            self.sweeps(team, plan, bodies, compliance, sweeps);
+            report.sweeps += sweeps;
+            if let Some(tolerance) = stop.tolerance
+                && residual(team, &self.packed, bodies) <= tolerance
+            {
+                break;
+            }
+        }
+        report.residual = residual(team, &self.packed, bodies);
+        report.converged = stop.tolerance.is_none_or(|t| report.residual <= t);
+        self.packed.impulses(team, plan, impulses);
+        report
     }
 }
 

@@ -250,13 +250,16 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         let mobility = mass_a + mass_b;
         let p = at(&g.impulse);
 
+        let dv = minus(vb, va);
+        let u_n = dot(n, dv);
+
         let mut struck = 0;
         let (mut target, mut sigma);
         if SUBSTEP {
             let before_a = V::gather_quads(work.before, index_a);
             let before_b = V::gather_quads(work.before, index_b);
-            let u_n = dot(n, minus(before_b, before_a));
-            let overlap = at(&g.overlap) - V::splat(step.moved) * u_n;
+            let u_before = dot(n, minus(before_b, before_a));
+            let overlap = at(&g.overlap) - V::splat(step.moved) * u_before;
             overlap.store(g.overlap.as_mut_ptr().add(first));
             let softness = at(&g.softness);
             sigma = if law.hertz {
@@ -268,20 +271,22 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             sigma = sigma.max(mobility * V::splat(law.cap));
             target = V::select(
                 zero.less(overlap),
-                V::splat(law.push) * overlap + V::splat(law.keep) * u_n,
+                V::splat(law.push) * overlap + V::splat(law.keep) * u_before,
                 overlap * V::splat(1.0 / step.step),
             );
             // A strike closes what gap there is, and overlaps count as closed:
-            // `u_n h < δ` says both for `u_n < 0`.
+            // `u h < δ` says both for `u < 0`.
             let speed = V::load_single(g.impact_speed.as_ptr().add(first));
             let strikes = V::both(
-                u_n.less(zero - speed),
-                (u_n * V::splat(step.step)).less(overlap),
+                u_before.less(zero - speed),
+                (u_before * V::splat(step.step)).less(overlap),
             );
             struck = V::bits(strikes) & !V::bits(zero.less(p));
             if struck != 0 {
                 let strikes = V::both(strikes, p.less(V::splat(f64::MIN_POSITIVE)));
-                target = V::select(strikes, zero - V::splat(law.restitution) * u_n, target);
+                // An approach that others have slowed already is returned as such.
+                let returned = V::splat(law.restitution) * u_before.max(u_n).min(zero);
+                target = V::select(strikes, zero - returned, target);
                 sigma = V::select(strikes, zero, sigma);
             }
         } else {
@@ -289,8 +294,6 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             target = at(&g.overlap);
         }
 
-        let dv = minus(vb, va);
-        let u_n = dot(n, dv);
         let p_new = (p - (u_n + sigma * p - target) / (mobility + sigma)).max(zero);
         if V::bits(zero.less(p.max(p_new))) == 0 {
             // Open before and after: nothing else can change.

@@ -48,6 +48,29 @@ pub struct Row {
     pub impulse: Impulse,
 }
 
+impl Row {
+    /// A row of a whole step: `spring` and `impact` are not looked at.
+    pub fn whole(contact: Contact, impulse: Impulse) -> Self {
+        Row {
+            contact,
+            spring: Spring {
+                overlap: 0.0,
+                softness: 0.0,
+                least_overlap: 0.0,
+                least_compliance: 0.0,
+                push: 0.0,
+                keep: 0.0,
+                hertz: false,
+            },
+            impact: Impact {
+                restitution: 0.0,
+                speed: 0.0,
+            },
+            impulse,
+        }
+    }
+}
+
 /// Which rows a group holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind {

@@ -165,6 +165,27 @@ impl SweepPlan {
         self.join_blocks();
     }
 
+    /// Plans a plain serial sweep: from the bottom up, one contact per group,
+    /// all in one block. What block orders are compared with.
+    pub fn build_plain(&mut self, places: &[Place]) {
+        let count = places.len() as u32;
+        self.order.clear();
+        self.order.extend(0..count);
+        self.order.sort_unstable_by(|&a, &b| {
+            let (a, b) = (&places[a as usize], &places[b as usize]);
+            a.point.z.total_cmp(&b.point.z).then_with(|| exactly(a, b))
+        });
+        self.groups.clear();
+        self.groups.extend(0..=count);
+        self.laws.clear();
+        self.laws
+            .extend(self.order.iter().map(|&i| places[i as usize].law));
+        self.blocks.clear();
+        self.blocks.extend([0, count]);
+        self.colours.clear();
+        self.colours.extend([0, 1]);
+    }
+
     /// A stable counting sort by block, colour after colour: every worker
     /// counts and then places its own part of the contacts.
     fn sort_into_blocks(&mut self, team: &mut Team, places: &[Place], cells: &Cells) {

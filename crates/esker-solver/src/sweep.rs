@@ -49,7 +49,7 @@ impl Diagonal {
 }
 
 /// Compliances `(Σ_t, Σ_r)` of the friction and rolling rows.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TangentCompliance {
     /// `Σ_t`, 1/kg.
     pub friction: f64,
@@ -145,7 +145,7 @@ pub struct GaussSeidel {
 }
 
 /// Sweeps between two looks at the residual, which costs about one sweep.
-const SWEEPS_PER_CHECK: usize = 10;
+pub(crate) const SWEEPS_PER_CHECK: usize = 10;
 
 impl GaussSeidel {
     /// Solves `problem` from the given impulses; `bodies` become the

@@ -3,7 +3,7 @@
 
 use esker_contact::{BodyState, Contact, ContactProblem, Impulse, Stepping};
 use esker_parallel::Team;
-use esker_solver::block_sweep::{BlockSweeper, SubstepRun};
+use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
 use esker_solver::lanes::Instructions;
 use esker_solver::packed::{Law, Packing, Row, RowKind};
 use esker_solver::plan::{FIXED, Place, SweepPlan};
@@ -209,7 +209,9 @@ fn block_substeps(crowd: &Crowd, instructions: Instructions, threads: usize) -> 
         laws: &crowd.laws,
         compliance: COMPLIANCE,
     };
-    sweeper.pack(&mut team, &crowd.plan, packing, &bodies, |i| crowd.rows[i]);
+    sweeper
+        .packed
+        .pack(&mut team, &crowd.plan, packing, &bodies, |i| crowd.rows[i]);
     let run = SubstepRun {
         substeps: SUBSTEPS,
         step: STEP,
@@ -291,24 +293,21 @@ fn vector_whole_step_sweeps_equal_the_scalar_reference() {
             sweeps: 30,
             tolerance: None,
         };
-        GaussSeidel::default().solve(&problem, &mut impulses, &mut bodies, stop);
+        let report = GaussSeidel::default().solve(&problem, &mut impulses, &mut bodies, stop);
         let reference = (bodies, impulses, 0);
         for (instructions, threads) in Instructions::available().into_iter().zip([1, 3, 2]) {
             let mut team = Team::new(threads);
             let mut sweeper = BlockSweeper::with_instructions(instructions);
-            let mut bodies = crowd.bodies.clone();
-            let packing = Packing {
-                kind: RowKind::Whole,
+            let mut impulses: Vec<_> = crowd.rows.iter().map(|r| r.impulse).collect();
+            let mut bodies = Vec::new();
+            let whole = WholeStepProblem {
+                plan: &crowd.plan,
                 laws: &crowd.laws,
-                compliance: COMPLIANCE,
+                problem: &problem,
+                stop,
             };
-            sweeper.pack(&mut team, &crowd.plan, packing, &bodies, |i| crowd.rows[i]);
-            sweeper.apply_impulses(&mut team, &crowd.plan, &mut bodies, COMPLIANCE);
-            sweeper.sweeps(&mut team, &crowd.plan, &mut bodies, COMPLIANCE, 30);
-            let mut impulses = Vec::new();
-            sweeper
-                .packed
-                .impulses(&mut team, &crowd.plan, &mut impulses);
+            let other = sweeper.solve(&mut team, whole, &mut impulses, &mut bodies);
+            assert!((other.residual / report.residual - 1.0).abs() < 1e-9);
             assert_close(&reference, &(bodies, impulses, 0));
         }
     }
