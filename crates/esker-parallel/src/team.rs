@@ -2,6 +2,7 @@
 //! barriers inside it.
 
 use std::any::Any;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,6 +16,8 @@ use crate::SharedSlice;
 pub struct Team {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    /// Room for the chunks' results of [`Team::fold`].
+    results: Vec<u128>,
 }
 
 /// What a member of the team knows while a closure runs.
@@ -95,7 +98,11 @@ impl Team {
                     .expect("the system has a thread to give")
             })
             .collect();
-        Team { shared, threads }
+        Team {
+            shared,
+            threads,
+            results: Vec::new(),
+        }
     }
 
     /// Number of threads.
@@ -169,7 +176,7 @@ impl Team {
         value: impl Fn(usize) -> T + Sync,
     ) {
         out.clear();
-        out.reserve(length);
+        reserve_with_slack(out, length);
         let shared = SharedSlice::new(&mut out.spare_capacity_mut()[..length]);
         self.run(|worker| {
             let part = worker.part_of(length, 1);
@@ -206,18 +213,13 @@ impl Team {
                 work(part_of(length, 1, index + k, count), output);
             }
         });
-        let mut starts = Vec::with_capacity(count);
-        let mut total = 0;
-        for part in parts.iter() {
-            starts.push(total);
-            total += part.len();
-        }
+        let total = parts.iter().map(Vec::len).sum();
         out.clear();
-        out.reserve(total);
+        reserve_with_slack(out, total);
         let shared = SharedSlice::new(&mut out.spare_capacity_mut()[..total]);
         self.run(|worker| {
             let own = &parts[worker.index];
-            let start = starts[worker.index];
+            let start: usize = parts[..worker.index].iter().map(Vec::len).sum();
             // SAFETY: starts and lengths of the parts make the ranges disjoint.
             let places = unsafe { shared.part(start..start + own.len()) };
             for (place, value) in places.iter_mut().zip(own) {
@@ -230,22 +232,43 @@ impl Team {
 
     /// Folds chunks of a fixed length in parallel and joins their results in
     /// order: the same rounding for every number of threads.
-    pub fn fold<S: Clone + Send>(
+    pub fn fold<S: Copy + Send>(
         &mut self,
         length: usize,
         zero: S,
         fold: impl Fn(Range<usize>) -> S + Sync,
         join: impl Fn(S, &S) -> S,
     ) -> S {
+        const { assert!(align_of::<S>() <= align_of::<u128>()) };
         let chunks = length.div_ceil(FOLD_CHUNK);
-        let mut results = vec![zero.clone(); chunks];
-        self.for_each_part(&mut results, 1, |first, own| {
+        let words = (chunks * size_of::<S>()).div_ceil(size_of::<u128>());
+        let mut room = std::mem::take(&mut self.results);
+        room.resize(words.max(room.len()), 0);
+        // SAFETY: the room is large enough and aligned for `chunks` results,
+        // and each is written (as `MaybeUninit`) before it is read below.
+        let results = unsafe {
+            std::slice::from_raw_parts_mut(room.as_mut_ptr().cast::<MaybeUninit<S>>(), chunks)
+        };
+        self.for_each_part(results, 1, |first, own| {
             for (k, result) in own.iter_mut().enumerate() {
                 let start = (first + k) * FOLD_CHUNK;
-                *result = fold(start..(start + FOLD_CHUNK).min(length));
+                result.write(fold(start..(start + FOLD_CHUNK).min(length)));
             }
         });
-        results.iter().fold(zero, join)
+        let sum = results.iter().fold(zero, |sum, result| {
+            // SAFETY: the parts above cover all results.
+            join(sum, unsafe { result.assume_init_ref() })
+        });
+        self.results = room;
+        sum
+    }
+}
+
+/// Makes room for an empty vector to hold `length` elements, and for more of
+/// them next time: lengths that change a little should not allocate each time.
+fn reserve_with_slack<T>(vector: &mut Vec<T>, length: usize) {
+    if vector.capacity() < length {
+        vector.reserve(length + length / 4);
     }
 }
 

@@ -85,6 +85,8 @@ pub struct BlockSweeper {
     moved: Vec<Moved>,
     /// Slots of impact rows of the last substep, per worker.
     impacts: Vec<Vec<u32>>,
+    /// All of them, sorted.
+    all_impacts: Vec<u32>,
     shares: Shares,
 }
 
@@ -97,6 +99,7 @@ impl Default for BlockSweeper {
             before_spin: Vec::new(),
             moved: Vec::new(),
             impacts: Vec::new(),
+            all_impacts: Vec::new(),
             shares: Shares::default(),
         }
     }
@@ -141,6 +144,7 @@ impl BlockSweeper {
         let before_spin = SharedSlice::new(&mut self.before_spin);
         let moved = SharedSlice::new(&mut self.moved);
         let impacts = SharedSlice::new(&mut self.impacts);
+        let all_impacts = SharedSlice::new(std::slice::from_mut(&mut self.all_impacts));
         let bodies = SharedSlice::new(bodies);
         let work = work_of(&mut self.packed, plan, bodies, run.compliance);
         let work = Work {
@@ -185,7 +189,7 @@ impl BlockSweeper {
                         if worker.index == 0 {
                             // SAFETY: the others wait at the next barrier.
                             let lists = unsafe { impacts.part(0..impacts.len()) };
-                            unsafe { take_back(&work, lists) };
+                            unsafe { take_back(&work, lists, all_impacts.at(0)) };
                         }
                         worker.wait_for_all();
                         own_impacts().clear();
@@ -222,15 +226,18 @@ impl BlockSweeper {
     /// [`BlockSweeper::forget_impacts`]. Impact rows are left out: they are
     /// exact. `row(i)` is the contact at place `i` of the plan's order.
     pub fn substep_residual(
-        &self,
+        &mut self,
         team: &mut Team,
         plan: &SweepPlan,
         bodies: &[BodyState],
         run: SubstepRun,
         row: impl Fn(usize) -> Row + Sync,
     ) -> f64 {
-        let mut struck: Vec<u32> = self.impacts.iter().flatten().copied().collect();
+        let struck = &mut self.all_impacts;
+        struck.clear();
+        struck.extend(self.impacts.iter().flatten());
         struck.sort_unstable();
+        let struck = &self.all_impacts;
         let fall = run.gravity * run.step;
         let free = |k: u32| {
             let k = k as usize;
@@ -359,7 +366,7 @@ impl BlockSweeper {
             laws,
             compliance,
         };
-        bodies.clone_from(&problem.bodies);
+        team.fill(bodies, problem.bodies.len(), |i| problem.bodies[i]);
         self.packed.pack(team, plan, packing, bodies, |i| {
             Row::whole(problem.contacts[i], impulses[i])
         });
@@ -529,10 +536,11 @@ fn warm_start(shares: &Shares, worker: Worker<'_>, plan: &SweepPlan, work: &Work
 ///
 /// # Safety
 /// No other thread touches bodies or groups.
-unsafe fn take_back(work: &Work<'_>, lists: &mut [Vec<u32>]) {
-    let mut slots: Vec<u32> = lists.iter().flatten().copied().collect();
+unsafe fn take_back(work: &Work<'_>, lists: &mut [Vec<u32>], slots: &mut Vec<u32>) {
+    slots.clear();
+    slots.extend(lists.iter().flatten());
     slots.sort_unstable();
-    for slot in slots {
+    for &slot in slots.iter() {
         let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
         // SAFETY: passed on to the caller.
         unsafe {

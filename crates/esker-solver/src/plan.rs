@@ -207,6 +207,10 @@ impl SweepPlan {
         let table = cells.count() + 1;
         let workers = team.threads();
         tables.clear();
+        // A box that grows by a layer of cells should not allocate each time.
+        if tables.capacity() < table * workers {
+            tables.reserve(2 * table * workers);
+        }
         tables.resize(table * workers, 0);
         let own_tables = SharedSlice::new(tables);
         team.run(|worker| {
@@ -271,6 +275,7 @@ impl SweepPlan {
         self.order.clear();
         self.order.resize(places.len(), 0);
         group_counts.clear();
+        group_counts.reserve(starts.capacity());
         group_counts.resize(blocks, 0);
         packers.resize_with(team.threads(), Packer::default);
         let (keys, order) = (SharedSlice::new(keys), SharedSlice::new(&mut self.order));
@@ -405,10 +410,10 @@ impl Packer {
                 in_use &= !self.close(slot, places, order, &mut done);
             }
         }
-        let mut rest: Vec<usize> = (0..OPEN_GROUPS).filter(|g| in_use >> g & 1 == 1).collect();
-        rest.sort_unstable_by_key(|&g| self.open[g].born);
-        for slot in rest {
-            self.close(slot, places, order, &mut done);
+        while in_use != 0 {
+            let left = (0..OPEN_GROUPS).filter(|g| in_use >> g & 1 == 1);
+            let oldest = left.min_by_key(|&g| self.open[g].born);
+            in_use &= !self.close(oldest.unwrap_or(0), places, order, &mut done);
         }
     }
 
@@ -436,7 +441,7 @@ impl Packer {
 impl Cells {
     /// The cells of these contacts, strays cut off.
     fn around(team: &mut Team, places: &[Place], edge: f64) -> Self {
-        #[derive(Clone)]
+        #[derive(Clone, Copy)]
         struct Extent {
             least: [i64; 3],
             most: [i64; 3],
@@ -458,9 +463,9 @@ impl Cells {
         };
         let extent = team.fold(
             places.len(),
-            nothing.clone(),
+            nothing,
             |range| {
-                places[range].iter().fold(nothing.clone(), |sum, p| {
+                places[range].iter().fold(nothing, |sum, p| {
                     let cell = Self::coordinates(edge, p.point);
                     add(
                         sum,

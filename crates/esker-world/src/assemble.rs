@@ -271,7 +271,8 @@ impl WholeStepEquations {
         let compliance = rows.equations.compliance;
         problem.tangent_compliance = compliance.friction;
         problem.rolling_compliance = compliance.rolling;
-        problem.bodies.clone_from(&rows.equations.bodies);
+        let bodies = &rows.equations.bodies;
+        team.fill(&mut problem.bodies, bodies.len(), |i| bodies[i]);
         let count = rows.contacts.len();
         team.fill(&mut problem.contacts, count, |i| rows.row(i).contact);
         team.fill(&mut self.springs, count, |i| rows.row(i).spring);

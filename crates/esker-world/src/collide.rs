@@ -19,9 +19,10 @@
 //! where they are and on nothing else. The order in which grains are stored or
 //! listed therefore does not change the result, nor does the number of threads.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use esker_geometry::sphere_sphere;
+use esker_geometry::{Touch, sphere_sphere};
 use esker_parallel::Team;
 use esker_solver::plan::{FIXED, Place, SweepPlan};
 use glam::DVec3;
@@ -294,13 +295,14 @@ impl Collider {
             &mut self.parts,
             &mut self.wall_candidates,
             |range, out| {
-                let mut touches = Vec::new();
-                for (w, wall) in walls.iter().enumerate() {
-                    for i in range.clone() {
-                        touches.clear();
-                        near_wall(grains, i, (w as u32, wall), reach, &mut touches, out);
+                TOUCHES.with_borrow_mut(|touches| {
+                    for (w, wall) in walls.iter().enumerate() {
+                        for i in range.clone() {
+                            touches.clear();
+                            near_wall(grains, i, (w as u32, wall), reach, touches, out);
+                        }
                     }
-                }
+                });
             },
         );
         self.candidates.append(&mut self.wall_candidates);
@@ -431,6 +433,11 @@ impl Candidate {
     }
 }
 
+thread_local! {
+    /// Touches of one grain with one wall: scratch.
+    static TOUCHES: RefCell<Vec<Touch>> = const { RefCell::new(Vec::new()) };
+}
+
 /// Two grains as a candidate, the one with the smaller id first.
 #[inline]
 fn near_grains(grains: &Grains, [i, j]: [u32; 2]) -> Option<Candidate> {
@@ -462,7 +469,7 @@ fn near_wall(
     i: usize,
     (index, wall): (u32, &Wall),
     reach: Reach,
-    touches: &mut Vec<esker_geometry::Touch>,
+    touches: &mut Vec<Touch>,
     out: &mut Vec<Candidate>,
 ) {
     let (position, radius) = (grains.position[i], grains.radius[i]);

@@ -265,9 +265,8 @@ impl World {
         let (whole, laws) = (&mut work.whole, &work.equations.laws);
         let impacts = whole.set_impact_rows(team, self.step);
         if impacts > 0 {
-            work.impact_impulses.clear();
-            work.impact_impulses
-                .resize(work.contacts.len(), Impulse::default());
+            let count = work.contacts.len();
+            team.fill(&mut work.impact_impulses, count, |_| Impulse::default());
             let stop = Stop {
                 sweeps: method.impact_sweeps,
                 tolerance: None,
