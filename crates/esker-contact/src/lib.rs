@@ -19,12 +19,26 @@
 //! no time, no files. Sign convention: the normal points from body `a` to body
 //! `b`, `u = v_b + ω_b × d_b − v_a − ω_a × d_a`, so `u_n > 0` separates.
 
+mod assembled;
+mod body_form;
 mod body_residual;
+pub mod cone;
+mod global;
+mod operator;
 mod problem;
 mod projection;
+mod residual;
+mod sparse;
 mod spring;
 
+pub use assembled::AssembledProblem;
+pub use body_form::BodyOperator;
 pub use body_residual::{ResidualSum, RowCompliance};
+pub use cone::{ConeLimits, FrictionLaw};
+pub use global::GlobalProblem;
+pub use operator::{BodySpace, ContactOperator, ProblemError, Sweeper, validate};
 pub use problem::{BodyState, Contact, ContactProblem, Impulse};
 pub use projection::{project_cone, project_disc};
+pub use residual::{Judge, Measure, Mobility, Residuals, mobilities, residuals};
+pub use sparse::SparseMatrix;
 pub use spring::{Spring, Stepping};

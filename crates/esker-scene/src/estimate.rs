@@ -193,8 +193,8 @@ fn warnings(world: &WorldDef, bed: &Bed, coarse: &Advice) -> Vec<String> {
         Method::WholeStep(m) => {
             // Warm starting saves sweeps: a factor of two to three was measured.
             let needed = match m.warm_start {
-                WarmStart::Cold => coarse.sweeps,
                 WarmStart::History { .. } | WarmStart::Model => coarse.sweeps.div_ceil(2),
+                _ => coarse.sweeps,
             };
             if (m.sweeps as u64) < needed {
                 warnings.push(format!(
@@ -203,7 +203,7 @@ fn warnings(world: &WorldDef, bed: &Bed, coarse: &Advice) -> Vec<String> {
                 ));
             }
         }
-        Method::SubStepped(_) => {}
+        Method::SubStepped(_) | Method::Smooth(_) => {}
     }
     warnings
 }

@@ -1,13 +1,54 @@
-//! Solvers of the contact problem, one file per method.
+//! Solvers of the contact problem: one file per method, one meaning of converged.
 //!
-//! [`sweep`] and [`substep`] are the reference: one contact after another, as
-//! simple as they can be. [`block_sweep`] does the same on lanes and threads,
-//! in the order of a [`plan`], from contacts that are [`packed`] for it.
+//! Every method implements [`ContactSolver`]: it is given a problem as a flat
+//! operator, starts from the given impulses, and returns a [`SolveReport`] that says
+//! honestly how it ended. [`registry`] lists them by name.
+//!
+//! What steps of a world use is leaner: [`sweep`] and [`substep`] are the
+//! reference, one contact after another; [`block_sweep`] does the same on lanes
+//! and threads, in the order of a [`plan`], from contacts [`packed`] for it.
 
+pub mod accelerated_gradient;
+pub mod anderson;
+pub mod auto;
 pub mod block_sweep;
+pub mod gauss_seidel;
+pub mod jacobi;
 mod kernel;
 pub mod lanes;
+pub mod linear;
+pub mod local;
+pub mod newton;
+pub mod newton_system;
+pub mod nonsmooth_map;
 pub mod packed;
 pub mod plan;
+pub mod proximal;
+pub mod random;
+pub mod registry;
+mod report;
+mod scaling;
 pub mod substep;
 pub mod sweep;
+
+pub use registry::{UnknownSolver, registry, solve_by_name};
+pub use report::{Monitor, Progress, SolveReport, Status, Stopping};
+
+use esker_contact::ContactOperator;
+
+/// A method that solves contact problems.
+pub trait ContactSolver {
+    /// Its name in the registry.
+    fn name(&self) -> &'static str;
+
+    /// Improves `lambda` until the request is met or cannot be met.
+    ///
+    /// Never panics on what a problem contains: input that is not a problem
+    /// ends with [`Status::Failed`] and a note.
+    fn solve(
+        &self,
+        problem: &dyn ContactOperator,
+        lambda: &mut [f64],
+        stop: &Stopping,
+    ) -> SolveReport;
+}

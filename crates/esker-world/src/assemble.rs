@@ -297,6 +297,11 @@ impl WholeStepEquations {
 
     /// Sets the rows of the impact stage: impacts get `u_n⁺ = −e u_n⁻`, all
     /// others `u_n⁺ ≥ 0` (or may close their gap). Returns the number of impacts.
+    ///
+    /// A contact that separates (`u_n⁻ > 0`) and is pressed together by impacts
+    /// beside it gets `u_n⁺ ≥ −e u_n⁻` like them. Stopping it at zero would add
+    /// the energy `½ p u_n⁻`; with one law for all, frictionless impacts at once
+    /// change the energy by `−(1 − e)/(1 + e) ½ p·W p ≤ 0` (Moreau).
     pub fn set_impact_rows(&mut self, team: &mut Team, step: f64) -> usize {
         let count = AtomicUsize::new(0);
         self.set_rows(team, |u_n, spring, impact, contact| {
@@ -307,7 +312,7 @@ impl WholeStepEquations {
                 count.fetch_add(1, Ordering::Relaxed);
                 -impact.restitution * u_n
             } else {
-                (spring.overlap / step).min(0.0)
+                (spring.overlap / step).min(0.0) - impact.restitution * u_n.max(0.0)
             };
         });
         count.into_inner()
@@ -320,29 +325,54 @@ impl WholeStepEquations {
             contact.target = spring.target(u_n, step);
         });
     }
-}
 
-/// Turns remembered impulses into those that a whole-step solve starts from;
-/// `static_force(i)` is that of a contact's overlap, N.
-pub fn warm_start(
-    start: WarmStart,
-    step: f64,
-    impulses: &mut [Impulse],
-    static_force: impl Fn(usize) -> f64,
-) {
-    match start {
-        WarmStart::Cold => impulses.fill(Impulse::default()),
-        WarmStart::History { factor } => {
-            for impulse in impulses {
-                *impulse = impulse.scaled(factor);
-            }
+    /// Takes the velocity changes of impulses away beforehand, so that a solve
+    /// that starts from them and applies them ends up without.
+    fn withdraw(&mut self, impulses: &[Impulse]) {
+        let bodies = &mut self.problem.bodies;
+        for (contact, impulse) in self.problem.contacts.iter().zip(impulses) {
+            let (a, b) = ContactProblem::bodies_of(bodies, contact);
+            contact.apply(&impulse.scaled(-1.0), a, b);
         }
-        WarmStart::Model => {
-            for (i, impulse) in impulses.iter_mut().enumerate() {
-                *impulse = Impulse {
-                    normal: step * static_force(i),
-                    ..Default::default()
-                };
+    }
+
+    /// Turns remembered impulses into those that a whole-step solve starts
+    /// from; `static_force(i)` is that of a contact's overlap, N.
+    pub fn warm_start(
+        &mut self,
+        start: WarmStart,
+        step: f64,
+        impulses: &mut [Impulse],
+        static_force: impl Fn(usize) -> f64,
+    ) {
+        match start {
+            WarmStart::Cold => impulses.fill(Impulse::default()),
+            WarmStart::History { factor } => {
+                for impulse in impulses {
+                    *impulse = impulse.scaled(factor);
+                }
+            }
+            WarmStart::HistoryOfNormals { factor } => {
+                for impulse in impulses {
+                    *impulse = Impulse {
+                        normal: factor * impulse.normal,
+                        ..Default::default()
+                    };
+                }
+            }
+            WarmStart::HistoryWithoutVelocity { factor } => {
+                for impulse in impulses.iter_mut() {
+                    *impulse = impulse.scaled(factor);
+                }
+                self.withdraw(impulses);
+            }
+            WarmStart::Model => {
+                for (i, impulse) in impulses.iter_mut().enumerate() {
+                    *impulse = Impulse {
+                        normal: step * static_force(i),
+                        ..Default::default()
+                    };
+                }
             }
         }
     }

@@ -66,6 +66,8 @@ pub enum Method {
     SubStepped(SubStepped),
     /// Impact stage, then one contact solve over the whole step.
     WholeStep(WholeStep),
+    /// Explicit springs and dashpots (see [`crate::smooth`]).
+    Smooth(Smooth),
 }
 
 impl Default for Method {
@@ -80,6 +82,7 @@ impl Method {
         match self {
             Method::SubStepped(m) => m.substeps,
             Method::WholeStep(m) => m.sweeps,
+            Method::Smooth(m) => m.substeps,
         }
     }
 
@@ -88,6 +91,7 @@ impl Method {
         match self {
             Method::SubStepped(m) => m.tolerance,
             Method::WholeStep(m) => m.tolerance,
+            Method::Smooth(_) => None,
         }
     }
 }
@@ -109,6 +113,28 @@ impl Default for SubStepped {
             substeps: 25,
             stiffness_cap: 1.0,
             tolerance: None,
+        }
+    }
+}
+
+/// Settings of smooth stepping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Smooth {
+    /// Substeps per step, each short enough to follow a collision
+    /// (see [`crate::smooth::longest_substep`]).
+    pub substeps: usize,
+    /// Tangential over normal stiffness α.
+    pub tangential_stiffness: f64,
+    /// Rolling over tangential stiffness β, in squares of the effective radius.
+    pub rolling_stiffness: f64,
+}
+
+impl Default for Smooth {
+    fn default() -> Self {
+        Smooth {
+            substeps: 100,
+            tangential_stiffness: 2.0 / 7.0,
+            rolling_stiffness: 1.0,
         }
     }
 }
@@ -145,6 +171,18 @@ pub enum WarmStart {
     /// From the last step's impulses times a factor.
     History {
         /// Factor β; 0.85 is the papers' choice, 1 leaves no bias but damps less.
+        factor: f64,
+    },
+    /// From the last step's normal impulses times a factor; friction and
+    /// rolling from zero. For comparison: it gains little.
+    HistoryOfNormals {
+        /// Factor β.
+        factor: f64,
+    },
+    /// As `History`, but without the velocity change that belongs to the
+    /// impulses. For comparison: it is worse than `Cold`.
+    HistoryWithoutVelocity {
+        /// Factor β.
         factor: f64,
     },
     /// From the static contact law, `p = h k_n δ^(3/2)`.

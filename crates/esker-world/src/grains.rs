@@ -83,6 +83,17 @@ impl Grains {
         self.generation_of_slot.len()
     }
 
+    /// Generation of each slot and the free slots, for a checkpoint.
+    pub(crate) fn slot_table(&self) -> (&[u32], &[u32]) {
+        (&self.generation_of_slot, &self.free_slots)
+    }
+
+    /// Continues with a slot table read from a checkpoint.
+    pub(crate) fn set_slot_table(&mut self, generations: Vec<u32>, free_slots: Vec<u32>) {
+        self.generation_of_slot = generations;
+        self.free_slots = free_slots;
+    }
+
     /// Adds a grain; with `rotates` false its rotation is locked.
     pub fn insert(&mut self, grain: NewGrain, rotates: bool) -> GrainId {
         let slot = self.free_slots.pop().unwrap_or_else(|| {

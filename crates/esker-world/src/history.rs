@@ -68,15 +68,10 @@ impl History {
     }
 
     /// Remembers exactly these contacts.
-    pub fn replace(
-        &mut self,
-        team: &mut Team,
-        slots: usize,
-        remembered: impl Iterator<Item = Remembered>,
-    ) {
+    pub fn replace(&mut self, slots: usize, remembered: impl Iterator<Item = Remembered>) {
         self.entries.clear();
         self.entries.extend(remembered);
-        self.link(team, slots);
+        self.link(&mut Team::default(), slots);
     }
 
     fn link(&mut self, team: &mut Team, slots: usize) {

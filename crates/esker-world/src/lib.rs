@@ -52,6 +52,8 @@ pub mod packing;
 pub mod random;
 pub mod report;
 mod sizes;
+pub mod smooth;
+pub mod state;
 pub mod step;
 pub mod supply;
 pub mod wall;
@@ -59,5 +61,6 @@ mod world;
 
 pub use grains::{GrainId, Grains};
 pub use report::{Stage, StageTimes, StepReport};
+pub use state::{RestoreError, WorldState};
 pub use step::StepError;
 pub use world::{BuildError, World};

@@ -10,12 +10,13 @@ use esker_solver::sweep::{Stop, SweepReport};
 use glam::DVec3;
 
 use crate::World;
-use crate::assemble::{self, Equations, Rows, StepConstants, WholeStepEquations};
+use crate::assemble::{Equations, Rows, StepConstants, WholeStepEquations};
 use crate::collide::{Collider, ContactGeometry, Order, Partner, Reach, Scene};
-use crate::definition::{ContactSettings, Method, SubStepped, WarmStart, WholeStep};
+use crate::definition::{ContactSettings, Method, Smooth, SubStepped, WarmStart, WholeStep};
 use crate::grains::{GrainId, Grains};
 use crate::integrate;
 use crate::report::{Stage, StageClock, StepReport};
+use crate::smooth::{self, SmoothStepper};
 
 /// Scratch of a step: reused, never part of the state.
 #[derive(Default)]
@@ -31,6 +32,7 @@ pub(crate) struct Workspace {
     impact_impulses: Vec<Impulse>,
     broad_phase: BroadPhase,
     sweeper: BlockSweeper,
+    smooth_stepper: SmoothStepper,
     memory_order: Vec<(u64, u32)>,
 }
 
@@ -201,6 +203,7 @@ impl World {
                 packed.pack(team, plan, packing, &work.equations.bodies, |i| rows.row(i));
             }
             Method::WholeStep(_) => work.whole.assemble(team, rows),
+            Method::Smooth(_) => {}
         }
     }
 
@@ -208,6 +211,7 @@ impl World {
         match self.method.clone() {
             Method::SubStepped(method) => self.advance_substeps(&method),
             Method::WholeStep(method) => self.advance_whole(&method),
+            Method::Smooth(method) => self.advance_smooth(&method),
         }
     }
 
@@ -302,7 +306,7 @@ impl World {
             constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
         };
         let force = |i: usize| rows.static_force(i);
-        assemble::warm_start(method.warm_start, self.step, &mut work.impulses, force);
+        whole.warm_start(method.warm_start, self.step, &mut work.impulses, force);
         let problem = WholeStepProblem {
             plan,
             laws,
@@ -321,6 +325,35 @@ impl World {
             solve,
             impacts,
             residual: Some(solve.residual),
+        }
+    }
+
+    /// Explicit substeps of springs and dashpots.
+    fn advance_smooth(&mut self, method: &Smooth) -> Advanced {
+        let step = self.row_step();
+        let work = &mut self.workspace;
+        let scene = smooth::Scene {
+            contacts: &work.contacts,
+            pairs: &self.pairs,
+            walls: &self.walls,
+            gravity: self.gravity,
+            step,
+        };
+        work.smooth_stepper.advance(
+            method,
+            &scene,
+            &mut self.grains,
+            &mut work.equations.bodies,
+            &mut work.impulses,
+        );
+        Advanced {
+            solve: SweepReport {
+                sweeps: method.substeps,
+                residual: 0.0,
+                converged: true,
+            },
+            impacts: 0,
+            residual: None,
         }
     }
 
@@ -454,6 +487,7 @@ impl World {
         match &self.method {
             Method::SubStepped(m) => self.step / m.substeps as f64,
             Method::WholeStep(_) => self.step,
+            Method::Smooth(m) => self.step / m.substeps as f64,
         }
     }
 
@@ -478,6 +512,7 @@ fn step_constants<'a>(
     let (row_step, cap) = match method {
         Method::SubStepped(m) => (step / m.substeps as f64, m.stiffness_cap),
         Method::WholeStep(_) => (step, 0.0),
+        Method::Smooth(m) => (step / m.substeps as f64, 0.0),
     };
     StepConstants {
         step,

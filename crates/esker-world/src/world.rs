@@ -4,8 +4,8 @@ use esker_contact::Impulse;
 use esker_parallel::Team;
 use glam::DVec3;
 
-use crate::collide::ContactGeometry;
-use crate::definition::{ContactSettings, Method, WorldDef};
+use crate::collide::{ContactGeometry, Partner};
+use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
 use crate::grains::Grains;
 use crate::history::History;
 use crate::material::PairTable;
@@ -65,7 +65,13 @@ impl World {
                 grains.insert(grain, def.rotation);
             }
         }
-        Ok(World {
+        Ok(World::with_grains(def, grains))
+    }
+
+    /// The world of a definition at time zero with these grains in place of
+    /// its packings.
+    pub(crate) fn with_grains(def: &WorldDef, grains: Grains) -> Self {
+        World {
             grains,
             walls: def.walls.iter().map(|w| Wall::new(w, def.step)).collect(),
             emitters: (0..def.emitters.len())
@@ -85,7 +91,7 @@ impl World {
             team: Team::default(),
             plain_order: false,
             workspace: Workspace::default(),
-        })
+        }
     }
 
     /// Steps from now on use this many threads (at first one). Results do not
@@ -125,6 +131,16 @@ impl World {
     /// Gravity, m/s².
     pub fn gravity(&self) -> DVec3 {
         self.gravity
+    }
+
+    /// The law of a contact of the last step.
+    pub fn law_of(&self, contact: &ContactGeometry) -> &PairLaw {
+        let own = self.grains.material[contact.grain as usize];
+        let other = match contact.partner {
+            Partner::Grain(j) => self.grains.material[j as usize],
+            Partner::Wall(w) => self.walls[w as usize].material,
+        };
+        &self.pairs.get(own, other).law
     }
 
     /// Contacts of the last step with the impulses of their last row step

@@ -11,6 +11,7 @@ use esker_world::definition::*;
 use esker_world::{GrainId, World};
 use glam::{DQuat, DVec3};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 fn method() -> impl Strategy<Value = Method> {
     prop_oneof![
@@ -157,8 +158,10 @@ fn keys(world: &World) -> BTreeMap<(GrainId, u64), Vec<ContactKey>> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 48,
+        cases: 32,
         failure_persistence: None,
+        // The same scenes in every run; other seeds widen the search.
+        rng_seed: RngSeed::Fixed(1),
         ..Default::default()
     })]
 

@@ -429,3 +429,97 @@ fn an_oblique_impact_sticks_or_slips_as_newton_and_coulomb_say() {
         }
     }
 }
+
+/// Two grains at rest that touch, struck by a third: a simultaneous Newton
+/// impact for a whole step, one contact after another when sub-stepping. Momentum
+/// is shared as the respective closed forms say.
+#[test]
+fn a_struck_pair_answers_as_its_impact_law_says() {
+    let law = PairLaw {
+        friction: 0.0,
+        restitution: 0.9,
+        ..Default::default()
+    };
+    let d = 2.0 * PELLET_RADIUS;
+    let cases = [
+        // u₁₂⁺ = e and u₂₃⁺ = 0 with the momentum of one grain.
+        (
+            whole_step(50, history(0.85)),
+            [-0.8 / 3.0, 1.9 / 3.0, 1.9 / 3.0],
+            1e-6,
+        ),
+        // The first pair is exact, the rest of the chain nearly inelastic.
+        (sub_stepped(25), [0.05, 0.43, 0.52], 5e-3),
+    ];
+    for (method, expected, tolerance) in cases {
+        let grains = [-1e-5, d, 2.0 * d].map(|x| grain(DVec3::X * x, PELLET_RADIUS));
+        let mut def = scene(pellet(), law, method, 1e-3);
+        def.gravity = DVec3::ZERO;
+        def.packings = vec![listed(
+            grains
+                .into_iter()
+                .enumerate()
+                .map(|(i, g)| ListedGrain {
+                    velocity: if i == 0 { DVec3::X } else { DVec3::ZERO },
+                    ..g
+                })
+                .collect(),
+        )];
+        let mut world = build(&def);
+        run(&mut world, 0.05);
+        for (state, expected) in world.grains.state.iter().zip(expected) {
+            let speed = state.velocity.x;
+            assert!(
+                (speed - expected).abs() < tolerance,
+                "{speed} for {expected}"
+            );
+        }
+    }
+}
+
+/// Rebound ratio and greatest overlap of a pellet that hits the floor at
+/// 0.5 m/s with the damped elastic law alone: no impact stage, no gravity.
+fn elastic_bounce(damping: f64, method: Method, step: f64) -> (f64, f64) {
+    let speed = 0.5;
+    let law = PairLaw {
+        damping,
+        ..smooth()
+    };
+    let mut def = scene(pellet(), law, method, step);
+    def.gravity = DVec3::ZERO;
+    def.contact.damping_steps = 0.0;
+    def.contact.impact_speed = Some(f64::INFINITY);
+    def.walls = vec![floor()];
+    def.packings = vec![listed(vec![ListedGrain {
+        velocity: -DVec3::Z * speed,
+        ..grain(DVec3::Z * (PELLET_RADIUS - 1e-9), PELLET_RADIUS)
+    }])];
+    let mut world = build(&def);
+    let mut deepest: f64 = 0.0;
+    while floor_overlap(&world) > 0.0 {
+        world.step().unwrap();
+        deepest = deepest.max(floor_overlap(&world));
+    }
+    (world.grains.state[0].velocity.z / speed, deepest)
+}
+
+/// The limit is a spring and dashpot integrated with steps of 1 µs:
+/// (damping time, rebound, greatest overlap, errors of both at h = 0.1 ms).
+#[test]
+fn small_steps_approach_the_damped_hertz_law() {
+    let references = [
+        (1e-4, 0.86691, 4.0789e-4, 2e-3, 5e-3),
+        (1e-3, 0.32639, 2.8219e-4, 2.75e-2, 3.95e-2),
+    ];
+    for (damping, rebound, overlap, rebound_error, overlap_error) in references {
+        let bounce = |step| elastic_bounce(damping, whole_step(5, WarmStart::Cold), step);
+        let (fine, coarse) = (bounce(1e-6), bounce(1e-4));
+        assert!(relative(fine.0, rebound) < 5e-4, "{fine:?}");
+        assert!(relative(fine.1, overlap) < 1e-3, "{fine:?}");
+        assert!(relative(coarse.0, rebound) < rebound_error, "{coarse:?}");
+        assert!(relative(coarse.1, overlap) < overlap_error, "{coarse:?}");
+        // Substeps of 0.1 ms are as good as steps of 0.1 ms.
+        let sub_stepped = elastic_bounce(damping, sub_stepped(10), 1e-3);
+        assert!(relative(sub_stepped.0, coarse.0) < 1e-9, "{sub_stepped:?}");
+    }
+}

@@ -18,12 +18,14 @@ struct CommandLine {
 enum Command {
     Run(commands::run::Arguments),
     Check(commands::check::Arguments),
+    Experiment(commands::experiment::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match CommandLine::parse().command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Check(arguments) => commands::check::run(&arguments),
+        Command::Experiment(arguments) => commands::experiment::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         match error.downcast_ref::<esker_scene::SceneErrors>() {

@@ -1,4 +1,5 @@
 //! The commands of `esker`, one file each.
 
 pub mod check;
+pub mod experiment;
 pub mod run;

@@ -120,6 +120,7 @@ impl Summary {
             method: match world.method() {
                 Method::SubStepped(_) => "substepped",
                 Method::WholeStep(_) => "gauss-seidel",
+                Method::Smooth(_) => "smooth",
             },
             sweeps: world.method().sweeps(),
             interrupted,

@@ -1,0 +1,492 @@
+//! The flat operator of a [`ContactProblem`]: rows in a local frame, products
+//! through the velocities of bodies, nothing assembled unless asked for.
+
+use crate::assembled::AssembledProblem;
+use crate::cone::ConeLimits;
+use crate::operator::{BodySpace, ContactOperator, ProblemError, Sweeper};
+use crate::problem::{BodyState, Contact, ContactProblem, Impulse};
+use crate::sparse::SparseMatrix;
+use glam::DVec3;
+
+/// A [`ContactProblem`] seen as `u = W λ + q`.
+///
+/// Three rows per contact, or six when some contact has a rolling or twisting
+/// limit. The frame `(n, t1, t2)` is made from the normal alone.
+#[derive(Clone, Debug)]
+pub struct BodyOperator<'a> {
+    problem: &'a ContactProblem,
+    frames: Vec<[DVec3; 2]>,
+    block: usize,
+    offset: Vec<f64>,
+}
+
+impl<'a> BodyOperator<'a> {
+    /// Builds the frames and `q`.
+    ///
+    /// # Errors
+    /// When a contact names a body that is not there, or joins a body to itself.
+    pub fn new(problem: &'a ContactProblem) -> Result<Self, ProblemError> {
+        let count = problem.bodies.len();
+        for contact in &problem.contacts {
+            let [a, b] = contact.bodies.map(|i| i as usize);
+            if a >= count || b >= count || a == b {
+                return Err(ProblemError::IndexOutside {
+                    what: "the list of contacts (two different bodies each)",
+                    limit: count,
+                });
+            }
+        }
+        let block = if problem.has_rolling() { 6 } else { 3 };
+        let mut operator = BodyOperator {
+            problem,
+            frames: problem
+                .contacts
+                .iter()
+                .map(|c| {
+                    let t1 = c.normal.any_orthonormal_vector();
+                    [t1, c.normal.cross(t1)]
+                })
+                .collect(),
+            block,
+            offset: vec![0.0; problem.contacts.len() * block],
+        };
+        let mut offset = std::mem::take(&mut operator.offset);
+        for (index, rows) in offset.chunks_exact_mut(block).enumerate() {
+            operator.gather(index, &problem.bodies, rows);
+            rows[0] -= problem.contacts[index].target;
+        }
+        operator.offset = offset;
+        Ok(operator)
+    }
+
+    /// World impulses of flat local ones.
+    pub fn to_impulses(&self, lambda: &[f64]) -> Vec<Impulse> {
+        lambda
+            .chunks_exact(self.block)
+            .enumerate()
+            .map(|(index, rows)| self.impulse(index, rows))
+            .collect()
+    }
+
+    /// Flat local impulses of world ones.
+    pub fn to_local(&self, impulses: &[Impulse]) -> Vec<f64> {
+        let mut lambda = vec![0.0; self.rows()];
+        for (index, (impulse, rows)) in impulses
+            .iter()
+            .zip(lambda.chunks_exact_mut(self.block))
+            .enumerate()
+        {
+            let [t1, t2] = self.frames[index];
+            rows[0] = impulse.normal;
+            rows[1] = t1.dot(impulse.friction);
+            rows[2] = t2.dot(impulse.friction);
+            if self.block == 6 {
+                rows[3] = t1.dot(impulse.rolling);
+                rows[4] = t2.dot(impulse.rolling);
+                rows[5] = impulse.twisting;
+            }
+        }
+        lambda
+    }
+
+    /// Bodies with the velocities after the impulses.
+    pub fn velocities(&self, lambda: &[f64]) -> Vec<BodyState> {
+        let mut bodies = self.problem.bodies.clone();
+        for (index, rows) in lambda.chunks_exact(self.block).enumerate() {
+            self.scatter(index, rows, &mut bodies);
+        }
+        bodies
+    }
+
+    #[inline]
+    fn impulse(&self, index: usize, rows: &[f64]) -> Impulse {
+        let [t1, t2] = self.frames[index];
+        let mut impulse = Impulse {
+            normal: rows[0],
+            friction: t1 * rows[1] + t2 * rows[2],
+            ..Default::default()
+        };
+        if self.block == 6 {
+            impulse.rolling = t1 * rows[3] + t2 * rows[4];
+            impulse.twisting = rows[5];
+        }
+        impulse
+    }
+
+    #[inline]
+    fn gather(&self, index: usize, bodies: &[BodyState], rows: &mut [f64]) {
+        let contact = &self.problem.contacts[index];
+        let [t1, t2] = self.frames[index];
+        let a = &bodies[contact.bodies[0] as usize];
+        let b = &bodies[contact.bodies[1] as usize];
+        let u = contact.relative_velocity(a, b);
+        rows[0] = contact.normal.dot(u);
+        rows[1] = t1.dot(u);
+        rows[2] = t2.dot(u);
+        if self.block == 6 {
+            let spin = b.spin - a.spin;
+            rows[3] = t1.dot(spin);
+            rows[4] = t2.dot(spin);
+            rows[5] = contact.normal.dot(spin);
+        }
+    }
+
+    #[inline]
+    fn scatter(&self, index: usize, rows: &[f64], bodies: &mut [BodyState]) {
+        let contact = &self.problem.contacts[index];
+        let (a, b) = ContactProblem::bodies_of(bodies, contact);
+        contact.apply(&self.impulse(index, rows), a, b);
+    }
+
+    /// Diagonal of `Σ` at a contact.
+    #[inline]
+    fn compliance(&self, contact: &Contact) -> [f64; 6] {
+        let (t, r) = (
+            self.problem.tangent_compliance,
+            self.problem.rolling_compliance,
+        );
+        [contact.compliance, t, t, r, r, r]
+    }
+}
+
+impl ContactOperator for BodyOperator<'_> {
+    fn contacts(&self) -> usize {
+        self.problem.contacts.len()
+    }
+
+    fn block(&self) -> usize {
+        self.block
+    }
+
+    fn limits(&self, contact: usize) -> ConeLimits {
+        let contact = &self.problem.contacts[contact];
+        ConeLimits {
+            friction: contact.friction,
+            rolling: contact.rolling,
+            twisting: contact.twisting,
+        }
+    }
+
+    fn offset(&self) -> &[f64] {
+        &self.offset
+    }
+
+    fn product(&self, lambda: &[f64], u: &mut [f64]) {
+        let mut bodies: Vec<BodyState> = self
+            .problem
+            .bodies
+            .iter()
+            .map(|body| BodyState {
+                velocity: DVec3::ZERO,
+                spin: DVec3::ZERO,
+                ..*body
+            })
+            .collect();
+        for (index, rows) in lambda.chunks_exact(self.block).enumerate() {
+            self.scatter(index, rows, &mut bodies);
+        }
+        for (index, rows) in u.chunks_exact_mut(self.block).enumerate() {
+            self.gather(index, &bodies, rows);
+            let sigma = self.compliance(&self.problem.contacts[index]);
+            let impulse = &lambda[index * self.block..];
+            for ((row, s), x) in rows.iter_mut().zip(sigma).zip(impulse) {
+                *row += s * x;
+            }
+        }
+    }
+
+    fn diagonal_block(&self, contact: usize, out: &mut [f64]) {
+        let c = &self.problem.contacts[contact];
+        let a = &self.problem.bodies[c.bodies[0] as usize];
+        let b = &self.problem.bodies[c.bodies[1] as usize];
+        let n = self.block;
+        let sigma = self.compliance(c);
+        let tangent = c.tangent_mobility(a, b);
+        let rolling = c.rolling_mobility(a, b);
+        let diagonal = [
+            c.normal_mobility(a, b),
+            tangent,
+            tangent,
+            rolling,
+            rolling,
+            rolling,
+        ];
+        out.fill(0.0);
+        for i in 0..n {
+            out[i * n + i] = diagonal[i] + sigma[i];
+        }
+        if n == 6 {
+            // The lever arms couple sliding and rolling about the other tangent:
+            // t1 · (d × t2) with both arms along the normal.
+            let lever = c.arms[0] * a.inverse_inertia - c.arms[1] * b.inverse_inertia;
+            for (i, j, value) in [(1, 4, lever), (2, 3, -lever)] {
+                out[i * n + j] = value;
+                out[j * n + i] = value;
+            }
+        }
+    }
+
+    fn sweeper<'b>(&'b self) -> Box<dyn Sweeper + 'b> {
+        Box::new(BodySweeper {
+            operator: self,
+            bodies: self.problem.bodies.clone(),
+            lambda: vec![0.0; self.rows()],
+        })
+    }
+
+    fn assemble(&self) -> AssembledProblem {
+        let space = self.space();
+        let mut by_dof: Vec<Vec<(u32, usize)>> = vec![Vec::new(); space.mass.len()];
+        for contact in 0..self.contacts() {
+            for (k, &dof) in space.dofs_of(contact).iter().enumerate() {
+                by_dof[dof as usize].push((contact as u32, k));
+            }
+        }
+        let n = self.block;
+        let mut triplets = Vec::new();
+        for (dof, touching) in by_dof.iter().enumerate() {
+            for &(ci, ki) in touching {
+                let (gi, width_i) = (
+                    space.entries_of(ci as usize),
+                    space.dofs_of(ci as usize).len(),
+                );
+                for &(cj, kj) in touching {
+                    let (gj, width_j) = (
+                        space.entries_of(cj as usize),
+                        space.dofs_of(cj as usize).len(),
+                    );
+                    for i in 0..n {
+                        for j in 0..n {
+                            let value =
+                                gi[i * width_i + ki] * gj[j * width_j + kj] / space.mass[dof];
+                            if value != 0.0 {
+                                triplets.push((ci as usize * n + i, cj as usize * n + j, value));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        triplets.extend(
+            space
+                .compliance
+                .iter()
+                .enumerate()
+                .filter(|(_, s)| **s != 0.0)
+                .map(|(row, s)| (row, row, *s)),
+        );
+        let matrix = SparseMatrix::from_triplets(self.rows(), self.rows(), &triplets);
+        let limits = (0..self.contacts()).map(|c| self.limits(c)).collect();
+        AssembledProblem::from_sparse(n, &matrix, self.offset.clone(), limits)
+            .expect("the rows of a body-form problem fit together")
+    }
+
+    fn body_space(&self) -> Option<BodySpace> {
+        Some(self.space())
+    }
+}
+
+impl BodyOperator<'_> {
+    fn space(&self) -> BodySpace {
+        let mut mass = Vec::new();
+        // First translational and rotational degree of freedom per body.
+        let places: Vec<[Option<u32>; 2]> = self
+            .problem
+            .bodies
+            .iter()
+            .map(|body| {
+                [body.inverse_mass, body.inverse_inertia].map(|inverse| {
+                    (inverse > 0.0).then(|| {
+                        let first = mass.len() as u32;
+                        mass.extend([1.0 / inverse; 3]);
+                        first
+                    })
+                })
+            })
+            .collect();
+        let mut space = BodySpace {
+            block: self.block,
+            mass,
+            starts: vec![0],
+            ..Default::default()
+        };
+        for (index, contact) in self.problem.contacts.iter().enumerate() {
+            let n = contact.normal;
+            let [t1, t2] = self.frames[index];
+            let first = space.dofs.len();
+            let mut columns: Vec<[f64; 6]> = Vec::with_capacity(12);
+            for (side, sign) in [(0, -1.0), (1, 1.0)] {
+                let [translation, rotation] = places[contact.bodies[side] as usize];
+                if let Some(dof) = translation {
+                    for k in 0..3 {
+                        space.dofs.push(dof + k as u32);
+                        columns.push([n[k], t1[k], t2[k], 0.0, 0.0, 0.0].map(|v| sign * v));
+                    }
+                }
+                if let Some(dof) = rotation {
+                    // −d_a × t and d_b × t are both −l n × t.
+                    let arm = -contact.arms[side];
+                    let (r1, r2) = (n.cross(t1) * arm, n.cross(t2) * arm);
+                    for k in 0..3 {
+                        space.dofs.push(dof + k as u32);
+                        columns.push([0.0, r1[k], r2[k], sign * t1[k], sign * t2[k], sign * n[k]]);
+                    }
+                }
+            }
+            for row in 0..self.block {
+                space
+                    .entries
+                    .extend(columns.iter().map(|column| column[row]));
+            }
+            debug_assert_eq!(space.dofs.len() - first, columns.len());
+            space.starts.push(space.dofs.len());
+            space
+                .compliance
+                .extend_from_slice(&self.compliance(contact)[..self.block]);
+        }
+        space
+    }
+}
+
+/// Bodies that carry the velocities of the present impulses.
+struct BodySweeper<'a> {
+    operator: &'a BodyOperator<'a>,
+    bodies: Vec<BodyState>,
+    lambda: Vec<f64>,
+}
+
+impl Sweeper for BodySweeper<'_> {
+    fn reset(&mut self, lambda: &[f64]) {
+        self.lambda.copy_from_slice(lambda);
+        self.bodies = self.operator.velocities(lambda);
+    }
+
+    #[inline]
+    fn velocity(&self, contact: usize, u: &mut [f64]) {
+        self.operator.gather(contact, &self.bodies, u);
+        let c = &self.operator.problem.contacts[contact];
+        u[0] -= c.target;
+        let sigma = self.operator.compliance(c);
+        let own = &self.lambda[contact * self.operator.block..];
+        for ((u, s), x) in u.iter_mut().zip(sigma).zip(own) {
+            *u += s * x;
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, contact: usize, delta: &[f64]) {
+        self.operator.scatter(contact, delta, &mut self.bodies);
+        let first = contact * self.operator.block;
+        for (x, d) in self.lambda[first..].iter_mut().zip(delta) {
+            *x += d;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn three_bodies(rolling: f64) -> ContactProblem {
+        let body = |seed: f64, inverse_mass: f64, inverse_inertia: f64| BodyState {
+            velocity: DVec3::new(seed, 1.0 - seed, -0.5 * seed),
+            inverse_mass,
+            spin: DVec3::new(-seed, 0.2, seed * seed),
+            inverse_inertia,
+        };
+        let contact = |bodies, normal: DVec3, arms| Contact {
+            bodies,
+            normal: normal.normalize(),
+            arms,
+            friction: 0.5,
+            rolling,
+            twisting: 0.5 * rolling,
+            compliance: 0.01,
+            target: 0.25,
+        };
+        ContactProblem {
+            bodies: vec![
+                body(0.3, 0.0, 0.0),
+                body(0.7, 2.0, 11.0),
+                body(-0.4, 0.5, 3.0),
+            ],
+            contacts: vec![
+                contact([0, 1], DVec3::new(0.1, 0.2, 1.0), [0.9, 0.5]),
+                contact([1, 2], DVec3::new(1.0, -0.4, 0.3), [0.5, 0.8]),
+                contact([2, 0], DVec3::new(-0.2, 0.1, -1.0), [0.8, 0.9]),
+            ],
+            tangent_compliance: 0.002,
+            rolling_compliance: 0.003,
+        }
+    }
+
+    /// The matrix-free product, the assembled matrix, the factors G M⁻¹ Gᵀ + Σ,
+    /// the diagonal blocks and the sweeper are five views of one W.
+    #[test]
+    fn every_view_of_the_operator_agrees() {
+        for rolling in [0.0, 0.1] {
+            let problem = three_bodies(rolling);
+            let operator = BodyOperator::new(&problem).expect("valid");
+            let n = operator.rows();
+            assert_eq!(n, if rolling > 0.0 { 18 } else { 9 });
+            let lambda: Vec<f64> = (0..n).map(|i| (i as f64 * 1.7).sin()).collect();
+            let mut product = vec![0.0; n];
+            operator.product(&lambda, &mut product);
+
+            let assembled = operator.assemble();
+            let mut other = vec![0.0; n];
+            assembled.product(&lambda, &mut other);
+            for (a, b) in product.iter().zip(&other) {
+                assert!((a - b).abs() < 1e-12);
+            }
+
+            let space = operator.body_space().expect("has bodies");
+            let mut momentum = vec![0.0; space.mass.len()];
+            space.scatter_add(&lambda, &mut momentum);
+            for (p, m) in momentum.iter_mut().zip(&space.mass) {
+                *p /= m;
+            }
+            space.gather(&momentum, &mut other);
+            for i in 0..n {
+                let value = other[i] + space.compliance[i] * lambda[i];
+                assert!((product[i] - value).abs() < 1e-12);
+            }
+
+            let b = operator.block();
+            let (mut own, mut stored) = (vec![0.0; b * b], vec![0.0; b * b]);
+            let mut sweeper = operator.sweeper();
+            sweeper.reset(&lambda);
+            let mut u = vec![0.0; b];
+            for c in 0..3 {
+                operator.diagonal_block(c, &mut own);
+                assembled.diagonal_block(c, &mut stored);
+                for (x, y) in own.iter().zip(&stored) {
+                    assert!((x - y).abs() < 1e-12, "block {c}: {own:?} {stored:?}");
+                }
+                sweeper.velocity(c, &mut u);
+                for i in 0..b {
+                    let expected = product[c * b + i] + operator.offset()[c * b + i];
+                    assert!((u[i] - expected).abs() < 1e-12);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn local_and_world_impulses_convert_back_and_forth() {
+        let problem = three_bodies(0.2);
+        let operator = BodyOperator::new(&problem).expect("valid");
+        let lambda: Vec<f64> = (0..operator.rows()).map(|i| (i as f64).cos()).collect();
+        let back = operator.to_local(&operator.to_impulses(&lambda));
+        for (a, b) in lambda.iter().zip(&back) {
+            assert!((a - b).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn a_contact_with_a_missing_body_is_refused() {
+        let mut problem = three_bodies(0.0);
+        problem.contacts[1].bodies = [1, 9];
+        assert!(BodyOperator::new(&problem).is_err());
+    }
+}

@@ -1,0 +1,70 @@
+//! Text for people: numbers with sensible digits, and escaping.
+
+/// Escapes text for XML and HTML.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// A number with `digits` significant digits, without trailing zeros; very
+/// large and very small ones as `1.2e-5`.
+pub fn number(value: f64, digits: usize) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    if !value.is_finite() {
+        return if value.is_nan() {
+            "–".into()
+        } else if value > 0.0 {
+            "∞".into()
+        } else {
+            "−∞".into()
+        };
+    }
+    let digits = digits.max(1);
+    let scientific = format!("{value:.*e}", digits - 1);
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..6).contains(&exponent) {
+        let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+        trim_zeros(&format!("{value:.decimals$}")).into()
+    } else {
+        format!("{}e{exponent}", trim_zeros(mantissa))
+    }
+}
+
+fn trim_zeros(text: &str) -> &str {
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_significant_digits() {
+        let shown: Vec<String> = [0.0, 1.0, 0.012_345, 1234.56, -2.5e-7, 3.0e9, f64::INFINITY]
+            .iter()
+            .map(|&v| number(v, 3))
+            .collect();
+        assert_eq!(shown, ["0", "1", "0.0123", "1235", "-2.5e-7", "3e9", "∞"]);
+    }
+
+    #[test]
+    fn markup_in_text_stays_text() {
+        assert_eq!(escape("a < b & \"c\""), "a &lt; b &amp; &quot;c&quot;");
+    }
+}

@@ -1,0 +1,154 @@
+//! One frame of a recording: a snapshot of grains, contacts and walls.
+
+use esker_geometry::Pose;
+use esker_world::World;
+use esker_world::collide::ContactKey;
+use glam::{DQuat, DVec3};
+
+use crate::layout::{GrainField, RecordSettings};
+
+/// A snapshot. Lists of quantities that are not recorded are empty; the others
+/// have one entry per grain, in the order of ids.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Frame {
+    /// Steps done.
+    pub step: u64,
+    /// Time, s.
+    pub time: f64,
+    /// Ids: never given to another grain.
+    pub id: Vec<u64>,
+    /// Centres, m.
+    pub position: Vec<DVec3>,
+    /// Velocities, m/s.
+    pub velocity: Vec<DVec3>,
+    /// Orientations, unit quaternions.
+    pub orientation: Vec<DQuat>,
+    /// Angular velocities, rad/s.
+    pub spin: Vec<DVec3>,
+    /// Radii, m.
+    pub radius: Vec<f64>,
+    /// Indices of materials.
+    pub material: Vec<u16>,
+    /// Contacts that touch or carry load.
+    pub contacts: Vec<FrameContact>,
+    /// Walls.
+    pub walls: Vec<FrameWall>,
+}
+
+/// What a grain touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FramePartner {
+    /// The grain with this id.
+    Grain(u64),
+    /// The wall with this index.
+    Wall(u64),
+}
+
+/// A contact of a frame. It was found at the start of the frame's step, so a
+/// grain in it may have left through a sink at the end of that step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameContact {
+    /// Id of the grain.
+    pub grain: u64,
+    /// What it touches.
+    pub partner: FramePartner,
+    /// Contact point, m.
+    pub point: DVec3,
+    /// Unit normal from the grain to its partner.
+    pub normal: DVec3,
+    /// Overlap, m; negative for a gap.
+    pub overlap: f64,
+    /// Normal impulse on the partner, N s.
+    pub normal_impulse: f64,
+    /// Friction impulse on the partner, N s.
+    pub friction_impulse: DVec3,
+    /// Rolling impulse on the partner, N m s.
+    pub rolling_impulse: DVec3,
+    /// Twisting impulse on the partner about the normal, N m s.
+    pub twisting_impulse: f64,
+}
+
+/// A wall of a frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameWall {
+    /// Where it is.
+    pub pose: Pose,
+    /// Force of the grains on it in the last step, N.
+    pub force: DVec3,
+    /// Torque of the grains about its frame's origin in the last step, N m.
+    pub torque: DVec3,
+}
+
+impl Frame {
+    /// The world now, as far as the settings ask for it.
+    pub fn of(world: &World, settings: &RecordSettings) -> Self {
+        let grains = &world.grains;
+        let order = grains.in_id_order();
+        let mut frame = Frame {
+            step: world.steps_done,
+            time: world.time(),
+            id: order.iter().map(|&i| grains.id[i].as_u64()).collect(),
+            walls: world
+                .walls
+                .iter()
+                .map(|w| FrameWall {
+                    pose: w.pose,
+                    force: w.force,
+                    torque: w.torque,
+                })
+                .collect(),
+            ..Default::default()
+        };
+        for field in settings.ordered_fields() {
+            match field {
+                GrainField::Position => frame.position = pick(&order, |i| grains.position[i]),
+                GrainField::Velocity => frame.velocity = pick(&order, |i| grains.state[i].velocity),
+                GrainField::Orientation => {
+                    frame.orientation = pick(&order, |i| grains.orientation[i]);
+                }
+                GrainField::Spin => frame.spin = pick(&order, |i| grains.state[i].spin),
+                GrainField::Radius => frame.radius = pick(&order, |i| grains.radius[i]),
+                GrainField::Material => frame.material = pick(&order, |i| grains.material[i]),
+            }
+        }
+        if settings.contacts {
+            frame.contacts = contacts(world);
+        }
+        frame
+    }
+
+    /// The grain with an id, if it is in the frame.
+    pub fn index_of(&self, id: u64) -> Option<usize> {
+        let order = |id: u64| (id as u32, id >> 32);
+        self.id.binary_search_by_key(&order(id), |&i| order(i)).ok()
+    }
+}
+
+fn pick<T>(order: &[usize], get: impl Fn(usize) -> T) -> Vec<T> {
+    order.iter().map(|&i| get(i)).collect()
+}
+
+fn contacts(world: &World) -> Vec<FrameContact> {
+    world
+        .contacts()
+        .filter(|(c, p)| c.overlap > 0.0 || p.normal > 0.0)
+        .map(|(c, p)| FrameContact {
+            grain: c.key.owner.as_u64(),
+            partner: partner(&c.key),
+            point: c.point,
+            normal: c.normal,
+            overlap: c.overlap,
+            normal_impulse: p.normal,
+            friction_impulse: p.friction,
+            rolling_impulse: p.rolling,
+            twisting_impulse: p.twisting,
+        })
+        .collect()
+}
+
+fn partner(key: &ContactKey) -> FramePartner {
+    match key.wall_index() {
+        Some(wall) => FramePartner::Wall(u64::from(wall)),
+        None => FramePartner::Grain(key.other),
+    }
+}

@@ -1,0 +1,118 @@
+//! A [`WorldState`] as bytes: structures written field by field, lists with
+//! their length before them.
+
+use esker_contact::Impulse;
+use esker_world::collide::ContactKey;
+use esker_world::grains::GrainId;
+use esker_world::history::Remembered;
+use esker_world::state::{GrainState, WallLoad, WorldState};
+use esker_world::supply::{EmitterProgress, Taken};
+
+use crate::bytes::{Malformed, Plain, Source, put_list};
+
+/// Appends a state.
+pub(crate) fn put_state(out: &mut Vec<u8>, state: &WorldState) {
+    state.steps_done.put(out);
+    state.lost.put(out);
+    put_list(out, state.grains.iter().copied());
+    put_list(out, state.generations.iter().copied());
+    put_list(out, state.free_slots.iter().copied());
+    put_list(out, state.remembered.iter().copied());
+    put_list(out, state.emitters.iter().copied());
+    (state.sinks.len() as u64).put(out);
+    for taken in &state.sinks {
+        put_list(out, taken.iter().copied());
+    }
+    put_list(out, state.wall_loads.iter().copied());
+}
+
+/// Reads a state.
+pub(crate) fn get_state(source: &mut Source<'_>) -> Result<WorldState, Malformed> {
+    Ok(WorldState {
+        steps_done: source.get()?,
+        lost: source.get()?,
+        grains: source.list()?,
+        generations: source.list()?,
+        free_slots: source.list()?,
+        remembered: source.list()?,
+        emitters: source.list()?,
+        sinks: {
+            // Each list takes at least its length, so a false count ends soon.
+            let count = source.get::<u64>()?;
+            (0..count)
+                .map(|_| source.list())
+                .collect::<Result<_, _>>()?
+        },
+        wall_loads: source.list()?,
+    })
+}
+
+/// A structure whose fields follow one another without padding.
+macro_rules! plain_struct {
+    ($name:ident { $($field:ident : $type:ty),* $(,)? }) => {
+        impl Plain for $name {
+            const SIZE: usize = 0 $(+ <$type as Plain>::SIZE)*;
+
+            fn put(&self, out: &mut Vec<u8>) {
+                $(self.$field.put(out);)*
+            }
+
+            fn get(bytes: &[u8]) -> Self {
+                let mut rest = bytes;
+                $(
+                    let ($field, after) = rest.split_at(<$type as Plain>::SIZE);
+                    rest = after;
+                )*
+                debug_assert!(rest.is_empty());
+                $name { $($field: <$type as Plain>::get($field)),* }
+            }
+        }
+    };
+}
+
+plain_struct!(GrainId {
+    slot: u32,
+    generation: u32
+});
+plain_struct!(GrainState {
+    id: GrainId,
+    position: glam::DVec3,
+    orientation: glam::DQuat,
+    velocity: glam::DVec3,
+    spin: glam::DVec3,
+    radius: f64,
+    mass: f64,
+    material: u16,
+});
+plain_struct!(ContactKey {
+    owner: GrainId,
+    other: u64
+});
+plain_struct!(Impulse {
+    normal: f64,
+    friction: glam::DVec3,
+    rolling: glam::DVec3,
+    twisting: f64,
+});
+plain_struct!(Remembered {
+    key: ContactKey,
+    normal: glam::DVec3,
+    impulse: Impulse,
+});
+plain_struct!(EmitterProgress {
+    emitted: u64,
+    mass: f64,
+    due: f64,
+    next_radius: f64,
+    blocked_steps: u64,
+    stream_position: u128,
+});
+plain_struct!(Taken {
+    time: f64,
+    number: u64,
+    mass: f64,
+});
+plain_struct!(WallLoad {
+    force: glam::DVec3,
+    torque: glam::DVec3,
+});

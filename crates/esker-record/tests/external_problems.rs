@@ -1,0 +1,34 @@
+//! The problem files of others, in `../shared/benchmarks/contact-problems` seen
+//! from the workspace; skipped with a message where that folder is missing.
+
+use esker_contact::ContactOperator;
+use esker_record::fclib;
+use std::path::Path;
+
+#[test]
+fn every_external_problem_is_read_with_its_published_size() {
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/benchmarks/contact-problems");
+    if !folder.is_dir() {
+        eprintln!("skipped: the external problems are not here");
+        return;
+    }
+    for (name, contacts, block) in [
+        ("Box_Stacks-i0035-31-0", 31, 3),
+        ("Capsules-i97-269", 216, 3),
+        ("Confeti-ex03-Fc3D-SBM", 54, 3),
+        ("LMGC_GlobalFrictionContactProblem00046", 9, 3),
+        ("RockPile_tob1", 463, 3),
+        ("Spheres-i099-356-679", 356, 3),
+        ("fc2d_granularflowonwall_02020_00213", 2020, 2),
+        ("local_problem_test", 48, 3),
+    ] {
+        let problem = fclib::read_assembled(&folder.join(name).with_extension("hdf5"))
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(
+            (problem.contacts(), problem.block()),
+            (contacts, block),
+            "{name}"
+        );
+    }
+}

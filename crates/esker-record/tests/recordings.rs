@@ -1,0 +1,305 @@
+//! Recordings return what was written, whatever happened to the writer, and
+//! never anything else.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{emitting_world, full_settings, header_of, record_run, temporary_dir};
+use esker_record::{
+    Frame, GrainField, Precision, RecordError, RecordSettings, Recorder, Recording, SCALARS,
+};
+use esker_world::World;
+use esker_world::definition::*;
+use glam::DVec3;
+
+fn world() -> World {
+    World::new(&emitting_world()).unwrap()
+}
+
+/// A frame as single precision keeps it.
+fn rounded(frame: &Frame) -> Frame {
+    let f = |x: f64| f64::from(x as f32);
+    let v = |x: DVec3| x.map(f);
+    let mut frame = frame.clone();
+    for list in [&mut frame.position, &mut frame.velocity, &mut frame.spin] {
+        list.iter_mut().for_each(|x| *x = v(*x));
+    }
+    frame.orientation.iter_mut().for_each(|q| {
+        *q = glam::DQuat::from_array(q.to_array().map(f));
+    });
+    frame.radius.iter_mut().for_each(|r| *r = f(*r));
+    for c in &mut frame.contacts {
+        c.point = v(c.point);
+        c.normal = v(c.normal);
+        c.overlap = f(c.overlap);
+        c.normal_impulse = f(c.normal_impulse);
+        c.friction_impulse = v(c.friction_impulse);
+        c.rolling_impulse = v(c.rolling_impulse);
+        c.twisting_impulse = f(c.twisting_impulse);
+    }
+    frame
+}
+
+#[test]
+fn every_number_returns_bit_for_bit() {
+    let dir = temporary_dir("bits");
+    for precision in [Precision::Single, Precision::Double] {
+        for compression in [0, 4] {
+            let path = dir.path().join("recording.h5");
+            let mut world = world();
+            let header = header_of(&world, full_settings(precision, compression));
+            let mut recorder = Recorder::create(&path, header.clone(), 100).unwrap();
+            recorder.record_frame(&world).unwrap();
+            let empty = Frame::of(&world, &header.settings);
+            let written = record_run(&mut world, &mut recorder, 170, 10);
+            recorder.finish().unwrap();
+
+            let recording = Recording::open(&path).unwrap();
+            assert_eq!(*recording.header(), header);
+            assert_eq!(recording.frames().len(), written.len() + 1);
+            assert!(!recording.was_cut_short());
+            assert_eq!(recording.frame(0).unwrap(), empty);
+            for (i, frame) in written.iter().enumerate() {
+                let expected = match precision {
+                    Precision::Single => rounded(frame),
+                    Precision::Double => frame.clone(),
+                };
+                assert_eq!(recording.frame(i + 1).unwrap(), expected);
+            }
+            let last = written.last().unwrap();
+            assert!(last.id.len() > 30 && last.contacts.len() > 30);
+            assert_eq!(last.index_of(last.id[7]), Some(7));
+            let scalars = recording.scalars().unwrap();
+            assert_eq!(scalars.len(), 170);
+            assert_eq!(scalars.get("step").unwrap()[169], 170.0);
+            assert!(scalars.get("removed").unwrap().iter().sum::<f64>() > 5.0);
+            assert_eq!(recording.nearest(world.time()), Some(17));
+        }
+    }
+}
+
+#[test]
+fn only_chosen_fields_are_there() {
+    let dir = temporary_dir("fields");
+    let path = dir.path().join("recording.h5");
+    let settings = RecordSettings {
+        fields: vec![GrainField::Radius, GrainField::Position],
+        ..Default::default()
+    };
+    let mut world = world();
+    let header = header_of(&world, settings);
+    let mut recorder = Recorder::create(&path, header, 10).unwrap();
+    record_run(&mut world, &mut recorder, 20, 20);
+    recorder.finish().unwrap();
+    let frame = Recording::open(&path).unwrap().frame(0).unwrap();
+    assert_eq!(frame.position.len(), frame.id.len());
+    assert_eq!(frame.radius.len(), frame.id.len());
+    assert!(frame.velocity.is_empty() && frame.contacts.is_empty());
+}
+
+/// A writer that vanishes without closing: what a kill leaves.
+#[test]
+fn an_unclosed_recording_has_all_frames() {
+    let dir = temporary_dir("unclosed");
+    for compression in [0, 3] {
+        let path = dir.path().join("recording.h5");
+        let mut world = world();
+        let header = header_of(&world, full_settings(Precision::Single, compression));
+        let mut recorder = Recorder::create(&path, header, 40).unwrap();
+        for count in 1..10 {
+            record_run(&mut world, &mut recorder, 8, 8);
+            let recording = Recording::open(&path).unwrap();
+            assert_eq!(recording.frames().len(), count);
+            (0..count).for_each(|i| drop(recording.frame(i).unwrap()));
+            assert_eq!(recording.scalars().unwrap().len(), 8 * count);
+        }
+        std::mem::forget(recorder);
+    }
+}
+
+#[test]
+fn a_resumed_recording_equals_the_uninterrupted_one() {
+    let dir = temporary_dir("resume");
+    let [whole, broken] = ["whole.h5", "broken.h5"].map(|name| dir.path().join(name));
+    for compression in [0, 5] {
+        let settings = full_settings(Precision::Single, compression);
+        let def = emitting_world();
+        let mut world = World::new(&def).unwrap();
+        let header = header_of(&world, settings);
+        let mut recorder = Recorder::create(&whole, header.clone(), 20).unwrap();
+        record_run(&mut world, &mut recorder, 120, 7);
+        recorder.finish().unwrap();
+
+        let mut world = World::new(&def).unwrap();
+        let mut recorder = Recorder::create(&broken, header.clone(), 20).unwrap();
+        record_run(&mut world, &mut recorder, 60, 7);
+        let (state, frames, rows) = (world.state(), recorder.frames(), recorder.scalar_rows());
+        recorder.flush().unwrap();
+        record_run(&mut world, &mut recorder, 30, 7);
+        std::mem::forget(recorder);
+
+        let mut world = World::restore(&def, state).unwrap();
+        let mut recorder = Recorder::resume(&broken, header.identity, frames, rows).unwrap();
+        assert_eq!(
+            Recording::open(&broken).unwrap().frames().len() as u64,
+            frames
+        );
+        record_run(&mut world, &mut recorder, 60, 7);
+        recorder.finish().unwrap();
+
+        let [a, b] = [&whole, &broken].map(|path| Recording::open(path).unwrap());
+        assert_eq!(a.header(), b.header());
+        assert_eq!(a.frames(), b.frames());
+        for i in 0..a.frames().len() {
+            assert_eq!(a.frame(i).unwrap(), b.frame(i).unwrap());
+        }
+        let [a, b] = [a, b].map(|r| r.scalars().unwrap());
+        for scalar in SCALARS.iter().filter(|s| !s.name.starts_with("seconds")) {
+            let bits = |list: Vec<f64>| list.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+            let [a, b] = [&a, &b].map(|s| bits(s.get(scalar.name).unwrap()));
+            assert_eq!(a, b, "{}", scalar.name);
+        }
+    }
+}
+
+#[test]
+fn resuming_a_recording_that_is_too_short_or_of_another_scene_is_refused() {
+    let dir = temporary_dir("refused");
+    let path = dir.path().join("recording.h5");
+    let mut world = world();
+    let header = header_of(&world, RecordSettings::default());
+    let mut recorder = Recorder::create(&path, header.clone(), 20).unwrap();
+    record_run(&mut world, &mut recorder, 10, 5);
+    recorder.finish().unwrap();
+    let refused = |identity, frames| Recorder::resume(&path, identity, frames, 0).err().unwrap();
+    assert!(matches!(
+        refused(header.identity, 3),
+        RecordError::TooShort { found: 2, .. }
+    ));
+    let other = esker_record::SceneIdentity(7);
+    assert!(matches!(refused(other, 1), RecordError::OtherScene { .. }));
+}
+
+/// The small file of the tests below, and what is in it.
+fn small_recording(path: &Path, compression: u8) -> Vec<Frame> {
+    let mut world = world();
+    for _ in 0..8 {
+        world.step().unwrap();
+    }
+    let mut header = header_of(&world, full_settings(Precision::Single, compression));
+    header.settings.fields.truncate(2);
+    let mut recorder = Recorder::create(path, header, 1).unwrap();
+    record_run(&mut world, &mut recorder, 3, 1);
+    recorder.finish().unwrap();
+    let recording = Recording::open(path).unwrap();
+    (0..3).map(|i| recording.frame(i).unwrap()).collect()
+}
+
+/// Opens and reads everything; true when nothing failed and nothing was cut.
+fn read_all(path: &Path, truth: &[Frame]) -> bool {
+    let Ok(recording) = Recording::open(path) else {
+        return false;
+    };
+    let mut whole = recording.frames().len() == truth.len();
+    for (i, expected) in truth.iter().enumerate().take(recording.frames().len()) {
+        match recording.frame(i) {
+            Ok(frame) => assert_eq!(frame, *expected, "a wrong result"),
+            Err(_) => whole = false,
+        }
+    }
+    whole & recording.scalars().is_ok()
+}
+
+#[test]
+fn truncation_at_every_length_gives_an_error_or_the_truth() {
+    let dir = temporary_dir("truncation");
+    let path = dir.path().join("recording.h5");
+    let truth = small_recording(&path, 0);
+    let bytes = fs::read(&path).unwrap();
+    let stride = (bytes.len() / 6000).max(1);
+    for length in (0..bytes.len()).step_by(stride) {
+        fs::write(&path, &bytes[..length]).unwrap();
+        read_all(&path, &truth);
+    }
+    fs::write(&path, &bytes).unwrap();
+    assert!(read_all(&path, &truth));
+}
+
+#[test]
+fn flipped_bytes_give_an_error_or_the_truth() {
+    let dir = temporary_dir("flips");
+    for compression in [0, 4] {
+        let path = dir.path().join("recording.h5");
+        let truth = small_recording(&path, compression);
+        let bytes = fs::read(&path).unwrap();
+        let stride = (bytes.len() / 3000).max(1);
+        let mut noticed = 0;
+        for i in (0..bytes.len()).step_by(stride) {
+            let mut damaged = bytes.clone();
+            damaged[i] ^= 0xa5;
+            fs::write(&path, &damaged).unwrap();
+            noticed += usize::from(!read_all(&path, &truth));
+        }
+        assert!(noticed > 100);
+    }
+}
+
+#[test]
+fn foreign_files_are_named() {
+    let dir = temporary_dir("foreign");
+    let path = dir.path().join("recording.h5");
+    let open = |path: &Path| Recording::open(path).err().unwrap();
+    assert!(matches!(open(&path), RecordError::Open { .. }));
+    fs::write(&path, "no").unwrap();
+    assert!(matches!(open(&path), RecordError::NotHdf5 { .. }));
+}
+
+/// 10,000 grains with positions, velocities and radii in single precision.
+#[test]
+fn a_grain_takes_less_than_forty_bytes_per_frame() {
+    let dir = temporary_dir("size");
+    let mut def = emitting_world();
+    def.packings = vec![PackingDef {
+        material: 0,
+        velocity: DVec3::ZERO,
+        placement: Placement::Lattice {
+            region: esker_geometry::Region::Box {
+                half_extents: DVec3::splat(0.2),
+                pose: esker_geometry::Pose::from_position(DVec3::Z * 0.3),
+            },
+            spacing: None,
+            jitter: 1.0,
+            count: Some(10_000),
+            sizes: SizeDistribution::Uniform {
+                min: 3e-3,
+                max: 5e-3,
+            },
+        },
+    }];
+    let world = World::new(&def).unwrap();
+    assert_eq!(world.grains.len(), 10_000);
+    for (compression, frames) in [(0, 60), (4, 10)] {
+        let path = dir.path().join("recording.h5");
+        let settings = RecordSettings {
+            compression,
+            ..Default::default()
+        };
+        let header = header_of(&world, settings);
+        let mut recorder = Recorder::create(&path, header, 10_000).unwrap();
+        let start = std::time::Instant::now();
+        for _ in 0..frames {
+            recorder.record_frame(&world).unwrap();
+        }
+        let seconds = start.elapsed().as_secs_f64() / frames as f64;
+        recorder.finish().unwrap();
+        let size = fs::metadata(&path).unwrap().len();
+        let each = size as f64 / (1e4 * frames as f64);
+        println!(
+            "level {compression}: {each:.1} bytes per grain, {:.2} ms per frame",
+            1e3 * seconds
+        );
+        assert!(each < 40.0, "{each} bytes per grain and frame");
+    }
+}

@@ -1,0 +1,191 @@
+//! The laboratory bench: what experiments do with worlds again and again.
+
+use std::sync::Arc;
+
+use esker_analysis::Snapshot;
+use esker_plot::{Disc, Picture};
+use esker_world::definition::{
+    ListedGrain, Method, PackingDef, Placement, SubStepped, WarmStart, WholeStep, WorldDef,
+};
+use esker_world::{StepReport, World};
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+
+use crate::results::StudyError;
+
+/// The world of a shipped scene.
+pub fn world_of_scene(text: &str) -> Result<WorldDef, StudyError> {
+    esker_scene::interpret(text, "experiment.toml", &esker_scene::NoFiles)
+        .map(|scene| scene.world)
+        .map_err(|errors| failed("scene", errors))
+}
+
+/// An error of a case, from whatever went wrong.
+pub fn failed(case: &str, reason: impl std::fmt::Display) -> StudyError {
+    StudyError::Case {
+        case: case.into(),
+        reason: reason.to_string(),
+    }
+}
+
+/// Builds a world.
+pub fn build(def: &WorldDef) -> Result<World, StudyError> {
+    World::new(def).map_err(|e| failed("build", e))
+}
+
+/// Steps a world for some seconds; `watch` sees every step. False when the
+/// state blew up: a result, not an error, in a study of convergence.
+pub fn run(world: &mut World, seconds: f64, mut watch: impl FnMut(&World, &StepReport)) -> bool {
+    let steps = (seconds / world.step_length()).round() as u64;
+    for _ in 0..steps {
+        match world.step() {
+            Ok(report) => watch(world, &report),
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// A way to advance, as experiments vary it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Start {
+    /// Whole step from zero.
+    Cold,
+    /// Whole step from 0.85 of the last impulses, as the papers.
+    History,
+    /// Whole step from the last impulses.
+    FullHistory,
+    /// Whole step from 0.85 of the last normal impulses only.
+    NormalsOnly,
+    /// Whole step from 0.85 of the last impulses without their velocity change.
+    WithoutVelocity,
+    /// Whole step from the static law.
+    Model,
+    /// Sub-stepped, one sweep per substep.
+    SubStepped,
+}
+
+impl Start {
+    /// Name in tables and legends.
+    pub fn name(self) -> &'static str {
+        match self {
+            Start::Cold => "cold",
+            Start::History => "history 0.85",
+            Start::FullHistory => "history 1",
+            Start::NormalsOnly => "history, normals only",
+            Start::WithoutVelocity => "history, no velocity update",
+            Start::Model => "model",
+            Start::SubStepped => "sub-stepped",
+        }
+    }
+
+    /// The method with this many sweeps per step.
+    pub fn method(self, sweeps: usize) -> Method {
+        let factor = 0.85;
+        let warm_start = match self {
+            Start::SubStepped => {
+                return Method::SubStepped(SubStepped {
+                    substeps: sweeps,
+                    ..Default::default()
+                });
+            }
+            Start::Cold => WarmStart::Cold,
+            Start::History => WarmStart::History { factor },
+            Start::FullHistory => WarmStart::History { factor: 1.0 },
+            Start::NormalsOnly => WarmStart::HistoryOfNormals { factor },
+            Start::WithoutVelocity => WarmStart::HistoryWithoutVelocity { factor },
+            Start::Model => WarmStart::Model,
+        };
+        Method::WholeStep(WholeStep {
+            sweeps,
+            warm_start,
+            ..Default::default()
+        })
+    }
+}
+
+/// Grains of a prepared state, to start other cases from.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Prepared {
+    /// Per grain: position, velocity, spin, radius.
+    grains: Vec<[f64; 10]>,
+}
+
+impl Prepared {
+    /// The grains of a world, in the order of their ids.
+    pub fn of(world: &World) -> Self {
+        let g = &world.grains;
+        let row = |i: usize| {
+            let (x, s) = (g.position[i], &g.state[i]);
+            let mut row = [0.0; 10];
+            for (k, v) in [x, s.velocity, s.spin].into_iter().enumerate() {
+                row[3 * k..3 * k + 3].copy_from_slice(&v.to_array());
+            }
+            row[9] = g.radius[i];
+            row
+        };
+        Prepared {
+            grains: g.in_id_order().into_iter().map(row).collect(),
+        }
+    }
+
+    /// How many grains.
+    pub fn len(&self) -> usize {
+        self.grains.len()
+    }
+
+    /// Replaces all grains and sources of a world by these; they get the
+    /// first packing's material (or material 0).
+    pub fn put_into(&self, def: &mut WorldDef) {
+        let vector = |r: &[f64; 10], k: usize| DVec3::new(r[3 * k], r[3 * k + 1], r[3 * k + 2]);
+        let grains = self
+            .grains
+            .iter()
+            .map(|r| ListedGrain {
+                position: vector(r, 0),
+                velocity: vector(r, 1),
+                spin: vector(r, 2),
+                radius: r[9],
+            })
+            .collect();
+        let material = def.packings.first().map_or(0, |p| p.material);
+        def.emitters.clear();
+        def.packings = vec![PackingDef {
+            material,
+            velocity: DVec3::ZERO,
+            placement: Placement::Listed {
+                grains: Arc::new(grains),
+            },
+        }];
+    }
+}
+
+/// A side view of a snapshot: grains seen along `view`, coloured by a value.
+pub fn side_view(
+    title: &str,
+    legend: &str,
+    snapshot: &Snapshot,
+    [across, up]: [DVec3; 2],
+    values: &[f64],
+    range: [f64; 2],
+) -> Picture {
+    let view = across.cross(up);
+    let mut order: Vec<usize> = (0..snapshot.len()).collect();
+    order.sort_by(|&i, &j| {
+        let depth = |k: usize| snapshot.positions[k].dot(view);
+        depth(i).total_cmp(&depth(j))
+    });
+    let mut picture = Picture::new(title, legend, range);
+    picture.discs = order
+        .into_iter()
+        .map(|i| Disc {
+            centre: [
+                snapshot.positions[i].dot(across),
+                snapshot.positions[i].dot(up),
+            ],
+            radius: snapshot.radii[i],
+            value: values[i],
+        })
+        .collect();
+    picture
+}

@@ -1,0 +1,1 @@
+//! Cost formulas of smooth and nonsmooth stepping.

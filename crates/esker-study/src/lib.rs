@@ -1,0 +1,30 @@
+//! Experiments of the literature, run and judged; cost formulas; reports.
+//!
+//! An [`Experiment`] is a list of independent cases and a judgement of their
+//! results. The [`runner`] runs the cases that have no stored result yet, so
+//! that an interrupted study resumes where it was; [`report`] writes what came
+//! out as HTML and JSON.
+//!
+//! ```no_run
+//! use esker_study::{Size, registry, runner};
+//!
+//! let experiment = registry::find("column").expect("it is in the registry");
+//! let options = runner::Options::new("results".into(), Size::Reduced);
+//! let finished = runner::run(experiment, &options, &|_| {})?;
+//! println!("passed: {}", finished.passed());
+//! # Ok::<(), esker_study::StudyError>(())
+//! ```
+
+mod bench;
+pub mod cost;
+mod experiment;
+pub mod experiments;
+mod machine;
+pub mod observe;
+pub mod registry;
+pub mod report;
+mod results;
+pub mod runner;
+
+pub use experiment::{About, Case, Criterion, Experiment, Figure, Outcome, Size, Table};
+pub use results::{Results, StudyError};

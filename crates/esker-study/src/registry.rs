@@ -1,0 +1,83 @@
+//! All experiments.
+
+use crate::experiment::Experiment;
+use crate::experiments::{column, drum, pile, silo, verification};
+
+/// All experiments, in the order in which they are listed and run.
+pub const ALL: &[&dyn Experiment] = &[
+    &verification::Verification,
+    &column::Column,
+    &pile::Pile,
+    &drum::Drum,
+    &silo::Silo,
+];
+
+/// The experiment with this name.
+pub fn find(name: &str) -> Option<&'static dyn Experiment> {
+    ALL.iter().copied().find(|e| e.about().name == name)
+}
+
+/// Names near to one that does not exist, nearest first.
+pub fn near(name: &str) -> Vec<&'static str> {
+    let mut names: Vec<(usize, &'static str)> = ALL
+        .iter()
+        .map(|e| e.about().name)
+        .map(|known| {
+            let apart = distance(name, known);
+            let inside = name.len() > 2 && (known.contains(name) || name.contains(known));
+            (if inside { 0 } else { apart }, known)
+        })
+        .filter(|(apart, known)| *apart <= known.len().div_ceil(2))
+        .collect();
+    names.sort();
+    names.into_iter().map(|(_, known)| known).collect()
+}
+
+/// Edits that turn one word into another (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let change = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_near_ones_are_found() {
+        for (i, a) in ALL.iter().enumerate() {
+            assert!(ALL[..i].iter().all(|b| b.about().name != a.about().name));
+            assert!(find(a.about().name).is_some());
+        }
+        assert_eq!(near("colum")[0], "column");
+        assert_eq!(near("verify"), ["verification"]);
+        assert!(near("xyzzyxyzzyxyzzy").is_empty());
+    }
+
+    #[test]
+    fn every_scene_is_right_and_every_case_has_its_own_name() {
+        use crate::experiment::Size;
+        for experiment in ALL {
+            let name = experiment.about().name;
+            crate::bench::world_of_scene(experiment.scene())
+                .unwrap_or_else(|e| panic!("{name}: {e}"));
+            for size in [Size::Full, Size::Reduced] {
+                let cases = experiment.cases(size);
+                let mut names: Vec<&str> = cases.iter().map(|c| c.name.as_str()).collect();
+                names.sort_unstable();
+                names.dedup();
+                assert_eq!(names.len(), cases.len(), "{name} at {} size", size.name());
+            }
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Runs experiments: finished cases are kept on disk and not run again.
+//!
+//! A result is stored as `DIR/cases/EXPERIMENT/HASH.json` and is used only if
+//! experiment, case, program version and scene text are all the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::experiment::{Case, Criterion, Experiment, Outcome, Size};
+use crate::machine::Machine;
+use crate::results::{Results, StudyError};
+
+/// How experiments are run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where results and reports go.
+    pub folder: PathBuf,
+    /// How large.
+    pub size: Size,
+    /// Cases run at the same time.
+    pub workers: usize,
+}
+
+impl Options {
+    /// One worker per core.
+    pub fn new(folder: PathBuf, size: Size) -> Self {
+        Options {
+            folder,
+            size,
+            workers: Machine::this().cores,
+        }
+    }
+}
+
+/// News from a running experiment.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Cases done.
+    pub done: usize,
+    /// All cases.
+    pub cases: usize,
+    /// The case that was just done.
+    pub case: String,
+    /// Whether its result was stored already.
+    pub stored: bool,
+}
+
+/// An experiment that was run and judged.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// Its name.
+    pub experiment: &'static str,
+    /// How large it was run.
+    pub size: Size,
+    /// What came out.
+    pub outcome: Outcome,
+    /// Time that its cases took, s, those with stored results included.
+    pub seconds: f64,
+}
+
+/// The verdict as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Whether all criteria hold.
+    pub passed: bool,
+    /// The criteria.
+    pub criteria: Vec<Criterion>,
+    /// Time that its cases took, s.
+    pub seconds: f64,
+}
+
+impl Finished {
+    /// Whether all criteria hold.
+    pub fn passed(&self) -> bool {
+        self.outcome.criteria.iter().all(|c| c.passed)
+    }
+
+    /// The verdict for machines.
+    pub fn verdict(&self) -> Verdict {
+        Verdict {
+            experiment: self.experiment.into(),
+            passed: self.passed(),
+            criteria: self.outcome.criteria.clone(),
+            seconds: self.seconds,
+        }
+    }
+}
+
+/// A stored result.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    experiment: String,
+    case: String,
+    version: String,
+    scene: u64,
+    seconds: f64,
+    result: Value,
+}
+
+/// Runs the cases that have no stored result, then judges all.
+pub fn run(
+    experiment: &dyn Experiment,
+    options: &Options,
+    progress: &(dyn Fn(&Progress) + Sync),
+) -> Result<Finished, StudyError> {
+    let name = experiment.about().name;
+    let cases = experiment.cases(options.size);
+    let folder = options.folder.join("cases").join(name);
+    fs::create_dir_all(&folder).map_err(|source| StudyError::File {
+        path: folder.clone(),
+        source,
+    })?;
+    let store = Store {
+        folder: &folder,
+        experiment: name,
+        scene: hash(experiment.scene().bytes()),
+    };
+    let mut results = Results::default();
+    let mut seconds = 0.0;
+    let done = AtomicUsize::new(0);
+    let last_stage = cases.iter().map(|c| c.stage).max().unwrap_or(0);
+    for stage in 0..=last_stage {
+        let of_stage: Vec<&Case> = cases.iter().filter(|c| c.stage == stage).collect();
+        let next = AtomicUsize::new(0);
+        let found: Mutex<Vec<(usize, Result<(Value, f64), StudyError>)>> = Mutex::default();
+        std::thread::scope(|scope| {
+            for _ in 0..options.workers.clamp(1, of_stage.len().max(1)) {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(case) = of_stage.get(index) else {
+                            break;
+                        };
+                        let (result, stored) = store.result_of(case, &results);
+                        progress(&Progress {
+                            done: done.fetch_add(1, Ordering::Relaxed) + 1,
+                            cases: cases.len(),
+                            case: case.name.clone(),
+                            stored,
+                        });
+                        // A poisoned lock means that another worker panicked,
+                        // which the scope passes on.
+                        if let Ok(mut found) = found.lock() {
+                            found.push((index, result));
+                        }
+                    }
+                });
+            }
+        });
+        let mut found = found.into_inner().unwrap_or_default();
+        found.sort_by_key(|f| f.0);
+        for (index, result) in found {
+            let (value, time) = result?;
+            seconds += time;
+            results.0.insert(of_stage[index].name.clone(), value);
+        }
+    }
+    let outcome = experiment.judge(options.size, &results)?;
+    Ok(Finished {
+        experiment: name,
+        size: options.size,
+        outcome,
+        seconds,
+    })
+}
+
+struct Store<'a> {
+    folder: &'a Path,
+    experiment: &'a str,
+    scene: u64,
+}
+
+impl Store<'_> {
+    /// The stored or newly computed result of a case, the time it took, and
+    /// whether it was stored.
+    fn result_of(
+        &self,
+        case: &Case,
+        earlier: &Results,
+    ) -> (Result<(Value, f64), StudyError>, bool) {
+        let path = self
+            .folder
+            .join(format!("{:016x}.json", hash(case.name.bytes())));
+        if let Some(stored) = self.read(&path, case) {
+            return (Ok((stored.result, stored.seconds)), true);
+        }
+        let start = Instant::now();
+        let result = (case.job)(earlier).and_then(|result| {
+            let seconds = start.elapsed().as_secs_f64();
+            self.write(&path, case, &result, seconds)?;
+            Ok((result, seconds))
+        });
+        (result, false)
+    }
+
+    fn read(&self, path: &Path, case: &Case) -> Option<Stored> {
+        let stored: Stored = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        let same = stored.experiment == self.experiment
+            && stored.case == case.name
+            && stored.version == env!("CARGO_PKG_VERSION")
+            && stored.scene == self.scene;
+        same.then_some(stored)
+    }
+
+    /// Writes beside the final place first: a kill leaves no half result.
+    fn write(
+        &self,
+        path: &Path,
+        case: &Case,
+        result: &Value,
+        seconds: f64,
+    ) -> Result<(), StudyError> {
+        let stored = Stored {
+            experiment: self.experiment.into(),
+            case: case.name.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            scene: self.scene,
+            seconds,
+            result: result.clone(),
+        };
+        let text = serde_json::to_vec(&stored).map_err(|source| StudyError::Form {
+            case: case.name.clone(),
+            source,
+        })?;
+        let beside = path.with_extension("part");
+        fs::write(&beside, text)
+            .and_then(|()| fs::rename(&beside, path))
+            .map_err(|source| StudyError::File {
+                path: path.into(),
+                source,
+            })
+    }
+}
+
+/// FNV-1a, 64 bit.
+fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |h, byte| {
+        (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::About;
+
+    /// Counts how often its cases run; the second stage adds the first up.
+    struct Sums {
+        runs: &'static AtomicUsize,
+    }
+
+    impl Experiment for Sums {
+        fn about(&self) -> About {
+            About {
+                name: "sums",
+                paper: "",
+                shows: "",
+                seconds_full: 0.0,
+                seconds_reduced: 0.0,
+            }
+        }
+
+        fn scene(&self) -> &'static str {
+            ""
+        }
+
+        fn cases(&self, _: Size) -> Vec<Case> {
+            let runs = self.runs;
+            let mut cases: Vec<Case> = (1..=4)
+                .map(|i| {
+                    Case::new(format!("n={i}"), move || {
+                        runs.fetch_add(1, Ordering::Relaxed);
+                        Ok(i)
+                    })
+                })
+                .collect();
+            cases.push(Case::after(1, "sum", |r| {
+                (1..=4)
+                    .map(|i| r.get::<i32>(&format!("n={i}")))
+                    .sum::<Result<i32, _>>()
+            }));
+            cases
+        }
+
+        fn judge(&self, _: Size, results: &Results) -> Result<Outcome, StudyError> {
+            let mut outcome = Outcome::default();
+            let sum = results.get::<f64>("sum")?;
+            outcome.require(Criterion::within("sum", sum, [10.0, 10.0], ""));
+            Ok(outcome)
+        }
+    }
+
+    #[test]
+    fn finished_cases_are_not_run_again_and_lost_ones_are() {
+        static RUNS: AtomicUsize = AtomicUsize::new(0);
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options {
+            workers: 3,
+            ..Options::new(folder.path().into(), Size::Reduced)
+        };
+        let experiment = Sums { runs: &RUNS };
+        assert!(run(&experiment, &options, &|_| {}).unwrap().passed());
+        assert_eq!(RUNS.load(Ordering::Relaxed), 4);
+        assert!(run(&experiment, &options, &|_| {}).unwrap().passed());
+        assert_eq!(RUNS.load(Ordering::Relaxed), 4);
+        let lost = format!("{:016x}.json", hash("n=2".bytes()));
+        fs::write(folder.path().join("cases/sums").join(lost), "{ half a res").unwrap();
+        assert!(run(&experiment, &options, &|_| {}).unwrap().passed());
+        assert_eq!(RUNS.load(Ordering::Relaxed), 5);
+    }
+}

@@ -1,0 +1,455 @@
+//! The complete dynamic state as plain data: what a checkpoint keeps.
+//!
+//! A world is its definition plus a [`WorldState`]. Everything that the next
+//! step reads and that the definition does not fix is in it, down to the order
+//! in which grains are stored, so that a restored world continues with
+//! identical bits. Wall poses are closed functions of time and need no state.
+//! What a step computes anew from these (the contact list of
+//! [`World::contacts`]) is not kept: it is empty until the first step.
+
+use std::collections::BTreeSet;
+
+use glam::{DQuat, DVec3};
+
+use crate::World;
+use crate::definition::WorldDef;
+use crate::grains::{GrainId, Grains, NewGrain};
+use crate::history::{History, Remembered};
+use crate::supply::{EmitterProgress, Taken};
+
+/// One grain with everything that differs from grain to grain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GrainState {
+    /// Its id.
+    pub id: GrainId,
+    /// Centre, m.
+    pub position: DVec3,
+    /// Orientation, a unit quaternion.
+    pub orientation: DQuat,
+    /// Velocity, m/s.
+    pub velocity: DVec3,
+    /// Angular velocity, rad/s.
+    pub spin: DVec3,
+    /// Radius, m.
+    pub radius: f64,
+    /// Mass, kg.
+    pub mass: f64,
+    /// Index of its material.
+    pub material: u16,
+}
+
+/// Load of the grains on a wall in the last step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WallLoad {
+    /// Force, N.
+    pub force: DVec3,
+    /// Torque about the wall's frame origin, N m.
+    pub torque: DVec3,
+}
+
+/// Everything that changes while a world runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WorldState {
+    /// Steps done since the start.
+    pub steps_done: u64,
+    /// Grains that left the bounds since the start.
+    pub lost: u64,
+    /// Grains in the order in which they are stored.
+    pub grains: Vec<GrainState>,
+    /// Generation of each slot.
+    pub generations: Vec<u32>,
+    /// Slots without a grain, in the order in which they were freed.
+    pub free_slots: Vec<u32>,
+    /// Impulses of the last step, for warm starting, grouped by owner.
+    pub remembered: Vec<Remembered>,
+    /// Progress of each emitter, random stream included.
+    pub emitters: Vec<EmitterProgress>,
+    /// What each sink took so far.
+    pub sinks: Vec<Vec<Taken>>,
+    /// Load on each wall.
+    pub wall_loads: Vec<WallLoad>,
+}
+
+/// Why a state does not belong to a definition, or to any world.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RestoreError {
+    /// The definition has another number of something.
+    #[error("the state has {found} {what}, but the scene has {expected}")]
+    Count {
+        /// Of what.
+        what: &'static str,
+        /// In the definition.
+        expected: usize,
+        /// In the state.
+        found: usize,
+    },
+    /// Grains, slots and generations contradict one another.
+    #[error("slot {slot} of the grains is inconsistent: {why}")]
+    Slot {
+        /// The slot.
+        slot: u32,
+        /// How.
+        why: &'static str,
+    },
+    /// A grain's values are impossible.
+    #[error("grain {} (generation {}) has an impossible {what}", id.slot, id.generation)]
+    Grain {
+        /// The grain.
+        id: GrainId,
+        /// The value.
+        what: &'static str,
+    },
+    /// A remembered contact belongs to no grain.
+    #[error("a remembered contact belongs to slot {slot}, but there are {slots} slots")]
+    Contact {
+        /// Its owner's slot.
+        slot: u32,
+        /// Slots of the state.
+        slots: usize,
+    },
+}
+
+impl World {
+    /// The complete dynamic state.
+    pub fn state(&self) -> WorldState {
+        let (generations, free_slots) = self.grains.slot_table();
+        WorldState {
+            steps_done: self.steps_done,
+            lost: self.lost,
+            grains: (0..self.grains.len())
+                .map(|i| grain_state(&self.grains, i))
+                .collect(),
+            generations: generations.to_vec(),
+            free_slots: free_slots.to_vec(),
+            remembered: self.history.entries().to_vec(),
+            emitters: self.emitters.iter().map(|e| e.progress).collect(),
+            sinks: self.sinks.iter().map(|s| s.taken.clone()).collect(),
+            wall_loads: self
+                .walls
+                .iter()
+                .map(|w| WallLoad {
+                    force: w.force,
+                    torque: w.torque,
+                })
+                .collect(),
+        }
+    }
+
+    /// The world of a definition as it was when `state` was taken: it
+    /// continues with identical bits.
+    pub fn restore(def: &WorldDef, state: WorldState) -> Result<World, RestoreError> {
+        let count = |what, expected: usize, found: usize| {
+            if expected == found {
+                Ok(())
+            } else {
+                Err(RestoreError::Count {
+                    what,
+                    expected,
+                    found,
+                })
+            }
+        };
+        count("emitters", def.emitters.len(), state.emitters.len())?;
+        count("sinks", def.sinks.len(), state.sinks.len())?;
+        count("walls", def.walls.len(), state.wall_loads.len())?;
+        let slots = state.generations.len();
+        if let Some(entry) = state
+            .remembered
+            .iter()
+            .find(|r| r.key.owner.slot as usize >= slots)
+        {
+            return Err(RestoreError::Contact {
+                slot: entry.key.owner.slot,
+                slots,
+            });
+        }
+        let mut history = History::default();
+        history.replace(slots, state.remembered.iter().copied());
+        let mut world = World::with_grains(def, restore_grains(def, &state)?);
+        world.history = history;
+        world.steps_done = state.steps_done;
+        world.lost = state.lost;
+        for (emitter, progress) in world.emitters.iter_mut().zip(state.emitters) {
+            emitter.restore(progress);
+        }
+        for (sink, taken) in world.sinks.iter_mut().zip(state.sinks) {
+            sink.taken = taken;
+        }
+        let time = world.time();
+        for (wall, load) in world.walls.iter_mut().zip(state.wall_loads) {
+            wall.move_to(time, def.step);
+            wall.force = load.force;
+            wall.torque = load.torque;
+        }
+        Ok(world)
+    }
+}
+
+fn grain_state(grains: &Grains, i: usize) -> GrainState {
+    GrainState {
+        id: grains.id[i],
+        position: grains.position[i],
+        orientation: grains.orientation[i],
+        velocity: grains.state[i].velocity,
+        spin: grains.state[i].spin,
+        radius: grains.radius[i],
+        mass: grains.mass[i],
+        material: grains.material[i],
+    }
+}
+
+/// Checks that every slot is used by exactly one grain or free, then rebuilds
+/// the arrays in the order of the state.
+fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreError> {
+    let slots = state.generations.len();
+    let mut seen = BTreeSet::new();
+    let used = state.grains.iter().map(|g| g.id.slot);
+    for slot in used.chain(state.free_slots.iter().copied()) {
+        if slot as usize >= slots {
+            let why = "it lies beyond the slot table";
+            return Err(RestoreError::Slot { slot, why });
+        }
+        if !seen.insert(slot) {
+            let why = "it is used twice";
+            return Err(RestoreError::Slot { slot, why });
+        }
+    }
+    if let Some(slot) = (0..slots as u32).find(|s| !seen.contains(s)) {
+        let why = "it is neither used nor free";
+        return Err(RestoreError::Slot { slot, why });
+    }
+    let mut grains = Grains::default();
+    for grain in &state.grains {
+        check_grain(def, state, grain)?;
+        grains.insert(
+            NewGrain {
+                position: grain.position,
+                velocity: grain.velocity,
+                spin: grain.spin,
+                radius: grain.radius,
+                mass: grain.mass,
+                material: grain.material,
+            },
+            def.rotation,
+        );
+    }
+    grains.id = state.grains.iter().map(|g| g.id).collect();
+    grains.orientation = state.grains.iter().map(|g| g.orientation).collect();
+    grains.set_slot_table(state.generations.clone(), state.free_slots.clone());
+    Ok(grains)
+}
+
+fn check_grain(def: &WorldDef, state: &WorldState, grain: &GrainState) -> Result<(), RestoreError> {
+    let id = grain.id;
+    if state.generations[id.slot as usize] != id.generation {
+        let why = "its grain has another generation than the slot table";
+        return Err(RestoreError::Slot { slot: id.slot, why });
+    }
+    let checks = [
+        ("position", grain.position.is_finite()),
+        ("orientation", grain.orientation.is_finite()),
+        ("velocity", grain.velocity.is_finite()),
+        ("angular velocity", grain.spin.is_finite()),
+        ("radius", grain.radius.is_finite() && grain.radius > 0.0),
+        ("mass", grain.mass.is_finite() && grain.mass > 0.0),
+        ("material", (grain.material as usize) < def.materials.len()),
+    ];
+    match checks.into_iter().find(|(_, right)| !right) {
+        Some((what, _)) => Err(RestoreError::Grain { id, what }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::*;
+    use esker_geometry::{Pose, Region, Side, WallShape};
+
+    fn methods() -> [Method; 2] {
+        [
+            Method::SubStepped(SubStepped::default()),
+            Method::WholeStep(WholeStep {
+                sweeps: 20,
+                ..Default::default()
+            }),
+        ]
+    }
+
+    fn base(method: Method) -> WorldDef {
+        WorldDef {
+            step: 2e-3,
+            method,
+            materials: vec![Material {
+                name: "glass".into(),
+                density: 2500.0,
+                young: 1e8,
+                poisson: 0.3,
+            }],
+            pairs: vec![PairDef {
+                materials: [0, 0],
+                law: PairLaw {
+                    rolling: 0.05,
+                    restitution: 0.3,
+                    ..Default::default()
+                },
+            }],
+            ..Default::default()
+        }
+    }
+
+    fn wall(shape: WallShape, pose: Pose, motion: Motion) -> WallDef {
+        WallDef {
+            name: "wall".into(),
+            shape,
+            pose,
+            material: 0,
+            motion,
+            surface_velocity: DVec3::ZERO,
+        }
+    }
+
+    fn lattice(half: DVec3) -> PackingDef {
+        PackingDef {
+            material: 0,
+            velocity: DVec3::new(0.1, 0.0, -0.2),
+            placement: Placement::Lattice {
+                region: Region::Box {
+                    half_extents: half,
+                    pose: Pose::IDENTITY,
+                },
+                spacing: None,
+                jitter: 0.5,
+                count: Some(120),
+                sizes: SizeDistribution::Uniform {
+                    min: 4e-3,
+                    max: 6e-3,
+                },
+            },
+        }
+    }
+
+    fn drum(method: Method) -> WorldDef {
+        WorldDef {
+            walls: vec![wall(
+                WallShape::Cylinder {
+                    radius: 0.06,
+                    length: 0.05,
+                    side: Side::Inside,
+                    caps: true,
+                },
+                Pose::IDENTITY,
+                Motion::Rotate {
+                    axis: DVec3::Z,
+                    centre: DVec3::ZERO,
+                    rate: 3.0,
+                    start: 0.05,
+                    stop: f64::INFINITY,
+                },
+            )],
+            gravity: DVec3::new(0.0, -9.81, 0.0),
+            packings: vec![lattice(DVec3::new(0.035, 0.035, 0.02))],
+            ..base(method)
+        }
+    }
+
+    fn shaken_floor(method: Method) -> WorldDef {
+        WorldDef {
+            walls: vec![wall(
+                WallShape::HalfSpace,
+                Pose::from_position(DVec3::new(0.0, 0.0, -0.03)),
+                Motion::Oscillate {
+                    direction: DVec3::Z,
+                    amplitude: 1e-3,
+                    frequency: 10.0,
+                    phase: 0.3,
+                },
+            )],
+            packings: vec![lattice(DVec3::splat(0.03))],
+            bounds: Some([DVec3::new(-0.045, -0.1, -0.1), DVec3::splat(0.2)]),
+            ..base(method)
+        }
+    }
+
+    fn emitter_and_sink(method: Method) -> WorldDef {
+        let region = |centre, half| Region::Box {
+            half_extents: DVec3::splat(half),
+            pose: Pose::from_position(centre),
+        };
+        WorldDef {
+            walls: vec![wall(WallShape::HalfSpace, Pose::IDENTITY, Motion::Still)],
+            emitters: vec![EmitterDef {
+                name: "hopper".into(),
+                material: 0,
+                region: region(DVec3::Z * 0.03, 0.02),
+                rate: Rate::Number(300.0),
+                sizes: SizeDistribution::Uniform {
+                    min: 3e-3,
+                    max: 5e-3,
+                },
+                velocity: DVec3::new(0.3, 0.0, -0.5),
+                total: Total::Unlimited,
+                start: 0.0,
+                stop: f64::INFINITY,
+            }],
+            sinks: vec![SinkDef {
+                name: "bin".into(),
+                region: region(DVec3::X * 1.05, 1.0),
+            }],
+            ..base(method)
+        }
+    }
+
+    fn run(world: &mut World, steps: usize) {
+        for _ in 0..steps {
+            world.step().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_restored_world_continues_with_identical_bits() {
+        for build in [drum, shaken_floor, emitter_and_sink] {
+            for method in methods() {
+                let def = build(method);
+                let mut whole = World::new(&def).unwrap();
+                run(&mut whole, 100);
+                let state = whole.state();
+                let mut resumed = World::restore(&def, state.clone()).unwrap();
+                assert_eq!(resumed.state(), state);
+                run(&mut whole, 100);
+                run(&mut resumed, 100);
+                assert!(!whole.grains.is_empty());
+                assert!(!state.remembered.is_empty());
+                assert_eq!(whole.grains.state_hash(), resumed.grains.state_hash());
+                assert_eq!(whole.state(), resumed.state());
+            }
+        }
+        let mut world = World::new(&emitter_and_sink(methods()[0].clone())).unwrap();
+        run(&mut world, 200);
+        assert!(world.sinks[0].total().number > 10, "the sink was exercised");
+    }
+
+    #[test]
+    fn impossible_states_are_refused_by_name() {
+        let def = drum(methods()[0].clone());
+        let mut world = World::new(&def).unwrap();
+        run(&mut world, 60);
+        let good = world.state();
+        let refused = |damage: &dyn Fn(&mut WorldState)| {
+            let mut state = good.clone();
+            damage(&mut state);
+            match World::restore(&def, state) {
+                Ok(_) => panic!("accepted"),
+                Err(error) => error.to_string(),
+            }
+        };
+        assert!(refused(&|s| s.sinks.push(Vec::new())).contains("1 sinks"));
+        assert!(refused(&|s| s.grains[3].mass = 0.0).contains("impossible mass"));
+        assert!(refused(&|s| s.grains[3].material = 9).contains("impossible material"));
+        assert!(refused(&|s| s.grains[3].id.slot = 4).contains("used twice"));
+        assert!(refused(&|s| s.grains[3].id.slot = 1 << 20).contains("beyond"));
+        assert!(refused(&|s| s.grains[3].id.generation = 1).contains("generation"));
+        assert!(refused(&|s| s.generations.push(0)).contains("neither used nor free"));
+        assert!(refused(&|s| s.remembered[0].key.owner.slot = 1 << 20).contains("slots"));
+    }
+}
