@@ -81,7 +81,7 @@ impl SubStepper {
         self.diagonals.extend(
             contacts
                 .iter()
-                .map(|c| Diagonal::of(c, bodies, s.compliance.friction, s.compliance.rolling)),
+                .map(|c| Diagonal::of(c, bodies, s.compliance)),
         );
         self.impacted.clear();
         self.impact_count = 0;

@@ -31,15 +31,16 @@ pub struct Diagonal {
 
 impl Diagonal {
     /// The diagonals of one contact.
-    pub fn of(contact: &Contact, bodies: &[BodyState], tangent: f64, rolling: f64) -> Self {
+    #[inline]
+    pub fn of(contact: &Contact, bodies: &[BodyState], compliance: TangentCompliance) -> Self {
         let a = &bodies[contact.bodies[0] as usize];
         let b = &bodies[contact.bodies[1] as usize];
         let invert = |d: f64| if d > 0.0 { 1.0 / d } else { 0.0 };
         Diagonal {
             normal_mobility: contact.normal_mobility(a, b),
-            inverse_tangent: invert(contact.tangent_mobility(a, b) + tangent),
+            inverse_tangent: invert(contact.tangent_mobility(a, b) + compliance.friction),
             inverse_rolling: if contact.rolling_mobility(a, b) > 0.0 {
-                invert(contact.rolling_mobility(a, b) + rolling)
+                invert(contact.rolling_mobility(a, b) + compliance.rolling)
             } else {
                 0.0
             },
@@ -48,7 +49,7 @@ impl Diagonal {
 }
 
 /// Compliances `(Σ_t, Σ_r)` of the friction and rolling rows.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TangentCompliance {
     /// `Σ_t`, 1/kg.
     pub friction: f64,
@@ -144,7 +145,7 @@ pub struct GaussSeidel {
 }
 
 /// Sweeps between two looks at the residual, which costs about one sweep.
-const SWEEPS_PER_CHECK: usize = 10;
+pub(crate) const SWEEPS_PER_CHECK: usize = 10;
 
 impl GaussSeidel {
     /// Solves `problem` from the given impulses; `bodies` become the
@@ -165,7 +166,7 @@ impl GaussSeidel {
             problem
                 .contacts
                 .iter()
-                .map(|c| Diagonal::of(c, &problem.bodies, compliance.friction, compliance.rolling)),
+                .map(|c| Diagonal::of(c, &problem.bodies, compliance)),
         );
         bodies.clone_from(&problem.bodies);
         for (contact, impulse) in problem.contacts.iter().zip(impulses.iter()) {

@@ -1,28 +1,39 @@
 //! Stage `assemble`: contacts with geometry become equations. The only place
 //! that knows both bodies and equations.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use esker_contact::{BodyState, Contact, ContactProblem, Impulse, Spring, Stepping};
+use esker_parallel::Team;
+use esker_solver::packed::{Law, Row};
 use esker_solver::substep::Impact;
+use esker_solver::sweep::TangentCompliance;
 
 use crate::collide::{ContactGeometry, Partner};
-use crate::definition::{ContactSettings, WarmStart};
+use crate::definition::{ContactSettings, NormalLaw, WarmStart};
 use crate::grains::Grains;
-use crate::material::PairTable;
+use crate::material::{PairConstants, PairTable};
 use crate::wall::Wall;
 
-/// The equations of a step, one entry per contact in every vector.
+/// The equations of a step.
 #[derive(Clone, Debug, Default)]
 pub struct Equations {
-    /// Bodies (grains, then one ghost per wall contact that carries the wall's
-    /// velocity at the contact) and contacts.
-    pub problem: ContactProblem,
-    /// Normal rows.
-    pub springs: Vec<Spring>,
-    /// Impact behaviour.
-    pub impacts: Vec<Impact>,
-    /// Static normal forces of the overlaps, N (what model-based warm starting starts from).
-    pub static_forces: Vec<f64>,
+    /// Bodies: grains, then one ghost per wall contact that carries the wall's
+    /// velocity at the contact.
+    pub bodies: Vec<BodyState>,
+    /// Compliances of friction and rolling rows.
+    pub compliance: TangentCompliance,
+    /// What contacts of one law share.
+    pub laws: Vec<Law>,
+    /// Contacts with walls, as indices of all contacts.
+    pub wall_contacts: Vec<u32>,
+    wall_parts: Vec<Vec<u32>>,
+    /// Law of each pair of materials, by the index of the pair table. Pairs
+    /// with equal laws share one, so that their contacts share lanes.
+    law_of_pair: Vec<u16>,
     steppings: Vec<Stepping>,
+    /// Body `b` of each contact.
+    partners: Vec<u32>,
 }
 
 /// What assembly needs to know about the step.
@@ -47,61 +58,66 @@ const LEAST_OVERLAP_DIAMETERS: f64 = 1e-12;
 /// Default impact speed, in diameters per step.
 const IMPACT_DIAMETERS_PER_STEP: f64 = 0.01;
 
-impl Equations {
-    /// Builds the equations of all contacts.
-    pub fn assemble(
-        &mut self,
-        grains: &Grains,
-        walls: &[Wall],
-        pairs: &PairTable,
-        contacts: &[ContactGeometry],
-        constants: StepConstants<'_>,
-    ) {
+/// The contacts of a step on their way into equations.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    /// Laws, bodies and partners.
+    pub equations: &'a Equations,
+    /// The grains.
+    pub grains: &'a Grains,
+    /// The walls.
+    pub walls: &'a [Wall],
+    /// Laws of materials.
+    pub pairs: &'a PairTable,
+    /// All contacts in sweep order.
+    pub contacts: &'a [ContactGeometry],
+    /// Impulses to start from, one per contact.
+    pub impulses: &'a [Impulse],
+    /// The step.
+    pub constants: StepConstants<'a>,
+}
+
+impl Rows<'_> {
+    fn pair(&self, contact: &ContactGeometry) -> (usize, &PairConstants) {
+        let other = match contact.partner {
+            Partner::Grain(j) => self.grains.material[j as usize],
+            Partner::Wall(w) => self.walls[w as usize].material,
+        };
+        let own = self.grains.material[contact.grain as usize];
+        (self.pairs.index(own, other), self.pairs.get(own, other))
+    }
+
+    /// The equations of one contact.
+    #[inline]
+    pub fn row(&self, i: usize) -> Row {
+        let c = &self.contacts[i];
         let StepConstants {
             step,
-            row_step,
-            cap,
             gravity,
             settings,
-        } = constants;
-        self.steppings.clear();
-        self.steppings.extend(
-            pairs
-                .all()
-                .iter()
-                .map(|p| p.stepping(step, row_step, settings)),
+            ..
+        } = self.constants;
+        let (pair_index, pair) = self.pair(c);
+        let law = &self.equations.laws[self.equations.law_of_pair[pair_index] as usize];
+        let bodies = &self.equations.bodies;
+        let body = self.equations.partners[i];
+        let mobility = bodies[c.grain as usize].inverse_mass + bodies[body as usize].inverse_mass;
+        let stiffness = pair.stiffness(c.elastic_radius);
+        let weight_overlap = static_overlap(pair, stiffness, gravity / mobility);
+        let least_overlap =
+            (LEAST_OVERLAP_SHARE * weight_overlap).max(LEAST_OVERLAP_DIAMETERS * c.diameter);
+        let speed = settings
+            .impact_speed
+            .unwrap_or(IMPACT_DIAMETERS_PER_STEP * c.diameter / step);
+        let spring = self.equations.steppings[pair_index].spring(
+            c.overlap,
+            stiffness,
+            single(least_overlap),
+            mobility,
+            self.constants.cap,
         );
-        let problem = &mut self.problem;
-        problem.tangent_compliance = settings.friction_compliance / row_step;
-        problem.rolling_compliance = settings.rolling_compliance / row_step;
-        problem.bodies.clear();
-        problem.bodies.extend_from_slice(&grains.state);
-        problem.contacts.clear();
-        self.springs.clear();
-        self.impacts.clear();
-        self.static_forces.clear();
-        for c in contacts {
-            let (body, material) = match c.partner {
-                Partner::Grain(j) => (j, grains.material[j as usize]),
-                Partner::Wall(w) => {
-                    let wall = &walls[w as usize];
-                    problem.bodies.push(BodyState {
-                        velocity: wall.surface_velocity_at(c.point, c.normal),
-                        spin: wall.twist.spin,
-                        ..Default::default()
-                    });
-                    (problem.bodies.len() as u32 - 1, wall.material)
-                }
-            };
-            let own_material = grains.material[c.grain as usize];
-            let pair = pairs.get(own_material, material);
-            let stiffness = pair.stiffness(c.elastic_radius);
-            let mobility = problem.bodies[c.grain as usize].inverse_mass
-                + problem.bodies[body as usize].inverse_mass;
-            let least_overlap = (LEAST_OVERLAP_SHARE
-                * pair.static_overlap(stiffness, gravity / mobility))
-            .max(LEAST_OVERLAP_DIAMETERS * c.diameter);
-            problem.contacts.push(Contact {
+        Row {
+            contact: Contact {
                 bodies: [c.grain, body],
                 normal: c.normal,
                 arms: c.arms,
@@ -110,32 +126,173 @@ impl Equations {
                 twisting: pair.law.twisting * c.rolling_radius,
                 compliance: 0.0,
                 target: 0.0,
-            });
-            self.springs
-                .push(self.steppings[pairs.index(own_material, material)].spring(
-                    c.overlap,
-                    stiffness,
-                    least_overlap,
-                    mobility,
-                    cap,
-                ));
-            self.impacts.push(Impact {
-                restitution: pair.law.restitution,
-                speed: settings
-                    .impact_speed
-                    .unwrap_or(IMPACT_DIAMETERS_PER_STEP * c.diameter / step),
-            });
-            self.static_forces
-                .push(pair.static_force(stiffness, c.overlap.max(0.0)));
+            },
+            spring: Spring {
+                least_compliance: law.cap * mobility,
+                ..spring
+            },
+            impact: Impact {
+                restitution: law.restitution,
+                speed: single(speed),
+            },
+            impulse: self.impulses[i],
         }
     }
 
-    /// Normal velocity of a contact with the problem's bodies, m/s.
-    fn normal_velocity(&self, contact: &Contact) -> f64 {
-        let [a, b] = contact
-            .bodies
-            .map(|i| self.problem.bodies[i as usize].velocity);
-        contact.normal.dot(b - a)
+    /// Static normal force of a contact's overlap, N: what model-based warm
+    /// starting starts from.
+    pub fn static_force(&self, i: usize) -> f64 {
+        let c = &self.contacts[i];
+        let (_, pair) = self.pair(c);
+        pair.static_force(pair.stiffness(c.elastic_radius), c.overlap.max(0.0))
+    }
+}
+
+/// A number as 32 bits hold it: bounds that packed contacts keep as such.
+fn single(x: f64) -> f64 {
+    f64::from(x as f32)
+}
+
+/// Static overlap under a force, m, to 32-bit precision: it only bounds `δ`
+/// from below, and a power of 64-bit numbers takes longer than a whole sweep.
+fn static_overlap(pair: &PairConstants, stiffness: f64, force: f64) -> f64 {
+    match pair.law.normal {
+        NormalLaw::Hertz => {
+            let root = ((force / stiffness) as f32).cbrt();
+            f64::from(root * root)
+        }
+        NormalLaw::Linear { .. } => force / stiffness,
+    }
+}
+
+impl Equations {
+    /// Sets the laws of the step.
+    pub fn set_laws(&mut self, pairs: &PairTable, constants: StepConstants<'_>) {
+        let StepConstants {
+            step,
+            row_step,
+            cap,
+            settings,
+            ..
+        } = constants;
+        self.compliance = TangentCompliance {
+            friction: settings.friction_compliance / row_step,
+            rolling: settings.rolling_compliance / row_step,
+        };
+        self.steppings.clear();
+        self.laws.clear();
+        self.law_of_pair.clear();
+        for pair in pairs.all() {
+            let stepping = pair.stepping(step, row_step, settings);
+            let law = Law {
+                friction: pair.law.friction,
+                rolls: pair.law.rolling > 0.0 || pair.law.twisting > 0.0,
+                push: stepping.push,
+                keep: stepping.keep,
+                cap: stepping.spring(0.0, 1.0, 1.0, 1.0, cap).least_compliance,
+                hertz: stepping.exponent > 1.0,
+                restitution: pair.law.restitution,
+            };
+            let known = self.laws.iter().position(|l| *l == law);
+            self.law_of_pair
+                .push(known.unwrap_or(self.laws.len()) as u16);
+            if known.is_none() {
+                self.laws.push(law);
+            }
+            self.steppings.push(stepping);
+        }
+    }
+
+    /// Law of a pair of materials, by the index of the pair table.
+    pub fn law_of_pair(&self, pair: usize) -> u16 {
+        self.law_of_pair[pair]
+    }
+
+    /// Sets the bodies: grains, then a ghost for every contact with a wall.
+    pub fn set_bodies(
+        &mut self,
+        team: &mut Team,
+        grains: &Grains,
+        walls: &[Wall],
+        contacts: &[ContactGeometry],
+    ) {
+        team.gather(
+            contacts.len(),
+            &mut self.wall_parts,
+            &mut self.wall_contacts,
+            |range, out| {
+                let at_wall = range.filter(|&i| matches!(contacts[i].partner, Partner::Wall(_)));
+                out.extend(at_wall.map(|i| i as u32));
+            },
+        );
+        team.fill(&mut self.partners, contacts.len(), |i| {
+            match contacts[i].partner {
+                Partner::Grain(j) => j,
+                Partner::Wall(_) => 0,
+            }
+        });
+        let count = grains.len();
+        for (k, &i) in self.wall_contacts.iter().enumerate() {
+            self.partners[i as usize] = (count + k) as u32;
+        }
+        let wall_contacts = &self.wall_contacts;
+        let ghosts = wall_contacts.len();
+        team.fill(&mut self.bodies, count + ghosts, |k| {
+            if k < count {
+                return grains.state[k];
+            }
+            let contact = &contacts[wall_contacts[k - count] as usize];
+            let Partner::Wall(w) = contact.partner else {
+                return BodyState::default();
+            };
+            let wall = &walls[w as usize];
+            BodyState {
+                velocity: wall.surface_velocity_at(contact.point, contact.normal),
+                spin: wall.twist.spin,
+                ..Default::default()
+            }
+        });
+    }
+}
+
+/// The equations of a whole step, one entry per contact in every vector.
+#[derive(Clone, Debug, Default)]
+pub struct WholeStepEquations {
+    /// Bodies and contacts.
+    pub problem: ContactProblem,
+    springs: Vec<Spring>,
+    impacts: Vec<Impact>,
+}
+
+impl WholeStepEquations {
+    /// Sets bodies and contacts; the normal rows are still to come.
+    pub fn assemble(&mut self, team: &mut Team, rows: Rows<'_>) {
+        let problem = &mut self.problem;
+        let compliance = rows.equations.compliance;
+        problem.tangent_compliance = compliance.friction;
+        problem.rolling_compliance = compliance.rolling;
+        let bodies = &rows.equations.bodies;
+        team.fill(&mut problem.bodies, bodies.len(), |i| bodies[i]);
+        let count = rows.contacts.len();
+        team.fill(&mut problem.contacts, count, |i| rows.row(i).contact);
+        team.fill(&mut self.springs, count, |i| rows.row(i).spring);
+        team.fill(&mut self.impacts, count, |i| rows.row(i).impact);
+    }
+
+    /// Sets every contact's normal row from its velocity, spring and impact.
+    fn set_rows(
+        &mut self,
+        team: &mut Team,
+        row: impl Fn(f64, &Spring, &Impact, &mut Contact) + Sync,
+    ) {
+        let (bodies, springs, impacts) = (&self.problem.bodies, &self.springs, &self.impacts);
+        team.for_each_part(&mut self.problem.contacts, 1, |start, contacts| {
+            for (k, contact) in contacts.iter_mut().enumerate() {
+                let [a, b] = contact.bodies.map(|i| bodies[i as usize].velocity);
+                let u_n = contact.normal.dot(b - a);
+                row(u_n, &springs[start + k], &impacts[start + k], contact);
+            }
+        });
     }
 
     /// Sets the rows of the impact stage: impacts get `u_n⁺ = −e u_n⁻`, all
@@ -145,33 +302,28 @@ impl Equations {
     /// beside it gets `u_n⁺ ≥ −e u_n⁻` like them. Stopping it at zero would add
     /// the energy `½ p u_n⁻`; with one law for all, frictionless impacts at once
     /// change the energy by `−(1 − e)/(1 + e) ½ p·W p ≤ 0` (Moreau).
-    pub fn set_impact_rows(&mut self, step: f64) -> usize {
-        let mut count = 0;
-        for i in 0..self.springs.len() {
-            let u_n = self.normal_velocity(&self.problem.contacts[i]);
-            let (spring, impact) = (&self.springs[i], &self.impacts[i]);
+    pub fn set_impact_rows(&mut self, team: &mut Team, step: f64) -> usize {
+        let count = AtomicUsize::new(0);
+        self.set_rows(team, |u_n, spring, impact, contact| {
             let closes = spring.overlap > 0.0 || -spring.overlap < -u_n * step;
             let strikes = u_n < -impact.speed && closes;
-            let row = &mut self.problem.contacts[i];
-            row.compliance = 0.0;
-            row.target = if strikes {
-                count += 1;
+            contact.compliance = 0.0;
+            contact.target = if strikes {
+                count.fetch_add(1, Ordering::Relaxed);
                 -impact.restitution * u_n
             } else {
                 (spring.overlap / step).min(0.0) - impact.restitution * u_n.max(0.0)
             };
-        }
-        count
+        });
+        count.into_inner()
     }
 
     /// Sets the rows of the main stage from overlaps and current velocities.
-    pub fn set_main_rows(&mut self, step: f64) {
-        for i in 0..self.springs.len() {
-            let u_n = self.normal_velocity(&self.problem.contacts[i]);
-            let row = &mut self.problem.contacts[i];
-            row.compliance = self.springs[i].compliance();
-            row.target = self.springs[i].target(u_n, step);
-        }
+    pub fn set_main_rows(&mut self, team: &mut Team, step: f64) {
+        self.set_rows(team, |u_n, spring, _, contact| {
+            contact.compliance = spring.compliance();
+            contact.target = spring.target(u_n, step);
+        });
     }
 
     /// Takes the velocity changes of impulses away beforehand, so that a solve
@@ -179,15 +331,20 @@ impl Equations {
     fn withdraw(&mut self, impulses: &[Impulse]) {
         let bodies = &mut self.problem.bodies;
         for (contact, impulse) in self.problem.contacts.iter().zip(impulses) {
-            let [a, b] = contact.bodies.map(|i| i as usize);
-            let (mut body_a, mut body_b) = (bodies[a], bodies[b]);
-            contact.apply(&impulse.scaled(-1.0), &mut body_a, &mut body_b);
-            (bodies[a], bodies[b]) = (body_a, body_b);
+            let (a, b) = ContactProblem::bodies_of(bodies, contact);
+            contact.apply(&impulse.scaled(-1.0), a, b);
         }
     }
 
-    /// Turns remembered impulses into those that a whole-step solve starts from.
-    pub fn warm_start(&mut self, start: WarmStart, step: f64, impulses: &mut [Impulse]) {
+    /// Turns remembered impulses into those that a whole-step solve starts
+    /// from; `static_force(i)` is that of a contact's overlap, N.
+    pub fn warm_start(
+        &mut self,
+        start: WarmStart,
+        step: f64,
+        impulses: &mut [Impulse],
+        static_force: impl Fn(usize) -> f64,
+    ) {
         match start {
             WarmStart::Cold => impulses.fill(Impulse::default()),
             WarmStart::History { factor } => {
@@ -210,9 +367,9 @@ impl Equations {
                 self.withdraw(impulses);
             }
             WarmStart::Model => {
-                for (impulse, force) in impulses.iter_mut().zip(&self.static_forces) {
+                for (i, impulse) in impulses.iter_mut().enumerate() {
                     *impulse = Impulse {
-                        normal: step * force,
+                        normal: step * static_force(i),
                         ..Default::default()
                     };
                 }

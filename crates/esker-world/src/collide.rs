@@ -15,11 +15,16 @@
 //! floor then overlaps by most of a diameter. At rest `a` is zero and (1)
 //! adds nothing.
 //!
-//! Contacts are then put into an order that depends on where they are and on
-//! nothing else: cell by cell from the bottom up. The order in which grains
-//! are stored or listed therefore does not change the result.
+//! Contacts are then put into the order of a [`SweepPlan`], which depends on
+//! where they are and on nothing else. The order in which grains are stored or
+//! listed therefore does not change the result, nor does the number of threads.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_geometry::{Touch, sphere_sphere};
+use esker_parallel::Team;
+use esker_solver::plan::{FIXED, Place, SweepPlan};
 use glam::DVec3;
 
 use crate::grains::{GrainId, Grains};
@@ -116,14 +121,26 @@ const BLOW_DEPTH: usize = 2;
 
 impl Reach {
     /// Reach of a step for the grains as they move now.
-    pub fn new(grains: &Grains, margin: f64, step: f64, gravity: f64) -> Self {
-        let count = grains.len().max(1) as f64;
-        let drift = grains.state.iter().map(|s| s.velocity).sum::<DVec3>() / count;
-        let greatest_speed = grains
-            .state
-            .iter()
-            .map(|s| s.velocity.distance(drift))
-            .fold(0.0, f64::max);
+    pub fn new(team: &mut Team, grains: &Grains, margin: f64, step: f64, gravity: f64) -> Self {
+        let count = grains.len();
+        let velocity = |i: usize| grains.state[i].velocity;
+        let sum = team.fold(
+            count,
+            DVec3::ZERO,
+            |range| range.map(velocity).sum(),
+            |a, b| a + *b,
+        );
+        let drift = sum / count.max(1) as f64;
+        let greatest_speed = team.fold(
+            count,
+            0.0,
+            |range| {
+                range
+                    .map(|i| velocity(i).distance(drift))
+                    .fold(0.0, f64::max)
+            },
+            |a: f64, b| a.max(*b),
+        );
         Reach {
             margin,
             step,
@@ -161,226 +178,330 @@ impl Reach {
     }
 }
 
-/// Pairs that may become contacts; scratch that is kept between steps.
-#[derive(Clone, Debug, Default)]
-pub struct Candidates {
-    geometry: Vec<ContactGeometry>,
-    /// `−u_n` of each candidate, m/s.
-    approach: Vec<f64>,
-    /// Agitation of each grain, m/s.
-    agitation: Vec<f64>,
-    agitation_before: Vec<f64>,
-    touches: Vec<Touch>,
+/// A pair that may become a contact.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    grain: u32,
+    partner: Partner,
+    /// Wall feature; zero between grains.
+    feature: u32,
+    normal: DVec3,
+    overlap: f64,
+    /// `−u_n`, m/s.
+    approach: f64,
+    /// Curvature of the wall at the touch, 1/m; zero between grains.
+    curvature: f64,
 }
 
-impl Candidates {
-    /// Forgets all candidates.
-    pub fn clear(&mut self) {
-        self.geometry.clear();
-        self.approach.clear();
-    }
+/// Finds contacts and their order; scratch that is kept between steps.
+#[derive(Debug, Default)]
+pub struct Collider {
+    candidates: Vec<Candidate>,
+    wall_candidates: Vec<Candidate>,
+    parts: Vec<Vec<Candidate>>,
+    /// Agitation of each grain, m/s, as bits: they order as the numbers do.
+    agitation: Vec<AtomicU64>,
+    agitation_before: Vec<f64>,
+    /// Candidates that are contacts.
+    chosen: Vec<u32>,
+    chosen_parts: Vec<Vec<u32>>,
+    places: Vec<Place>,
+    /// Order of the contacts found last.
+    pub plan: SweepPlan,
+}
 
-    /// Adds pairs of grains.
-    pub fn add_grains(&mut self, grains: &Grains, pairs: &[[u32; 2]]) {
-        for &[i, j] in pairs {
-            let (a, b) = if grains.id[i as usize] < grains.id[j as usize] {
-                (i, j)
-            } else {
-                (j, i)
-            };
-            let (ia, ib) = (a as usize, b as usize);
-            let (ra, rb) = (grains.radius[ia], grains.radius[ib]);
-            let (xa, xb) = (grains.position[ia], grains.position[ib]);
-            let Some(touch) = sphere_sphere(xa, ra, xb, rb, f64::INFINITY) else {
-                continue;
-            };
-            let effective_radius = ra * rb / (ra + rb);
-            self.geometry.push(ContactGeometry {
-                key: ContactKey::grains(grains.id[ia], grains.id[ib]),
-                grain: a,
-                partner: Partner::Grain(b),
-                normal: touch.normal,
-                point: touch.point,
-                overlap: touch.overlap,
-                arms: [ra - 0.5 * touch.overlap, rb - 0.5 * touch.overlap],
-                rolling_radius: effective_radius,
-                elastic_radius: effective_radius,
-                diameter: ra + rb,
-            });
-            let approach = touch
-                .normal
-                .dot(grains.state[ia].velocity - grains.state[ib].velocity);
-            self.approach.push(approach);
-        }
-    }
+/// What contacts are found among.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    /// The grains.
+    pub grains: &'a Grains,
+    /// The walls.
+    pub walls: &'a [Wall],
+    /// Pairs of grains that may touch.
+    pub pairs: &'a [[u32; 2]],
+    /// Reach of the step.
+    pub reach: Reach,
+}
 
-    /// Adds grains near a wall.
-    pub fn add_wall(&mut self, grains: &Grains, (index, wall): (u32, &Wall), reach: Reach) {
-        for i in 0..grains.len() {
-            let (position, radius) = (grains.position[i], grains.radius[i]);
-            let velocity = grains.state[i].velocity;
-            let speed =
-                velocity.distance(wall.twist.at(position)) + wall.twist.spin.length() * radius;
-            // Twice, because at a wall the grain's distance stands alone.
-            let margin = 2.0 * reach.beyond_surface(radius, speed);
-            let local = wall.pose.to_local(position);
-            if let Some(bounds) = wall.local_bounds()
-                && bounds.distance_squared(local) > (radius + margin).powi(2)
-            {
-                continue;
+/// The order that contacts are put into.
+#[derive(Clone, Copy)]
+pub struct Order<'a> {
+    /// Edge of the plan's blocks, m.
+    pub edge: f64,
+    /// Law of a contact between a grain and another body of these materials.
+    pub law: &'a (dyn Fn(u16, u16) -> u16 + Sync),
+    /// Whether contacts simply go from the bottom up, one per group: the plain
+    /// serial order that block orders are compared with.
+    pub plain: bool,
+}
+
+impl Collider {
+    /// Replaces `contacts` by all contacts, in the order of the new plan.
+    pub fn collide(
+        &mut self,
+        team: &mut Team,
+        scene: Scene<'_>,
+        order: Order<'_>,
+        contacts: &mut Vec<ContactGeometry>,
+    ) {
+        self.find_candidates(team, scene);
+        self.choose(team, scene);
+        let Scene { grains, walls, .. } = scene;
+        let (candidates, chosen) = (&self.candidates, &self.chosen);
+        let geometry = |i: u32| candidates[i as usize].geometry(grains);
+        team.fill(&mut self.places, chosen.len(), |k| {
+            let contact = geometry(chosen[k]);
+            let material = |i: u32| grains.material[i as usize];
+            let (body, arm, other) = match contact.partner {
+                Partner::Grain(j) => (j, contact.arms[0].max(contact.arms[1]), material(j)),
+                Partner::Wall(w) => (FIXED, contact.arms[0], walls[w as usize].material),
+            };
+            Place {
+                point: contact.point,
+                arm,
+                bodies: [contact.grain, body],
+                name: [contact.key.owner.as_u64(), contact.key.other],
+                law: (order.law)(material(contact.grain), other),
+                open: contact.overlap <= 0.0,
             }
-            self.touches.clear();
-            wall.shape.touches(local, radius, margin, &mut self.touches);
-            for touch in &self.touches {
-                let normal = wall.pose.orientation * touch.normal;
-                let arm = radius - 0.5 * touch.overlap;
-                let point = position + normal * arm;
-                self.geometry.push(ContactGeometry {
-                    key: ContactKey::wall(grains.id[i], index, touch.feature),
-                    grain: i as u32,
-                    partner: Partner::Wall(index),
-                    normal,
-                    point,
-                    overlap: touch.overlap,
-                    arms: [arm, 0.0],
-                    rolling_radius: 1.0 / (1.0 / radius + touch.curvature),
-                    elastic_radius: radius,
-                    diameter: 2.0 * radius,
+        });
+        if order.plain {
+            self.plan.build_plain(&self.places);
+        } else {
+            self.plan
+                .build(team, &self.places, order.edge, grains.len());
+        }
+        let plan = &self.plan;
+        team.fill(contacts, chosen.len(), |k| {
+            geometry(chosen[plan.order[k] as usize])
+        });
+    }
+
+    fn find_candidates(&mut self, team: &mut Team, scene: Scene<'_>) {
+        let Scene {
+            grains,
+            walls,
+            pairs,
+            reach,
+        } = scene;
+        team.gather(
+            pairs.len(),
+            &mut self.parts,
+            &mut self.candidates,
+            |range, out| out.extend(pairs[range].iter().filter_map(|p| near_grains(grains, *p))),
+        );
+        team.gather(
+            grains.len(),
+            &mut self.parts,
+            &mut self.wall_candidates,
+            |range, out| {
+                TOUCHES.with_borrow_mut(|touches| {
+                    for (w, wall) in walls.iter().enumerate() {
+                        for i in range.clone() {
+                            touches.clear();
+                            near_wall(grains, i, (w as u32, wall), reach, touches, out);
+                        }
+                    }
                 });
-                self.approach
-                    .push(normal.dot(velocity - wall.twist.at(point)));
-            }
-        }
+            },
+        );
+        self.candidates.append(&mut self.wall_candidates);
     }
 
-    /// Adds those candidates to `contacts` that obey (1).
-    pub fn select(&mut self, grains: &Grains, reach: Reach, contacts: &mut Vec<ContactGeometry>) {
+    /// Chooses those candidates that obey (1).
+    fn choose(&mut self, team: &mut Team, scene: Scene<'_>) {
+        let Scene { grains, reach, .. } = scene;
         self.agitation.clear();
-        self.agitation.resize(grains.len(), 0.0);
+        self.agitation.resize_with(grains.len(), AtomicU64::default);
+        self.agitation_before.clear();
+        self.agitation_before.resize(grains.len(), 0.0);
         for _ in 0..=BLOW_DEPTH {
-            self.spread_agitation(reach);
-        }
-        for (c, &approach) in self.geometry.iter().zip(&self.approach) {
-            let smallest = match c.partner {
-                Partner::Grain(j) => grains.radius[c.grain as usize].min(grains.radius[j as usize]),
-                Partner::Wall(_) => grains.radius[c.grain as usize],
-            };
-            let agitated = approach + pair_agitation(c, &self.agitation);
-            if -c.overlap < reach.gap(2.0 * smallest, agitated) {
-                contacts.push(*c);
+            if !self.spread_agitation(team, reach) {
+                break;
             }
+            let now = &self.agitation;
+            team.fill(&mut self.agitation_before, grains.len(), |i| {
+                f64::from_bits(now[i].load(Ordering::Relaxed))
+            });
         }
+        let (candidates, agitation) = (&self.candidates, &self.agitation_before);
+        team.gather(
+            candidates.len(),
+            &mut self.chosen_parts,
+            &mut self.chosen,
+            |range, out| {
+                out.extend(range.filter_map(|k| {
+                    let c = &candidates[k];
+                    let radius = grains.radius[c.grain as usize];
+                    let smallest = match c.partner {
+                        Partner::Grain(j) => radius.min(grains.radius[j as usize]),
+                        Partner::Wall(_) => radius,
+                    };
+                    let agitated = c.approach + c.agitation(agitation);
+                    (-c.overlap < reach.gap(2.0 * smallest, agitated)).then_some(k as u32)
+                }));
+            },
+        );
     }
 
     /// Lets every pair that closes within the step pass its approach speed on
-    /// to its grains.
-    fn spread_agitation(&mut self, reach: Reach) {
-        let (before, now) = (&mut self.agitation_before, &mut self.agitation);
-        before.clone_from(now);
-        for (c, &approach) in self.geometry.iter().zip(&self.approach) {
-            let speed = approach + pair_agitation(c, before);
-            if speed <= 0.0 || -c.overlap >= reach.closing(speed) {
-                continue;
+    /// to its grains. Greatest values do not depend on the order in which they
+    /// are found. Returns whether any pair closes.
+    fn spread_agitation(&mut self, team: &mut Team, reach: Reach) -> bool {
+        let (candidates, before, now) = (&self.candidates, &self.agitation_before, &self.agitation);
+        let raise = |i: usize, speed: f64| {
+            if speed > 0.0 {
+                now[i].fetch_max(speed.to_bits(), Ordering::Relaxed);
             }
-            let a = c.grain as usize;
-            match c.partner {
-                Partner::Grain(j) => {
-                    let b = j as usize;
-                    now[a] = now[a].max(approach + before[b]);
-                    now[b] = now[b].max(approach + before[a]);
+        };
+        team.fold(
+            candidates.len(),
+            false,
+            |range| {
+                let mut any = false;
+                for c in &candidates[range] {
+                    let speed = c.approach + c.agitation(before);
+                    if speed <= 0.0 || -c.overlap >= reach.closing(speed) {
+                        continue;
+                    }
+                    any = true;
+                    let a = c.grain as usize;
+                    match c.partner {
+                        Partner::Grain(j) => {
+                            let b = j as usize;
+                            raise(a, c.approach + before[b]);
+                            raise(b, c.approach + before[a]);
+                        }
+                        Partner::Wall(_) => raise(a, c.approach),
+                    }
                 }
-                Partner::Wall(_) => now[a] = now[a].max(approach),
+                any
+            },
+            |a, b| a | *b,
+        )
+    }
+}
+
+impl Candidate {
+    /// `a_i + a_j`, m/s.
+    #[inline]
+    fn agitation(&self, agitation: &[f64]) -> f64 {
+        let partner = match self.partner {
+            Partner::Grain(j) => agitation[j as usize],
+            Partner::Wall(_) => 0.0,
+        };
+        agitation[self.grain as usize] + partner
+    }
+
+    #[inline]
+    fn geometry(&self, grains: &Grains) -> ContactGeometry {
+        let a = self.grain as usize;
+        let (radius, owner) = (grains.radius[a], grains.id[a]);
+        let arm = radius - 0.5 * self.overlap;
+        let point = grains.position[a] + self.normal * arm;
+        let shared = ContactGeometry {
+            key: ContactKey { owner, other: 0 },
+            grain: self.grain,
+            partner: self.partner,
+            normal: self.normal,
+            point,
+            overlap: self.overlap,
+            arms: [arm, 0.0],
+            rolling_radius: radius,
+            elastic_radius: radius,
+            diameter: 2.0 * radius,
+        };
+        match self.partner {
+            Partner::Grain(j) => {
+                let other = grains.radius[j as usize];
+                let effective_radius = radius * other / (radius + other);
+                ContactGeometry {
+                    key: ContactKey::grains(owner, grains.id[j as usize]),
+                    arms: [arm, other - 0.5 * self.overlap],
+                    rolling_radius: effective_radius,
+                    elastic_radius: effective_radius,
+                    diameter: radius + other,
+                    ..shared
+                }
             }
+            Partner::Wall(w) => ContactGeometry {
+                key: ContactKey::wall(owner, w, self.feature),
+                rolling_radius: 1.0 / (1.0 / radius + self.curvature),
+                ..shared
+            },
         }
     }
 }
 
-/// `a_i + a_j` of a candidate, m/s.
+thread_local! {
+    /// Touches of one grain with one wall: scratch.
+    static TOUCHES: RefCell<Vec<Touch>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Two grains as a candidate, the one with the smaller id first.
 #[inline]
-fn pair_agitation(contact: &ContactGeometry, agitation: &[f64]) -> f64 {
-    let partner = match contact.partner {
-        Partner::Grain(j) => agitation[j as usize],
-        Partner::Wall(_) => 0.0,
+fn near_grains(grains: &Grains, [i, j]: [u32; 2]) -> Option<Candidate> {
+    let (a, b) = if grains.id[i as usize] < grains.id[j as usize] {
+        (i, j)
+    } else {
+        (j, i)
     };
-    agitation[contact.grain as usize] + partner
+    let (ia, ib) = (a as usize, b as usize);
+    let (ra, rb) = (grains.radius[ia], grains.radius[ib]);
+    let (xa, xb) = (grains.position[ia], grains.position[ib]);
+    let touch = sphere_sphere(xa, ra, xb, rb, f64::INFINITY)?;
+    Some(Candidate {
+        grain: a,
+        partner: Partner::Grain(b),
+        feature: 0,
+        normal: touch.normal,
+        overlap: touch.overlap,
+        approach: touch
+            .normal
+            .dot(grains.state[ia].velocity - grains.state[ib].velocity),
+        curvature: 0.0,
+    })
 }
 
-/// Sort keys of contacts; scratch that is kept between steps.
-#[derive(Clone, Debug, Default)]
-pub struct SpatialOrder {
-    keys: Vec<(u64, u32)>,
-    sorted: Vec<ContactGeometry>,
-}
-
-/// Bits per axis for the cell and for the place inside it: 3·(14 + 7) = 63.
-const CELL_BITS: u32 = 14;
-const PLACE_BITS: u32 = 7;
-
-impl SpatialOrder {
-    /// Puts contacts into spatial order: by cell (z, then y, then x), then by
-    /// place inside the cell, then exactly.
-    pub fn sort(&mut self, contacts: &mut Vec<ContactGeometry>, cell: f64) {
-        self.keys.clear();
-        self.keys.extend(
-            contacts
-                .iter()
-                .enumerate()
-                .map(|(i, c)| (spatial_key(c.point, cell), i as u32)),
-        );
-        self.keys.sort_unstable_by(|(ka, ia), (kb, ib)| {
-            ka.cmp(kb).then_with(|| {
-                let (a, b) = (&contacts[*ia as usize], &contacts[*ib as usize]);
-                exact_order(a, b)
-            })
-        });
-        self.sorted.clear();
-        self.sorted
-            .extend(self.keys.iter().map(|&(_, i)| contacts[i as usize]));
-        std::mem::swap(contacts, &mut self.sorted);
+/// Adds the touches of a grain with a wall; `touches` is scratch.
+fn near_wall(
+    grains: &Grains,
+    i: usize,
+    (index, wall): (u32, &Wall),
+    reach: Reach,
+    touches: &mut Vec<Touch>,
+    out: &mut Vec<Candidate>,
+) {
+    let (position, radius) = (grains.position[i], grains.radius[i]);
+    let velocity = grains.state[i].velocity;
+    let speed = velocity.distance(wall.twist.at(position)) + wall.twist.spin.length() * radius;
+    // Twice, because at a wall the grain's distance stands alone.
+    let margin = 2.0 * reach.beyond_surface(radius, speed);
+    let local = wall.pose.to_local(position);
+    if let Some(bounds) = wall.local_bounds()
+        && bounds.distance_squared(local) > (radius + margin).powi(2)
+    {
+        return;
     }
-}
-
-fn exact_order(a: &ContactGeometry, b: &ContactGeometry) -> std::cmp::Ordering {
-    let by = |f: fn(DVec3) -> f64, a: DVec3, b: DVec3| f(a).total_cmp(&f(b));
-    by(|p| p.z, a.point, b.point)
-        .then(by(|p| p.y, a.point, b.point))
-        .then(by(|p| p.x, a.point, b.point))
-        .then(by(|p| p.z, a.normal, b.normal))
-        .then(by(|p| p.y, a.normal, b.normal))
-        .then(a.key.cmp(&b.key))
-}
-
-fn spatial_key(point: DVec3, cell: f64) -> u64 {
-    let half = 1_i64 << (CELL_BITS - 1 + PLACE_BITS);
-    let fine = f64::from(1 << PLACE_BITS) / cell;
-    // `as` saturates and maps NaN to zero: strays land in the outermost cells.
-    let axis = |x: f64| {
-        ((x * fine).floor() as i64)
-            .clamp(-half, half - 1)
-            .wrapping_add(half) as u64
-    };
-    let coordinates = [axis(point.z), axis(point.y), axis(point.x)];
-    let mask = (1_u64 << PLACE_BITS) - 1;
-    let cells = coordinates
-        .iter()
-        .fold(0, |key, c| key << CELL_BITS | c >> PLACE_BITS);
-    coordinates
-        .iter()
-        .fold(cells, |key, c| key << PLACE_BITS | c & mask)
+    wall.shape.touches(local, radius, margin, touches);
+    for touch in touches.iter() {
+        let normal = wall.pose.orientation * touch.normal;
+        let point = position + normal * (radius - 0.5 * touch.overlap);
+        out.push(Candidate {
+            grain: i as u32,
+            partner: Partner::Wall(index),
+            feature: touch.feature,
+            normal,
+            overlap: touch.overlap,
+            approach: normal.dot(velocity - wall.twist.at(point)),
+            curvature: touch.curvature,
+        });
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn spatial_keys_go_up_cell_by_cell() {
-        let key = |x, y, z| spatial_key(DVec3::new(x, y, z), 1.0);
-        assert!(key(5.5, 5.5, -0.5) < key(0.5, 0.5, 0.5));
-        assert!(key(0.9, 0.5, 0.5) < key(1.1, 0.5, 0.1));
-        assert!(key(0.5, 0.5, 0.1) < key(0.5, 0.5, 0.3));
-        assert!(key(f64::NAN, 1e300, -1e300) < key(0.0, 0.0, 0.0));
-    }
 
     #[test]
     fn keys_tell_walls_from_grains() {

@@ -136,6 +136,29 @@ impl Grains {
         self.free_slots.push(id.slot);
     }
 
+    /// Puts the grains into another order in memory: grain `order[k]` becomes
+    /// the one with dense index `k`. Ids stay.
+    ///
+    /// # Panics
+    /// When `order` is not a permutation of the dense indices.
+    pub fn reorder(&mut self, order: &[u32]) {
+        fn permute<T: Copy>(values: &mut Vec<T>, order: &[u32]) {
+            *values = order.iter().map(|&i| values[i as usize]).collect();
+        }
+        let mut seen = vec![false; self.len()];
+        for &i in order {
+            assert!(!std::mem::replace(&mut seen[i as usize], true));
+        }
+        assert_eq!(order.len(), self.len());
+        permute(&mut self.id, order);
+        permute(&mut self.position, order);
+        permute(&mut self.orientation, order);
+        permute(&mut self.state, order);
+        permute(&mut self.radius, order);
+        permute(&mut self.mass, order);
+        permute(&mut self.material, order);
+    }
+
     /// Dense indices in the order of ids: the order of outputs.
     pub fn in_id_order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.len()).collect();

@@ -1,6 +1,9 @@
 //! Impulses kept from step to step for warm starting, found by contact key.
 
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
 use esker_contact::Impulse;
+use esker_parallel::Team;
 use glam::DVec3;
 
 use crate::collide::{ContactGeometry, ContactKey};
@@ -16,14 +19,24 @@ pub struct Remembered {
     pub impulse: Impulse,
 }
 
-/// Contacts of the last step, grouped by their owner's slot.
-#[derive(Clone, Debug, Default)]
+/// Contacts of the last step, as one linked list per owner's slot. The order
+/// within a list depends on the threads that built it, so no search may.
+#[derive(Debug, Default)]
 pub struct History {
-    /// Entries of slot `s` are `entries[start[s]..start[s + 1]]`.
-    start: Vec<u32>,
+    /// First entry of each slot's list, or [`END`].
+    first: Vec<AtomicU32>,
+    /// Entry after each entry, or [`END`].
+    next: Vec<AtomicU32>,
     entries: Vec<Remembered>,
-    claimed: Vec<bool>,
+    parts: Vec<Vec<Remembered>>,
+    /// Whether a contact of this step took the entry.
+    claimed: Vec<AtomicBool>,
+    wall_contacts: Vec<u32>,
+    wall_parts: Vec<Vec<u32>>,
 }
+
+/// End of a list.
+const END: u32 = u32::MAX;
 
 /// Cosine above which a contact on another facet of the same wall is taken
 /// for the same contact that moved on.
@@ -31,55 +44,54 @@ const SAME_DIRECTION: f64 = 0.95;
 
 impl History {
     /// Remembers contacts that carry load.
-    pub fn store(&mut self, slots: usize, contacts: &[ContactGeometry], impulses: &[Impulse]) {
-        let loaded = || {
-            contacts
-                .iter()
-                .zip(impulses)
-                .filter(|(_, p)| p.normal > 0.0)
-        };
-        self.replace(
-            slots,
-            loaded().map(|(c, p)| Remembered {
-                key: c.key,
-                normal: c.normal,
-                impulse: *p,
-            }),
+    pub fn store(
+        &mut self,
+        team: &mut Team,
+        slots: usize,
+        contacts: &[ContactGeometry],
+        impulses: &[Impulse],
+    ) {
+        team.gather(
+            contacts.len(),
+            &mut self.parts,
+            &mut self.entries,
+            |range, out| {
+                let loaded = range.filter(|&i| impulses[i].normal > 0.0);
+                out.extend(loaded.map(|i| Remembered {
+                    key: contacts[i].key,
+                    normal: contacts[i].normal,
+                    impulse: impulses[i],
+                }));
+            },
         );
+        self.link(team, slots);
     }
 
     /// Remembers exactly these contacts.
-    pub fn replace(&mut self, slots: usize, remembered: impl Iterator<Item = Remembered> + Clone) {
-        self.start.clear();
-        self.start.resize(slots + 1, 0);
-        for entry in remembered.clone() {
-            self.start[entry.key.owner.slot as usize + 1] += 1;
-        }
-        for slot in 0..slots {
-            self.start[slot + 1] += self.start[slot];
-        }
-        let count = self.start[slots] as usize;
-        let nothing = Remembered {
-            key: ContactKey {
-                owner: crate::grains::GrainId {
-                    slot: 0,
-                    generation: 0,
-                },
-                other: 0,
-            },
-            normal: DVec3::ZERO,
-            impulse: Impulse::default(),
-        };
+    pub fn replace(&mut self, slots: usize, remembered: impl Iterator<Item = Remembered>) {
         self.entries.clear();
-        self.entries.resize(count, nothing);
-        for entry in remembered {
-            let next = &mut self.start[entry.key.owner.slot as usize];
-            self.entries[*next as usize] = entry;
-            *next += 1;
-        }
-        // Filling moved every start to the next slot's; move them back.
-        self.start.rotate_right(1);
-        self.start[0] = 0;
+        self.entries.extend(remembered);
+        self.link(&mut Team::default(), slots);
+    }
+
+    fn link(&mut self, team: &mut Team, slots: usize) {
+        self.first.resize_with(slots, AtomicU32::default);
+        self.next
+            .resize_with(self.entries.len(), AtomicU32::default);
+        let (first, next, entries) = (&self.first, &self.next, &self.entries);
+        team.run(|worker| {
+            for slot in worker.part_of(slots, 1) {
+                first[slot].store(END, Ordering::Relaxed);
+            }
+            worker.wait_for_all();
+            for i in worker.part_of(entries.len(), 1) {
+                let slot = entries[i].key.owner.slot as usize;
+                next[i].store(
+                    first[slot].swap(i as u32, Ordering::Relaxed),
+                    Ordering::Relaxed,
+                );
+            }
+        });
     }
 
     /// Everything remembered.
@@ -89,46 +101,61 @@ impl History {
 
     /// Impulses of the contacts as they were in the last step, projected onto
     /// their new tangent planes; zero for new contacts.
-    pub fn recall(&mut self, contacts: &[ContactGeometry], impulses: &mut Vec<Impulse>) {
+    pub fn recall(
+        &mut self,
+        team: &mut Team,
+        contacts: &[ContactGeometry],
+        impulses: &mut Vec<Impulse>,
+    ) {
         self.claimed.clear();
-        self.claimed.resize(self.entries.len(), false);
-        impulses.clear();
-        for contact in contacts {
+        self.claimed
+            .resize_with(self.entries.len(), AtomicBool::default);
+        team.fill(impulses, contacts.len(), |i| {
+            let contact = &contacts[i];
             let found = self
-                .range(contact)
-                .find(|&i| self.entries[i].key == contact.key);
-            impulses.push(self.claim(found, contact));
-        }
-        for (contact, impulse) in contacts.iter().zip(impulses) {
-            let Some(wall) = contact.key.wall_index() else {
-                continue;
-            };
-            if impulse.normal > 0.0 {
-                continue;
-            }
-            let found = self.range(contact).find(|&i| {
-                let entry = &self.entries[i];
-                !self.claimed[i]
+                .of_owner(contact)
+                .find(|&e| self.entries[e].key == contact.key);
+            self.claim(found, contact)
+        });
+        team.gather(
+            contacts.len(),
+            &mut self.wall_parts,
+            &mut self.wall_contacts,
+            |range, out| {
+                let new = range.filter(|&i| impulses[i].normal <= 0.0);
+                let at_wall = new.filter(|&i| contacts[i].key.wall_index().is_some());
+                out.extend(at_wall.map(|i| i as u32));
+            },
+        );
+        // One after another, in the order of contacts: the first takes it.
+        for &i in &self.wall_contacts {
+            let contact = &contacts[i as usize];
+            let same = self.of_owner(contact).filter(|&e| {
+                let entry = &self.entries[e];
+                !self.claimed[e].load(Ordering::Relaxed)
                     && entry.key.owner == contact.key.owner
-                    && entry.key.wall_index() == Some(wall)
+                    && entry.key.wall_index() == contact.key.wall_index()
                     && entry.normal.dot(contact.normal) > SAME_DIRECTION
             });
-            *impulse = self.claim(found, contact);
+            impulses[i as usize] = self.claim(same.min(), contact);
         }
     }
 
-    fn range(&self, contact: &ContactGeometry) -> std::ops::Range<usize> {
-        let slot = contact.key.owner.slot as usize;
-        match self.start.get(slot..slot + 2) {
-            Some(&[from, to]) => from as usize..to as usize,
-            _ => 0..0,
-        }
+    /// Entries of the slot of a contact's owner, in no order.
+    fn of_owner(&self, contact: &ContactGeometry) -> impl Iterator<Item = usize> {
+        let first = self.first.get(contact.key.owner.slot as usize);
+        let mut at = first.map_or(END, |first| first.load(Ordering::Relaxed));
+        std::iter::from_fn(move || {
+            let here = (at != END).then_some(at as usize)?;
+            at = self.next[here].load(Ordering::Relaxed);
+            Some(here)
+        })
     }
 
-    fn claim(&mut self, found: Option<usize>, contact: &ContactGeometry) -> Impulse {
-        found.map_or_else(Impulse::default, |i| {
-            self.claimed[i] = true;
-            self.entries[i].impulse.in_plane_of(contact.normal)
+    fn claim(&self, found: Option<usize>, contact: &ContactGeometry) -> Impulse {
+        found.map_or_else(Impulse::default, |e| {
+            self.claimed[e].store(true, Ordering::Relaxed);
+            self.entries[e].impulse.in_plane_of(contact.normal)
         })
     }
 }
@@ -171,7 +198,8 @@ mod tests {
             contact(ContactKey::wall(id(2, 0), 1, 7), DVec3::Z),
         ];
         let mut history = History::default();
-        history.store(6, &old, &[load(1.0), load(2.0), load(3.0)]);
+        let mut team = Team::new(2);
+        history.store(&mut team, 6, &old, &[load(1.0), load(2.0), load(3.0)]);
         let tilted = DVec3::new(0.1, 0.0, 1.0).normalize();
         let new = [
             contact(ContactKey::wall(id(2, 0), 1, 8), tilted),
@@ -180,7 +208,7 @@ mod tests {
             contact(ContactKey::wall(id(0, 0), 1, 9), DVec3::X),
         ];
         let mut impulses = Vec::new();
-        history.recall(&new, &mut impulses);
+        history.recall(&mut team, &new, &mut impulses);
         let normals: Vec<f64> = impulses.iter().map(|p| p.normal).collect();
         assert_eq!(normals, [3.0, 1.0, 0.0, 0.0]);
         assert!(

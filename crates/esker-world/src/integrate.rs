@@ -1,20 +1,14 @@
 //! Poses from velocities: the only writer of grain positions and orientations.
 
-use esker_contact::BodyState;
 use glam::{DQuat, DVec3};
 
-/// Moves centres by `h v` and turns orientations by `h ω`.
-pub fn advance(
-    positions: &mut [DVec3],
-    orientations: &mut [DQuat],
-    bodies: &[BodyState],
-    step: f64,
-) {
-    for ((x, q), body) in positions.iter_mut().zip(orientations).zip(bodies) {
-        *x += body.velocity * step;
-        let half = body.spin * (0.5 * step);
-        let turn = DQuat::from_xyzw(half.x, half.y, half.z, 0.0) * *q;
-        *q = (*q + turn).normalize();
+/// Moves a centre by a displacement, m, and turns an orientation by a rotation
+/// vector, rad.
+#[inline]
+pub fn advance(position: &mut DVec3, orientation: &mut DQuat, displacement: DVec3, turn: DVec3) {
+    *position += displacement;
+    if turn != DVec3::ZERO {
+        *orientation = (DQuat::from_scaled_axis(turn) * *orientation).normalize();
     }
 }
 
@@ -24,16 +18,12 @@ mod tests {
 
     #[test]
     fn many_small_turns_make_a_full_one() {
-        let body = BodyState {
-            spin: DVec3::Z * std::f64::consts::TAU,
-            velocity: DVec3::X,
-            ..Default::default()
-        };
-        let (mut x, mut q) = ([DVec3::ZERO], [DQuat::IDENTITY]);
+        let (mut x, mut q) = (DVec3::ZERO, DQuat::IDENTITY);
+        let turn = DVec3::Z * (std::f64::consts::TAU * 1e-3);
         for _ in 0..1000 {
-            advance(&mut x, &mut q, &[body], 1e-3);
+            advance(&mut x, &mut q, DVec3::X * 1e-3, turn);
         }
-        assert!((x[0] - DVec3::X).length() < 1e-12);
-        assert!(q[0].dot(DQuat::IDENTITY).abs() > 1.0 - 1e-9);
+        assert!((x - DVec3::X).length() < 1e-12);
+        assert!(q.dot(DQuat::IDENTITY).abs() > 1.0 - 1e-12);
     }
 }

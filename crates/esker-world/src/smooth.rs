@@ -26,7 +26,7 @@
 //! ```
 
 use esker_contact::{BodyState, Impulse, project_disc};
-use glam::{DQuat, DVec3};
+use glam::DVec3;
 
 use crate::collide::{ContactGeometry, Partner};
 use crate::definition::{NormalLaw, Smooth};
@@ -113,9 +113,10 @@ impl SmoothStepper {
                 body.velocity += push * scene.step;
                 body.spin += self.torque[i] * (body.inverse_inertia * scene.step);
             }
-            let (position, orientation): (&mut [DVec3], &mut [DQuat]) =
-                (&mut grains.position, &mut grains.orientation);
-            integrate::advance(position, orientation, &bodies[..count], scene.step);
+            for (i, body) in bodies[..count].iter().enumerate() {
+                let (x, q) = (&mut grains.position[i], &mut grains.orientation[i]);
+                integrate::advance(x, q, body.velocity * scene.step, body.spin * scene.step);
+            }
         }
         grains.state.copy_from_slice(&bodies[..count]);
     }

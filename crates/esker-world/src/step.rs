@@ -2,15 +2,18 @@
 
 use esker_contact::{BodyState, Impulse};
 use esker_geometry::{BroadPhase, TooManyPairs};
-use esker_solver::substep::{SubStepper, Substeps};
-use esker_solver::sweep::{GaussSeidel, Stop, SweepReport, TangentCompliance};
+use esker_parallel::{SharedSlice, Team};
+use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
+use esker_solver::packed::{Packing, RowKind};
+use esker_solver::plan::block_edge;
+use esker_solver::sweep::{Stop, SweepReport};
 use glam::DVec3;
 
 use crate::World;
-use crate::assemble::{Equations, StepConstants};
-use crate::collide::{Candidates, ContactGeometry, Partner, Reach, SpatialOrder};
-use crate::definition::{Method, Smooth, SubStepped, WarmStart, WholeStep};
-use crate::grains::GrainId;
+use crate::assemble::{Equations, Rows, StepConstants, WholeStepEquations};
+use crate::collide::{Collider, ContactGeometry, Order, Partner, Reach, Scene};
+use crate::definition::{ContactSettings, Method, Smooth, SubStepped, WarmStart, WholeStep};
+use crate::grains::{GrainId, Grains};
 use crate::integrate;
 use crate::report::{Stage, StageClock, StepReport};
 use crate::smooth::{self, SmoothStepper};
@@ -20,17 +23,17 @@ use crate::smooth::{self, SmoothStepper};
 pub(crate) struct Workspace {
     reach: Vec<f64>,
     pairs: Vec<[u32; 2]>,
-    candidates: Candidates,
+    pub(crate) collider: Collider,
     pub(crate) contacts: Vec<ContactGeometry>,
     pub(crate) impulses: Vec<Impulse>,
     pub(crate) equations: Equations,
+    whole: WholeStepEquations,
     velocities: Vec<BodyState>,
     impact_impulses: Vec<Impulse>,
     broad_phase: BroadPhase,
-    order: SpatialOrder,
-    gauss_seidel: GaussSeidel,
-    sub_stepper: SubStepper,
+    sweeper: BlockSweeper,
     smooth_stepper: SmoothStepper,
+    memory_order: Vec<(u64, u32)>,
 }
 
 /// Why a step failed.
@@ -75,8 +78,11 @@ struct Advanced {
 /// for it every step.
 const STEPS_PER_RESIDUAL: u64 = 10;
 
-/// Cells of the contact order, in mean grain diameters.
-const ORDER_CELL_DIAMETERS: f64 = 2.0;
+/// Steps between two re-sortings of the grains in memory: grains move a
+/// fraction of a diameter per step.
+const STEPS_PER_MEMORY_ORDER: u64 = 64;
+/// Grains below which memory order does not matter: all fit the nearest cache.
+const MEMORY_ORDER_GRAINS: usize = 4096;
 
 impl World {
     /// Advances the world by one step.
@@ -102,29 +108,45 @@ impl World {
     fn supply(&mut self) -> usize {
         let (time, step) = (self.time(), self.step);
         let (grains, rotates) = (&mut self.grains, self.rotation);
-        self.emitters
+        let emitted = self
+            .emitters
             .iter_mut()
             .map(|e| e.emit(time, step, grains, rotates))
-            .sum()
+            .sum();
+        if self.steps_done.is_multiple_of(STEPS_PER_MEMORY_ORDER)
+            && self.grains.len() > MEMORY_ORDER_GRAINS
+        {
+            self.sort_grains_in_memory();
+        }
+        emitted
+    }
+
+    /// Puts neighbours in space near each other in memory, along a
+    /// space-filling curve. Nothing else changes.
+    fn sort_grains_in_memory(&mut self) {
+        let cell = self.mean_and_max_diameter()[0];
+        let (grains, order) = (&mut self.grains, &mut self.workspace.memory_order);
+        self.team.fill(order, grains.len(), |i| {
+            (morton(grains.position[i] / cell), i as u32)
+        });
+        order.sort_unstable_by_key(|&(key, i)| (key, grains.id[i as usize]));
+        let order: Vec<u32> = order.iter().map(|&(_, i)| i).collect();
+        grains.reorder(&order);
     }
 
     fn find_pairs(&mut self) -> Result<Reach, StepError> {
         let grains = &self.grains;
         let reach = Reach::new(
+            &mut self.team,
             grains,
             self.contact.margin,
             self.step,
             self.gravity.length(),
         );
         let work = &mut self.workspace;
-        work.reach.clear();
-        work.reach.extend(
-            grains
-                .radius
-                .iter()
-                .zip(&grains.state)
-                .map(|(&r, s)| reach.of_grain(r, s.velocity)),
-        );
+        self.team.fill(&mut work.reach, grains.len(), |i| {
+            reach.of_grain(grains.radius[i], grains.state[i].velocity)
+        });
         work.broad_phase
             .find_pairs(&grains.position, &work.reach, &mut work.pairs)
             .map_err(|source| StepError::Crowd {
@@ -135,40 +157,54 @@ impl World {
     }
 
     fn collide(&mut self, reach: Reach) {
-        let cell = ORDER_CELL_DIAMETERS * self.mean_diameter();
-        let (grains, work) = (&self.grains, &mut self.workspace);
-        work.candidates.clear();
-        work.candidates.add_grains(grains, &work.pairs);
-        for (i, wall) in self.walls.iter().enumerate() {
-            work.candidates.add_wall(grains, (i as u32, wall), reach);
-        }
-        work.contacts.clear();
-        work.candidates.select(grains, reach, &mut work.contacts);
-        work.order.sort(&mut work.contacts, cell);
+        let [mean, max] = self.mean_and_max_diameter();
+        let constants = step_constants(&self.contact, &self.method, self.step, self.gravity);
+        let (work, pairs) = (&mut self.workspace, &self.pairs);
+        let equations = &mut work.equations;
+        equations.set_laws(pairs, constants);
+        let scene = Scene {
+            grains: &self.grains,
+            walls: &self.walls,
+            pairs: &work.pairs,
+            reach,
+        };
+        let order = Order {
+            edge: block_edge(self.grains.len(), mean, max),
+            law: &|a, b| equations.law_of_pair(pairs.index(a, b)),
+            plain: self.plain_order,
+        };
+        work.collider
+            .collide(&mut self.team, scene, order, &mut work.contacts);
     }
 
     fn assemble(&mut self) {
-        let (row_step, cap) = match &self.method {
-            Method::SubStepped(m) => (self.step / m.substeps as f64, m.stiffness_cap),
-            Method::WholeStep(_) => (self.step, 0.0),
-            Method::Smooth(m) => (self.step / m.substeps as f64, 0.0),
+        let (work, team) = (&mut self.workspace, &mut self.team);
+        work.equations
+            .set_bodies(team, &self.grains, &self.walls, &work.contacts);
+        self.history
+            .recall(team, &work.contacts, &mut work.impulses);
+        let rows = Rows {
+            equations: &work.equations,
+            grains: &self.grains,
+            walls: &self.walls,
+            pairs: &self.pairs,
+            contacts: &work.contacts,
+            impulses: &work.impulses,
+            constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
         };
-        let constants = StepConstants {
-            step: self.step,
-            row_step,
-            cap,
-            gravity: self.gravity.length(),
-            settings: &self.contact,
-        };
-        let work = &mut self.workspace;
-        work.equations.assemble(
-            &self.grains,
-            &self.walls,
-            &self.pairs,
-            &work.contacts,
-            constants,
-        );
-        self.history.recall(&work.contacts, &mut work.impulses);
+        match &self.method {
+            Method::SubStepped(_) => {
+                let packing = Packing {
+                    kind: RowKind::Substep,
+                    laws: &work.equations.laws,
+                    compliance: work.equations.compliance,
+                };
+                let (packed, plan) = (&mut work.sweeper.packed, &work.collider.plan);
+                packed.pack(team, plan, packing, &work.equations.bodies, |i| rows.row(i));
+            }
+            Method::WholeStep(_) => work.whole.assemble(team, rows),
+            Method::Smooth(_) => {}
+        }
     }
 
     fn advance(&mut self) -> Advanced {
@@ -179,43 +215,39 @@ impl World {
         }
     }
 
-    /// Substeps of one warm-started sweep, each followed by its own move.
+    /// Substeps of one warm-started sweep each.
     fn advance_substeps(&mut self, method: &SubStepped) -> Advanced {
         let measure =
             method.tolerance.is_some() || self.steps_done.is_multiple_of(STEPS_PER_RESIDUAL);
-        let work = &mut self.workspace;
-        let step = self.step / method.substeps as f64;
-        let equations = &mut work.equations;
-        let mut substeps = Substeps {
-            contacts: &equations.problem.contacts,
-            springs: &mut equations.springs,
-            impacts: &equations.impacts,
-            impulses: &mut work.impulses,
-            bodies: &mut equations.problem.bodies,
+        let step = self.row_step();
+        let (work, team) = (&mut self.workspace, &mut self.team);
+        let run = SubstepRun {
+            substeps: method.substeps,
             step,
             gravity: self.gravity,
-            compliance: TangentCompliance {
-                friction: equations.problem.tangent_compliance,
-                rolling: equations.problem.rolling_compliance,
-            },
+            movable: self.grains.len(),
+            compliance: work.equations.compliance,
         };
-        let grains = &mut self.grains;
-        work.sub_stepper.begin(&mut substeps);
-        for k in 0..method.substeps {
-            work.sub_stepper.substep(&mut substeps, k == 0);
-            integrate::advance(
-                &mut grains.position,
-                &mut grains.orientation,
-                substeps.bodies,
-                step,
-            );
-        }
-        let residual = measure.then(|| work.sub_stepper.residual(&substeps));
-        work.sub_stepper.finish(&mut substeps);
-        let count = grains.len();
-        grains
-            .state
-            .copy_from_slice(&equations.problem.bodies[..count]);
+        let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
+        let impacts = sweeper.substeps(team, plan, &mut work.equations.bodies, run);
+        let residual = measure.then(|| {
+            let rows = Rows {
+                equations: &work.equations,
+                grains: &self.grains,
+                walls: &self.walls,
+                pairs: &self.pairs,
+                contacts: &work.contacts,
+                impulses: &work.impulses,
+                constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
+            };
+            sweeper.substep_residual(team, plan, &work.equations.bodies, run, |i| rows.row(i))
+        });
+        sweeper.forget_impacts();
+        sweeper.packed.impulses(team, plan, &mut work.impulses);
+        let moved = sweeper.moved();
+        move_grains(team, &mut self.grains, &work.equations.bodies, |i| {
+            (moved[i].velocity() * step, moved[i].spin() * step)
+        });
         let converged = method
             .tolerance
             .is_none_or(|t| residual.is_none_or(|r| r <= t));
@@ -225,62 +257,70 @@ impl World {
                 residual: 0.0,
                 converged,
             },
-            impacts: work.sub_stepper.impact_count,
+            impacts,
             residual,
         }
     }
 
     /// Impact stage where there are impacts, then one solve over the step.
     fn advance_whole(&mut self, method: &WholeStep) -> Advanced {
-        let work = &mut self.workspace;
-        let equations = &mut work.equations;
-        let impacts = equations.set_impact_rows(self.step);
+        let (work, team) = (&mut self.workspace, &mut self.team);
+        let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
+        let (whole, laws) = (&mut work.whole, &work.equations.laws);
+        let impacts = whole.set_impact_rows(team, self.step);
         if impacts > 0 {
-            work.impact_impulses.clear();
-            work.impact_impulses
-                .resize(work.contacts.len(), Impulse::default());
+            let count = work.contacts.len();
+            team.fill(&mut work.impact_impulses, count, |_| Impulse::default());
             let stop = Stop {
                 sweeps: method.impact_sweeps,
                 tolerance: None,
             };
-            work.gauss_seidel.solve(
-                &equations.problem,
+            let problem = WholeStepProblem {
+                plan,
+                laws,
+                problem: &whole.problem,
+                stop,
+            };
+            sweeper.solve(
+                team,
+                problem,
                 &mut work.impact_impulses,
                 &mut work.velocities,
-                stop,
             );
-            std::mem::swap(&mut equations.problem.bodies, &mut work.velocities);
+            std::mem::swap(&mut whole.problem.bodies, &mut work.velocities);
         }
-        equations.set_main_rows(self.step);
+        whole.set_main_rows(team, self.step);
         let fall = self.gravity * self.step;
-        for body in equations
-            .problem
-            .bodies
-            .iter_mut()
-            .filter(|b| b.inverse_mass > 0.0)
-        {
-            body.velocity += fall;
-        }
-        equations.warm_start(method.warm_start, self.step, &mut work.impulses);
-        let stop = Stop {
-            sweeps: method.sweeps,
-            tolerance: method.tolerance,
+        team.for_each_part(&mut whole.problem.bodies, 1, |_, bodies| {
+            for body in bodies.iter_mut().filter(|b| b.inverse_mass > 0.0) {
+                body.velocity += fall;
+            }
+        });
+        let rows = Rows {
+            equations: &work.equations,
+            grains: &self.grains,
+            walls: &self.walls,
+            pairs: &self.pairs,
+            contacts: &work.contacts,
+            impulses: &[],
+            constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
         };
-        let solve = work.gauss_seidel.solve(
-            &equations.problem,
-            &mut work.impulses,
-            &mut work.velocities,
-            stop,
-        );
-        let grains = &mut self.grains;
-        let count = grains.len();
-        grains.state.copy_from_slice(&work.velocities[..count]);
-        integrate::advance(
-            &mut grains.position,
-            &mut grains.orientation,
-            &grains.state,
-            self.step,
-        );
+        let force = |i: usize| rows.static_force(i);
+        whole.warm_start(method.warm_start, self.step, &mut work.impulses, force);
+        let problem = WholeStepProblem {
+            plan,
+            laws,
+            problem: &whole.problem,
+            stop: Stop {
+                sweeps: method.sweeps,
+                tolerance: method.tolerance,
+            },
+        };
+        let solve = sweeper.solve(team, problem, &mut work.impulses, &mut work.velocities);
+        let (velocities, step) = (&work.velocities, self.step);
+        move_grains(team, &mut self.grains, velocities, |i| {
+            (velocities[i].velocity * step, velocities[i].spin * step)
+        });
         Advanced {
             solve,
             impacts,
@@ -303,7 +343,7 @@ impl World {
             method,
             &scene,
             &mut self.grains,
-            &mut work.equations.problem.bodies,
+            &mut work.equations.bodies,
             &mut work.impulses,
         );
         Advanced {
@@ -334,8 +374,9 @@ impl World {
         self.measure_wall_forces();
         self.check_finite(time)?;
         let work = &self.workspace;
+        let slots = self.grains.slots();
         self.history
-            .store(self.grains.slots(), &work.contacts, &work.impulses);
+            .store(&mut self.team, slots, &work.contacts, &work.impulses);
         for wall in &mut self.walls {
             wall.move_to(time, self.step);
         }
@@ -348,16 +389,25 @@ impl World {
         Ok(report)
     }
 
-    fn measure_overlaps(&self, report: &mut StepReport) {
-        let mut sum = 0.0;
-        for contact in self.workspace.contacts.iter().filter(|c| c.overlap > 0.0) {
-            let overlap = contact.overlap / contact.diameter;
-            sum += overlap;
-            report.touching += 1;
-            report.max_overlap = report.max_overlap.max(overlap);
-        }
-        if report.touching > 0 {
-            report.mean_overlap = sum / report.touching as f64;
+    fn measure_overlaps(&mut self, report: &mut StepReport) {
+        let contacts = &self.workspace.contacts;
+        // Number, sum and greatest.
+        let (touching, sum, greatest) = self.team.fold(
+            contacts.len(),
+            (0, 0.0, 0.0),
+            |range| {
+                let touching = contacts[range].iter().filter(|c| c.overlap > 0.0);
+                touching.fold((0, 0.0, 0.0), |(n, sum, max), c| {
+                    let overlap = c.overlap / c.diameter;
+                    (n + 1, sum + overlap, f64::max(max, overlap))
+                })
+            },
+            |a, b| (a.0 + b.0, a.1 + b.1, f64::max(a.2, b.2)),
+        );
+        report.touching = touching;
+        report.max_overlap = greatest;
+        if touching > 0 {
+            report.mean_overlap = sum / touching as f64;
         }
     }
 
@@ -367,7 +417,9 @@ impl World {
             wall.force = DVec3::ZERO;
             wall.torque = DVec3::ZERO;
         }
-        for (contact, impulse) in self.workspace.contacts.iter().zip(&self.workspace.impulses) {
+        let work = &self.workspace;
+        for &i in &work.equations.wall_contacts {
+            let (contact, impulse) = (&work.contacts[i as usize], &work.impulses[i as usize]);
             if let Partner::Wall(w) = contact.partner {
                 let wall = &mut self.walls[w as usize];
                 let force = (contact.normal * impulse.normal + impulse.friction) / row_step;
@@ -412,10 +464,22 @@ impl World {
         before - self.grains.len()
     }
 
-    fn mean_diameter(&self) -> f64 {
-        let count = self.grains.len().max(1);
-        let mean = 2.0 * self.grains.radius.iter().sum::<f64>() / count as f64;
-        if mean > 0.0 { mean } else { 1.0 }
+    fn mean_and_max_diameter(&mut self) -> [f64; 2] {
+        let radius = &self.grains.radius;
+        let (sum, max) = self.team.fold(
+            radius.len(),
+            (0.0, 0.0),
+            |range| {
+                let radii = radius[range].iter();
+                radii.fold((0.0, 0.0), |(sum, max), &r| (sum + r, f64::max(max, r)))
+            },
+            |a, b| (a.0 + b.0, f64::max(a.1, b.1)),
+        );
+        if sum > 0.0 {
+            [2.0 * sum / radius.len() as f64, 2.0 * max]
+        } else {
+            [1.0, 1.0]
+        }
     }
 
     /// Step that stored impulses belong to: h, or h/n when sub-stepping, s.
@@ -436,5 +500,78 @@ impl World {
                 ..
             })
         )
+    }
+}
+
+fn step_constants<'a>(
+    settings: &'a ContactSettings,
+    method: &Method,
+    step: f64,
+    gravity: DVec3,
+) -> StepConstants<'a> {
+    let (row_step, cap) = match method {
+        Method::SubStepped(m) => (step / m.substeps as f64, m.stiffness_cap),
+        Method::WholeStep(_) => (step, 0.0),
+        Method::Smooth(m) => (step / m.substeps as f64, 0.0),
+    };
+    StepConstants {
+        step,
+        row_step,
+        cap,
+        gravity: gravity.length(),
+        settings,
+    }
+}
+
+/// Gives the grains their velocities and moves them by `motion(i)`:
+/// displacement, m, and rotation vector, rad.
+fn move_grains(
+    team: &mut Team,
+    grains: &mut Grains,
+    velocities: &[BodyState],
+    motion: impl Fn(usize) -> (DVec3, DVec3) + Sync,
+) {
+    let count = grains.len();
+    let state = SharedSlice::new(&mut grains.state);
+    let position = SharedSlice::new(&mut grains.position);
+    let orientation = SharedSlice::new(&mut grains.orientation);
+    team.run(|worker| {
+        for i in worker.part_of(count, 1) {
+            // SAFETY: the parts of different workers are disjoint.
+            unsafe {
+                *state.at(i) = velocities[i];
+                let (displacement, turn) = motion(i);
+                integrate::advance(position.at(i), orientation.at(i), displacement, turn);
+            }
+        }
+    });
+}
+
+/// Place of a point along a space-filling curve through unit cells.
+fn morton(point: DVec3) -> u64 {
+    const BITS: u32 = 20;
+    // `as` saturates and maps NaN to zero; the offset makes coordinates positive.
+    let cell = |x: f64| ((x.floor() as i64) + (1 << BITS)).clamp(0, (1 << (BITS + 1)) - 1) as u64;
+    let cells = point.to_array().map(cell);
+    let mut key = 0;
+    for bit in (0..=BITS).rev() {
+        for coordinate in cells.iter().rev() {
+            key = key << 1 | (coordinate >> bit & 1);
+        }
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_curve_stays_in_a_cell_before_it_goes_on() {
+        let at = |x: f64, y: f64, z: f64| morton(DVec3::new(x, y, z));
+        assert!(at(0.5, 0.5, 0.5) < at(1.5, 1.5, 1.5));
+        assert!(at(1.5, 1.5, 1.5) < at(2.5, 0.5, 0.5));
+        assert!(at(-0.5, 0.5, 0.5) < at(0.5, 0.5, 0.5));
+        assert!(at(f64::NAN, 1e300, -1e300) > 0);
     }
 }

@@ -1,6 +1,7 @@
 //! The world: its state, how it is built and what can be read from it.
 
 use esker_contact::Impulse;
+use esker_parallel::Team;
 use glam::DVec3;
 
 use crate::collide::{ContactGeometry, Partner};
@@ -35,6 +36,8 @@ pub struct World {
     pub(crate) rotation: bool,
     pub(crate) bounds: Option<[DVec3; 2]>,
     pub(crate) pairs: PairTable,
+    pub(crate) team: Team,
+    pub(crate) plain_order: bool,
     pub(crate) workspace: Workspace,
 }
 
@@ -85,8 +88,29 @@ impl World {
             rotation: def.rotation,
             bounds: def.bounds,
             pairs: PairTable::new(&def.materials, &def.pairs),
+            team: Team::default(),
+            plain_order: false,
             workspace: Workspace::default(),
         }
+    }
+
+    /// Steps from now on use this many threads (at first one). Results do not
+    /// depend on it.
+    pub fn set_threads(&mut self, threads: usize) {
+        if threads.max(1) != self.team.threads() {
+            self.team = Team::new(threads);
+        }
+    }
+
+    /// Threads in use.
+    pub fn threads(&self) -> usize {
+        self.team.threads()
+    }
+
+    /// Lets steps sweep contacts one by one in plain serial order, bottom up,
+    /// instead of in blocks: slow, for comparisons of the two.
+    pub fn set_plain_order(&mut self, plain: bool) {
+        self.plain_order = plain;
     }
 
     /// Time now, s. A product rather than a sum: it does not drift.

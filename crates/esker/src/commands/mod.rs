@@ -3,5 +3,9 @@
 pub mod check;
 pub mod experiment;
 pub mod plan;
+pub mod export;
+pub mod info;
+pub mod render;
+pub mod report;
 pub mod run;
 pub mod solve;

@@ -11,9 +11,11 @@ use serde::Serialize;
 /// Uses the cost formulas of the literature; with --table, reproduces the
 /// table that they were published with.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  esker plan --diameter 0.01 --young 1e7 --height 100 --width 15\n  \
+#[command(
+    after_help = "Examples:\n  esker plan --diameter 0.01 --young 1e7 --height 100 --width 15\n  \
                         esker plan --table\n  esker plan --diameter 0.02 --young 1e9 --height 30 \
-                        --width 50 --inertial-number 0.1 --error 0.05 --json")]
+                        --width 50 --inertial-number 0.1 --error 0.05 --json"
+)]
 pub struct Arguments {
     /// Print the published table, as printed and as computed
     #[arg(long)]
@@ -75,7 +77,11 @@ fn not_negative(text: &str) -> Result<f64, String> {
 }
 
 fn poisson(text: &str) -> Result<f64, String> {
-    number(text, |x| x > -1.0 && x < 0.5, "a number above -1 and below 0.5")
+    number(
+        text,
+        |x| x > -1.0 && x < 0.5,
+        "a number above -1 and below 0.5",
+    )
 }
 
 /// The answer for one system.
@@ -125,7 +131,9 @@ fn plan(arguments: &Arguments) -> Plan {
         young: arguments.young,
         poisson: arguments.poisson,
         mass: arguments.density * volume,
-        grains: arguments.grains.unwrap_or(arguments.height * arguments.width * arguments.width),
+        grains: arguments
+            .grains
+            .unwrap_or(arguments.height * arguments.width * arguments.width),
         contacts_per_grain: arguments.contacts,
         height: arguments.height,
         width: arguments.width,
@@ -137,13 +145,34 @@ fn plan(arguments: &Arguments) -> Plan {
     system.speed = arguments.speed.unwrap_or_else(|| system.speed_of_flow());
     let cost = system.cost(&unit);
     let ways = [
-        ("substepped", cost.step_nonsmooth, cost.substeps, cost.effort_substepped),
-        ("gauss-seidel", cost.step_nonsmooth, cost.sweeps_warm, cost.effort_warm),
+        (
+            "substepped",
+            cost.step_nonsmooth,
+            cost.substeps,
+            cost.effort_substepped,
+        ),
+        (
+            "gauss-seidel",
+            cost.step_nonsmooth,
+            cost.sweeps_warm,
+            cost.effort_warm,
+        ),
         ("smooth", cost.step_smooth, 1.0, cost.effort_smooth),
     ];
-    let (method, step, sweeps, effort) =
-        ways.into_iter().min_by(|a, b| a.3.total_cmp(&b.3)).unwrap_or(ways[0]);
-    Plan { system, cost, advice: Advice { method, step, sweeps: sweeps.ceil() as u64, effort } }
+    let (method, step, sweeps, effort) = ways
+        .into_iter()
+        .min_by(|a, b| a.3.total_cmp(&b.3))
+        .unwrap_or(ways[0]);
+    Plan {
+        system,
+        cost,
+        advice: Advice {
+            method,
+            step,
+            sweeps: sweeps.ceil() as u64,
+            effort,
+        },
+    }
 }
 
 fn show(plan: &Plan) {
@@ -157,13 +186,36 @@ fn show(plan: &Plan) {
         s.speed,
         100.0 * s.tolerance
     );
-    println!("{:<28} {:>10} {:>12} {:>22}", "way", "step", "sweeps", "computing s per s");
+    println!(
+        "{:<28} {:>10} {:>12} {:>22}",
+        "way", "step", "sweeps", "computing s per s"
+    );
     let line = |name: &str, step: f64, sweeps: f64, effort: f64| {
-        println!("{name:<28} {:>7.3} ms {:>12.0} {:>22.3}", 1e3 * step, sweeps.ceil(), effort);
+        println!(
+            "{name:<28} {:>7.3} ms {:>12.0} {:>22.3}",
+            1e3 * step,
+            sweeps.ceil(),
+            effort
+        );
     };
-    line("sub-stepped", c.step_nonsmooth, c.substeps, c.effort_substepped);
-    line("whole step, warm", c.step_nonsmooth, c.sweeps_warm, c.effort_warm);
-    line("whole step, cold", c.step_nonsmooth, c.sweeps, c.effort_nonsmooth);
+    line(
+        "sub-stepped",
+        c.step_nonsmooth,
+        c.substeps,
+        c.effort_substepped,
+    );
+    line(
+        "whole step, warm",
+        c.step_nonsmooth,
+        c.sweeps_warm,
+        c.effort_warm,
+    );
+    line(
+        "whole step, cold",
+        c.step_nonsmooth,
+        c.sweeps,
+        c.effort_nonsmooth,
+    );
     line("smooth (springs)", c.step_smooth, 1.0, c.effort_smooth);
     println!(
         "\nadvice: {} with step = {:.2e} s and {} sweeps per step: {:.3} s of computing per simulated second on one core",
@@ -180,7 +232,10 @@ fn show_table(json: bool) -> anyhow::Result<()> {
     }
     let rows: Vec<Row> = cost::table()
         .into_iter()
-        .map(|row| Row { row, computed: row.system.cost(&UnitCosts::PAPER) })
+        .map(|row| Row {
+            row,
+            computed: row.system.cost(&UnitCosts::PAPER),
+        })
         .collect();
     if json {
         println!("{}", serde_json::to_string_pretty(&rows)?);
@@ -189,7 +244,15 @@ fn show_table(json: bool) -> anyhow::Result<()> {
     println!("computed (printed in 003 paper I, Table I)");
     println!(
         "{:>3} {:>8} {:>8} {:>16} {:>20} {:>20} {:>20} {:>20} {:>20}",
-        "row", "d (mm)", "E (GPa)", "sweeps", "h_S (ms)", "h_N (ms)", "smooth s/s", "nonsmooth s/s", "ratio"
+        "row",
+        "d (mm)",
+        "E (GPa)",
+        "sweeps",
+        "h_S (ms)",
+        "h_N (ms)",
+        "smooth s/s",
+        "nonsmooth s/s",
+        "ratio"
     );
     for Row { row, computed: c } in &rows {
         let found = [
@@ -200,7 +263,12 @@ fn show_table(json: bool) -> anyhow::Result<()> {
             c.effort_nonsmooth,
             c.ratio,
         ];
-        print!("{:>3} {:>8} {:>8}", row.row, 1e3 * row.system.diameter, 1e-9 * row.system.young);
+        print!(
+            "{:>3} {:>8} {:>8}",
+            row.row,
+            1e3 * row.system.diameter,
+            1e-9 * row.system.young
+        );
         print!(" {:>16}", format!("{:.0} ({})", found[0], row.printed[0]));
         for (value, printed) in found.iter().zip(row.printed).skip(1) {
             print!(" {:>20}", format!("{value:.2e} ({printed})"));

@@ -1,5 +1,6 @@
 //! `esker run`: simulates a scene.
 
+mod output;
 mod progress;
 mod summary;
 
@@ -11,9 +12,11 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use esker_scene::Scene;
 use esker_world::World;
 
+use crate::scene_file::SceneFile;
+pub use output::RECORDING_FILE_NAME;
+use output::{Job, Output};
 use progress::Progress;
 use summary::{Summary, Totals};
 
@@ -35,6 +38,9 @@ pub struct Arguments {
     /// Replace an existing folder
     #[arg(long)]
     force: bool,
+    /// Continue a run that was stopped or killed, from its newest checkpoint
+    #[arg(long, conflicts_with = "force")]
+    resume: bool,
     /// Print the summary as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -45,13 +51,24 @@ const INTERRUPTED: u8 = 130;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let scene = esker_scene::load(&arguments.scene)?;
-    let output = match &arguments.output {
-        Some(output) => output.clone(),
+    let file = SceneFile::load(&arguments.scene)?;
+    let scene = &file.scene;
+    let folder = match &arguments.output {
+        Some(folder) => folder.clone(),
         None => Path::new("out").join(&scene.name),
     };
-    let mut world = World::new(&scene.world)?;
-    prepare_folder(&output, arguments.force)?;
+    let mut job = if arguments.resume {
+        Output::resume(&folder, &file)?
+    } else {
+        let world = World::new(&scene.world)?;
+        prepare_folder(&folder, arguments.force)?;
+        let output = Output::start(&folder, &file, &world)?;
+        Job {
+            world,
+            totals: Totals::default(),
+            output,
+        }
+    };
 
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
@@ -59,40 +76,57 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .context("cannot listen for Ctrl-C")?;
 
     let steps = arguments.steps.unwrap_or(u64::MAX).min(scene.steps());
-    let totals = simulate(&mut world, &scene, steps, &stop)?;
-    let summary = Summary::new(&scene, &world, &totals, stop.load(Ordering::Relaxed));
-    summary.write(&output, &world)?;
+    simulate(&mut job, &scene.name, steps, &stop)?;
+    let Job {
+        world,
+        totals,
+        output,
+    } = job;
+    output.finish(&world, &totals)?;
+    let interrupted = world.steps_done < steps;
+    let summary = Summary::new(scene, &world, &totals, interrupted);
+    summary.write(&folder, &world)?;
     if arguments.json {
         println!("{}", summary.to_json()?);
     } else {
-        summary.print(&output);
+        summary.print(&folder);
     }
-    Ok(if summary.interrupted {
-        ExitCode::from(INTERRUPTED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    if interrupted {
+        eprintln!(
+            "to continue: esker run {} -o {} --resume",
+            arguments.scene.display(),
+            folder.display()
+        );
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn simulate(
-    world: &mut World,
-    scene: &Scene,
-    steps: u64,
-    stop: &AtomicBool,
-) -> anyhow::Result<Totals> {
-    let mut progress = Progress::new(&scene.name, steps, world.step_length());
-    let mut totals = Totals::default();
-    let start = Instant::now();
+fn simulate(job: &mut Job<'_>, name: &str, steps: u64, stop: &AtomicBool) -> anyhow::Result<()> {
+    let Job {
+        world,
+        totals,
+        output,
+    } = job;
+    let mut progress = Progress::new(name, steps, world.step_length());
+    let (start, before) = (Instant::now(), totals.wall);
     while world.steps_done < steps && !stop.load(Ordering::Relaxed) {
-        let report = world
-            .step()
-            .with_context(|| format!("scene {}", scene.name))?;
+        let report = world.step().with_context(|| failure(name, output))?;
         totals.add(&report);
-        totals.wall = start.elapsed();
+        totals.wall = before + start.elapsed().as_secs_f64();
+        output.after_step(world, &report, totals)?;
         progress.show(&report, totals.wall);
     }
     progress.finish();
-    Ok(totals)
+    Ok(())
+}
+
+/// What to say when a step fails.
+fn failure(name: &str, output: &Output<'_>) -> String {
+    match output.last_good_checkpoint() {
+        Some(path) => format!("scene {name} (last good checkpoint: {})", path.display()),
+        None => format!("scene {name} (there is no checkpoint yet)"),
+    }
 }
 
 /// Makes the result folder, or empties it when `force` is given. A folder that
@@ -105,7 +139,9 @@ fn prepare_folder(output: &Path, force: bool) -> anyhow::Result<()> {
                 output.display()
             );
         }
-        let ours = output.join(summary::FILE_NAME).exists()
+        let ours = [summary::FILE_NAME, RECORDING_FILE_NAME]
+            .iter()
+            .any(|name| output.join(name).exists())
             || output
                 .read_dir()
                 .is_ok_and(|mut entries| entries.next().is_none());

@@ -1,0 +1,26 @@
+//! A team of threads for loops of microseconds, and the few patterns whose
+//! results cannot depend on how many threads there are.
+//!
+//! A step of 1e5 grains has hundreds of parallel sections of 0.1–1 ms each,
+//! most of them separated by nothing but a barrier. So the threads stay alive,
+//! run one closure together ([`Team::run`]) and meet at spinning barriers
+//! inside it ([`Worker::wait_for_all`]): about a microsecond, where a general
+//! work-stealing pool needs ten.
+//!
+//! What keeps results the same for every thread count:
+//!
+//! * [`Team::fill`] and [`Team::for_each_part`] write every element from its
+//!   index alone;
+//! * [`Team::gather`] joins variable-length outputs in the order of the input;
+//! * [`Team::fold`] sums over chunks of a fixed length and adds the chunks'
+//!   sums in order, so that rounding is the same too.
+//!
+//! This crate holds `unsafe` code: a closure is lent to other threads for the
+//! duration of one call, and [`SharedSlice`] lets threads write to disjoint
+//! parts of one slice. The invariants stand beside each use.
+
+mod shared_slice;
+mod team;
+
+pub use shared_slice::SharedSlice;
+pub use team::{Team, Worker};

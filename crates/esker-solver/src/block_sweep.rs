@@ -1,0 +1,646 @@
+//! Sweeps over packed contacts by a team of threads: the fast form of
+//! [`crate::sweep`] and [`crate::substep`], in the order of a [`SweepPlan`].
+//!
+//! Colours follow one another with a barrier between; the blocks of a colour
+//! are shared out by weight, and a thread that is done helps its neighbours.
+//! Who sweeps a block does not matter, so neither does the number of threads.
+//!
+//! Positions do not enter a substep, so what bodies move is summed up over the
+//! substeps, `Σ v` and `Σ ω`, and handed to the caller at the end.
+//!
+//! `unsafe`: threads write to bodies and groups through raw pointers. A plan's
+//! blocks of one colour share no body (tested there), each block is claimed by
+//! one thread, and barriers stand between colours: the invariants of
+//! [`crate::kernel::Work`]. Passes over bodies work on disjoint parts.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use esker_contact::{BodyState, ContactProblem, Impulse, ResidualSum, RowCompliance};
+use esker_parallel::{SharedSlice, Team, Worker};
+use glam::DVec3;
+
+use crate::kernel::{self, SubstepTimes, Work};
+use crate::lanes::{Instructions, Quad};
+use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
+use crate::plan::{LANES, SweepPlan};
+use crate::sweep::{SWEEPS_PER_CHECK, Stop, SweepReport, TangentCompliance};
+
+/// Sum of a body's velocities over the substeps of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(64))]
+pub struct Moved {
+    velocity: Quad,
+    spin: Quad,
+}
+
+impl Moved {
+    /// `Σ v`, m/s: times `h_s` it is the displacement.
+    pub fn velocity(&self) -> DVec3 {
+        DVec3::from_slice(&self.velocity.0)
+    }
+
+    /// `Σ ω`, rad/s: times `h_s` it is the rotation.
+    pub fn spin(&self) -> DVec3 {
+        DVec3::from_slice(&self.spin.0)
+    }
+}
+
+/// A step of substeps.
+#[derive(Clone, Copy, Debug)]
+pub struct SubstepRun {
+    /// How many substeps.
+    pub substeps: usize,
+    /// Length `h_s` of each, s.
+    pub step: f64,
+    /// Acceleration of every body with a finite mass, m/s².
+    pub gravity: DVec3,
+    /// Bodies that contacts can move; those after them belong to one contact each.
+    pub movable: usize,
+    /// Compliance of friction and rolling rows.
+    pub compliance: TangentCompliance,
+}
+
+/// A problem to solve over a whole step.
+#[derive(Clone, Copy, Debug)]
+pub struct WholeStepProblem<'a> {
+    /// Order of the sweep.
+    pub plan: &'a SweepPlan,
+    /// Laws, by the plan's index.
+    pub laws: &'a [Law],
+    /// Bodies, and contacts in the plan's order.
+    pub problem: &'a ContactProblem,
+    /// When to stop.
+    pub stop: Stop,
+}
+
+/// Sweeps packed contacts; keeps its memory from step to step.
+#[derive(Debug)]
+pub struct BlockSweeper {
+    /// The contacts; pack them before a solve.
+    pub packed: PackedContacts,
+    instructions: Instructions,
+    before_velocity: Vec<Quad>,
+    before_spin: Vec<Quad>,
+    moved: Vec<Moved>,
+    /// Slots of impact rows of the last substep, per worker.
+    impacts: Vec<Vec<u32>>,
+    /// All of them, sorted.
+    all_impacts: Vec<u32>,
+    shares: Shares,
+}
+
+impl Default for BlockSweeper {
+    fn default() -> Self {
+        BlockSweeper {
+            packed: PackedContacts::default(),
+            instructions: Instructions::detect(),
+            before_velocity: Vec::new(),
+            before_spin: Vec::new(),
+            moved: Vec::new(),
+            impacts: Vec::new(),
+            all_impacts: Vec::new(),
+            shares: Shares::default(),
+        }
+    }
+}
+
+impl BlockSweeper {
+    /// A sweeper that uses these instructions if the processor has them.
+    pub fn with_instructions(instructions: Instructions) -> Self {
+        let available = Instructions::available();
+        BlockSweeper {
+            instructions: if available.contains(&instructions) {
+                instructions
+            } else {
+                Instructions::Portable
+            },
+            ..Default::default()
+        }
+    }
+
+    /// What the bodies moved in the last [`BlockSweeper::substeps`].
+    pub fn moved(&self) -> &[Moved] {
+        &self.moved
+    }
+
+    /// One step of substeps over packed rows of kind [`RowKind::Substep`]:
+    /// bodies go from their velocities at the start of the step to those at
+    /// its end. Returns the number of impact rows.
+    pub fn substeps(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        bodies: &mut [BodyState],
+        run: SubstepRun,
+    ) -> usize {
+        let count = bodies.len();
+        self.before_velocity.resize(count, Quad::default());
+        self.before_spin.resize(count, Quad::default());
+        self.moved.resize(run.movable, Moved::default());
+        self.impacts.resize_with(team.threads(), Vec::new);
+        self.shares.divide(plan, team.threads());
+        let before_velocity = SharedSlice::new(&mut self.before_velocity);
+        let before_spin = SharedSlice::new(&mut self.before_spin);
+        let moved = SharedSlice::new(&mut self.moved);
+        let impacts = SharedSlice::new(&mut self.impacts);
+        let all_impacts = SharedSlice::new(std::slice::from_mut(&mut self.all_impacts));
+        let bodies = SharedSlice::new(bodies);
+        let work = work_of(&mut self.packed, plan, bodies, run.compliance);
+        let work = Work {
+            before: before_velocity.as_mut_ptr(),
+            ..work
+        };
+        let (shares, instructions) = (&self.shares, self.instructions);
+        let struck = AtomicUsize::new(0);
+        let fall = run.gravity * run.step;
+        team.run(|worker| {
+            // SAFETY: every worker has a list of its own, but for the moment
+            // between two barriers in which the first one takes them all.
+            let own_impacts = || unsafe { impacts.at(worker.index) };
+            let part = |length: usize| worker.part_of(length, 1);
+            // SAFETY: parts of bodies are disjoint, and barriers separate
+            // passes over bodies from sweeps. So below.
+            let range = part(count);
+            begin(
+                unsafe { bodies.part(range.clone()) },
+                unsafe { before_velocity.part(range.clone()) },
+                unsafe { before_spin.part(range) },
+                fall,
+            );
+            unsafe { moved.part(part(run.movable)) }.fill(Moved::default());
+            own_impacts().clear();
+            worker.wait_for_all();
+            warm_start(shares, worker, plan, &work);
+            let mut struck_before = 0;
+            for k in 0..run.substeps {
+                if k > 0 {
+                    let range = part(run.movable);
+                    repeat(
+                        unsafe { bodies.part(range.clone()) },
+                        unsafe { before_velocity.part(range.clone()) },
+                        unsafe { before_spin.part(range.clone()) },
+                        unsafe { moved.part(range) },
+                    );
+                    worker.wait_for_all();
+                    let struck_now = struck.load(Ordering::Relaxed);
+                    if struck_now != struck_before {
+                        struck_before = struck_now;
+                        if worker.index == 0 {
+                            // SAFETY: the others wait at the next barrier.
+                            let lists = unsafe { impacts.part(0..impacts.len()) };
+                            unsafe { take_back(&work, lists, all_impacts.at(0)) };
+                        }
+                        worker.wait_for_all();
+                        own_impacts().clear();
+                    }
+                }
+                let times = SubstepTimes {
+                    moved: if k > 0 { run.step } else { 0.0 },
+                    step: run.step,
+                };
+                shares.for_each_block(
+                    worker,
+                    |block| {
+                        let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
+                        // SAFETY: the module's invariants.
+                        unsafe {
+                            kernel::sweep(instructions, &work, groups, Some(times), own_impacts());
+                        }
+                    },
+                    || {
+                        struck.fetch_add(own_impacts().len(), Ordering::Relaxed);
+                    },
+                );
+            }
+            let range = part(run.movable);
+            let (bodies, moved) = unsafe { (bodies.part(range.clone()), moved.part(range)) };
+            for (body, moved) in bodies.iter().zip(moved) {
+                add_to(moved, body);
+            }
+        });
+        struck.into_inner()
+    }
+
+    /// Residual of the last substep's rows (see [`ResidualSum`]); call before
+    /// [`BlockSweeper::forget_impacts`]. Impact rows are left out: they are
+    /// exact. `row(i)` is the contact at place `i` of the plan's order.
+    pub fn substep_residual(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        bodies: &[BodyState],
+        run: SubstepRun,
+        row: impl Fn(usize) -> Row + Sync,
+    ) -> f64 {
+        let struck = &mut self.all_impacts;
+        struck.clear();
+        struck.extend(self.impacts.iter().flatten());
+        struck.sort_unstable();
+        let struck = &self.all_impacts;
+        let fall = run.gravity * run.step;
+        let free = |k: u32| {
+            let k = k as usize;
+            let body = bodies[k];
+            let fall = if body.inverse_mass > 0.0 {
+                fall
+            } else {
+                DVec3::ZERO
+            };
+            BodyState {
+                velocity: DVec3::from_slice(&self.before_velocity[k].0) + fall,
+                spin: DVec3::from_slice(&self.before_spin[k].0),
+                ..body
+            }
+        };
+        residual_of(team, plan, |sum, g, lane, i| {
+            if struck.binary_search(&((g * LANES + lane) as u32)).is_ok() {
+                return;
+            }
+            let mut row = row(i);
+            row.spring.overlap = self.packed.overlap(g, lane);
+            let contact = &row.contact;
+            let [a, b] = contact
+                .bodies
+                .map(|k| DVec3::from_slice(&self.before_velocity[k as usize].0));
+            let target = row.spring.target(contact.normal.dot(b - a), run.step);
+            let compliance = RowCompliance {
+                normal: row.spring.compliance(),
+                tangent: run.compliance.friction,
+                rolling: run.compliance.rolling,
+            };
+            let free = contact.bodies.map(free);
+            let now = contact.bodies.map(|k| &bodies[k as usize]);
+            let impulse = self.packed.impulse(g, lane);
+            sum.add(
+                contact,
+                target,
+                compliance,
+                now,
+                [&free[0], &free[1]],
+                &impulse,
+            );
+        })
+    }
+
+    /// Ends a step of substeps: impulses of impacts are forgotten, so that
+    /// what is left is fit to start the next step.
+    pub fn forget_impacts(&mut self) {
+        for slots in &mut self.impacts {
+            for slot in slots.drain(..) {
+                let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
+                let rolling = self.packed.rolling.get_mut(group);
+                clear_slot(&mut self.packed.groups[group], rolling, lane);
+            }
+        }
+    }
+
+    /// Adds the velocity changes of the packed impulses to the bodies.
+    pub fn apply_impulses(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        bodies: &mut [BodyState],
+        compliance: TangentCompliance,
+    ) {
+        self.shares.divide(plan, team.threads());
+        let bodies = SharedSlice::new(bodies);
+        let work = work_of(&mut self.packed, plan, bodies, compliance);
+        let shares = &self.shares;
+        team.run(|worker| warm_start(shares, worker, plan, &work));
+    }
+
+    /// Whole-step sweeps over packed rows of kind [`RowKind::Whole`].
+    pub fn sweeps(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        bodies: &mut [BodyState],
+        compliance: TangentCompliance,
+        count: usize,
+    ) {
+        self.shares.divide(plan, team.threads());
+        let bodies = SharedSlice::new(bodies);
+        let work = work_of(&mut self.packed, plan, bodies, compliance);
+        let (shares, instructions) = (&self.shares, self.instructions);
+        team.run(|worker| {
+            let mut no_impacts = Vec::new();
+            for _ in 0..count {
+                let no_impacts = std::cell::RefCell::new(&mut no_impacts);
+                shares.for_each_block(
+                    worker,
+                    |block| {
+                        let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
+                        let mut impacts = no_impacts.borrow_mut();
+                        // SAFETY: the module's invariants.
+                        unsafe { kernel::sweep(instructions, &work, groups, None, &mut impacts) };
+                    },
+                    || {},
+                );
+            }
+        });
+    }
+
+    /// Solves a whole step's problem whose contacts are in the plan's order,
+    /// from the given impulses; `bodies` become the velocities after the step.
+    /// The fast form of [`crate::sweep::GaussSeidel::solve`].
+    pub fn solve(
+        &mut self,
+        team: &mut Team,
+        whole: WholeStepProblem<'_>,
+        impulses: &mut Vec<Impulse>,
+        bodies: &mut Vec<BodyState>,
+    ) -> SweepReport {
+        let WholeStepProblem {
+            plan,
+            laws,
+            problem,
+            stop,
+        } = whole;
+        let compliance = TangentCompliance {
+            friction: problem.tangent_compliance,
+            rolling: problem.rolling_compliance,
+        };
+        let packing = Packing {
+            kind: RowKind::Whole,
+            laws,
+            compliance,
+        };
+        team.fill(bodies, problem.bodies.len(), |i| problem.bodies[i]);
+        self.packed.pack(team, plan, packing, bodies, |i| {
+            Row::whole(problem.contacts[i], impulses[i])
+        });
+        self.apply_impulses(team, plan, bodies, compliance);
+        let residual = |team: &mut Team, packed: &PackedContacts, bodies: &[BodyState]| {
+            residual_of(team, plan, |sum, g, lane, i| {
+                let contact = &problem.contacts[i];
+                let [a, b] = contact.bodies.map(|k| k as usize);
+                let rows = RowCompliance {
+                    normal: contact.compliance,
+                    tangent: compliance.friction,
+                    rolling: compliance.rolling,
+                };
+                let (now, free) = (
+                    [&bodies[a], &bodies[b]],
+                    [&problem.bodies[a], &problem.bodies[b]],
+                );
+                let impulse = packed.impulse(g, lane);
+                sum.add(contact, contact.target, rows, now, free, &impulse);
+            })
+        };
+        let mut report = SweepReport::default();
+        let between_checks = match stop.tolerance {
+            Some(_) => SWEEPS_PER_CHECK,
+            None => stop.sweeps.max(1),
+        };
+        while report.sweeps < stop.sweeps {
+            let sweeps = between_checks.min(stop.sweeps - report.sweeps);
+            self.sweeps(team, plan, bodies, compliance, sweeps);
+            report.sweeps += sweeps;
+            if let Some(tolerance) = stop.tolerance
+                && residual(team, &self.packed, bodies) <= tolerance
+            {
+                break;
+            }
+        }
+        report.residual = residual(team, &self.packed, bodies);
+        report.converged = stop.tolerance.is_none_or(|t| report.residual <= t);
+        self.packed.impulses(team, plan, impulses);
+        report
+    }
+}
+
+/// Sums a residual over all contacts: `add(sum, group, lane, place)`.
+pub fn residual_of(
+    team: &mut Team,
+    plan: &SweepPlan,
+    add: impl Fn(&mut ResidualSum, usize, usize, usize) + Sync,
+) -> f64 {
+    team.fold(
+        plan.group_count(),
+        ResidualSum::default(),
+        |groups| {
+            let mut sum = ResidualSum::default();
+            for g in groups {
+                for (lane, i) in (plan.groups[g]..plan.groups[g + 1]).enumerate() {
+                    add(&mut sum, g, lane, i as usize);
+                }
+            }
+            sum
+        },
+        |a, b| ResidualSum {
+            current: a.current + b.current,
+            start: a.start + b.start,
+        },
+    )
+    .relative()
+}
+
+fn work_of<'a>(
+    packed: &'a mut PackedContacts,
+    plan: &'a SweepPlan,
+    bodies: SharedSlice<'a, BodyState>,
+    compliance: TangentCompliance,
+) -> Work<'a> {
+    assert_eq!(
+        packed.groups.len(),
+        plan.group_count(),
+        "pack before a solve"
+    );
+    Work {
+        groups: packed.groups.as_mut_ptr(),
+        rolling: packed.rolling.as_mut_ptr(),
+        rolls: !packed.rolling.is_empty(),
+        bodies: bodies.as_mut_ptr(),
+        before: std::ptr::null(),
+        group_ends: &plan.groups,
+        group_laws: &plan.laws,
+        laws: &packed.laws,
+        compliance,
+    }
+}
+
+/// First half of a step's first substep: remember `v°`, let bodies fall.
+fn begin(
+    bodies: &mut [BodyState],
+    before_velocity: &mut [Quad],
+    before_spin: &mut [Quad],
+    fall: DVec3,
+) {
+    for ((body, velocity), spin) in bodies.iter_mut().zip(before_velocity).zip(before_spin) {
+        let (v, w) = (body.velocity, body.spin);
+        // The fourth numbers make `repeat` leave the inverse inertia alone.
+        *velocity = Quad([v.x, v.y, v.z, body.inverse_mass]);
+        *spin = Quad([w.x, w.y, w.z, body.inverse_inertia]);
+        if body.inverse_mass > 0.0 {
+            body.velocity += fall;
+        }
+    }
+}
+
+/// Equation (1) of [`crate::substep`], body by body: the velocity changes by
+/// as much as in the substep before.
+fn repeat(
+    bodies: &mut [BodyState],
+    before_velocity: &mut [Quad],
+    before_spin: &mut [Quad],
+    moved: &mut [Moved],
+) {
+    let repeat_four = |now: &mut [f64; 4], before: &mut Quad, sum: &mut Quad| {
+        for ((now, before), sum) in now.iter_mut().zip(&mut before.0).zip(&mut sum.0) {
+            *sum += *now;
+            let change = *now - *before;
+            *before = *now;
+            *now += change;
+        }
+    };
+    for (((body, velocity), spin), moved) in bodies
+        .iter_mut()
+        .zip(before_velocity)
+        .zip(before_spin)
+        .zip(moved)
+    {
+        // SAFETY: a body is eight numbers in a row, velocity and inverse mass
+        // first (`repr(C)`).
+        let halves = unsafe { &mut *std::ptr::from_mut(body).cast::<[[f64; 4]; 2]>() };
+        repeat_four(&mut halves[0], velocity, &mut moved.velocity);
+        repeat_four(&mut halves[1], spin, &mut moved.spin);
+    }
+}
+
+fn add_to(moved: &mut Moved, body: &BodyState) {
+    for k in 0..3 {
+        moved.velocity.0[k] += body.velocity[k];
+        moved.spin.0[k] += body.spin[k];
+    }
+}
+
+/// Applies the packed impulses, contact by contact.
+fn warm_start(shares: &Shares, worker: Worker<'_>, plan: &SweepPlan, work: &Work<'_>) {
+    shares.for_each_block(
+        worker,
+        |block| {
+            for g in plan.blocks[block] as usize..plan.blocks[block + 1] as usize {
+                for lane in 0..(plan.groups[g + 1] - plan.groups[g]) as usize {
+                    // SAFETY: the module's invariants.
+                    unsafe { apply_slot(work, g, lane, 1.0) };
+                }
+            }
+        },
+        || {},
+    );
+}
+
+/// Takes the impulses of the last substep's impacts out of the velocities,
+/// where [`repeat`] put them once more, and forgets them.
+///
+/// # Safety
+/// No other thread touches bodies or groups.
+unsafe fn take_back(work: &Work<'_>, lists: &mut [Vec<u32>], slots: &mut Vec<u32>) {
+    slots.clear();
+    slots.extend(lists.iter().flatten());
+    slots.sort_unstable();
+    for &slot in slots.iter() {
+        let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
+        // SAFETY: passed on to the caller.
+        unsafe {
+            apply_slot(work, group, lane, -1.0);
+            let rolling = work.rolls.then(|| &mut *work.rolling.add(group));
+            clear_slot(&mut *work.groups.add(group), rolling, lane);
+        }
+    }
+}
+
+/// Who sweeps which blocks: per colour one contiguous share per worker, of
+/// about equal weight. Neighbours take over what is left of a share.
+#[derive(Debug, Default)]
+struct Shares {
+    workers: usize,
+    colours: usize,
+    /// Blocks of worker `w` in colour `c`: `bounds[c (workers + 1) + w]` to the next.
+    bounds: Vec<u32>,
+    /// Blocks of that share already taken.
+    taken: Vec<Cursor>,
+}
+
+/// A counter with a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Cursor(AtomicUsize);
+
+/// Neighbours on each side that a worker helps.
+const HELPED: usize = 2;
+
+impl Shares {
+    fn divide(&mut self, plan: &SweepPlan, workers: usize) {
+        self.workers = workers;
+        self.colours = plan.colours.len().saturating_sub(1);
+        self.bounds.clear();
+        for colour in plan.colours.windows(2) {
+            let blocks = colour[0] as usize..colour[1] as usize;
+            let first = plan.blocks[blocks.start] as usize;
+            let weight = plan.blocks[blocks.end] as usize - first;
+            for worker in 0..=workers {
+                let target = (first + weight * worker / workers) as u32;
+                let block = plan.blocks[blocks.clone()].partition_point(|&g| g < target);
+                self.bounds.push((blocks.start + block) as u32);
+            }
+            if let Some(last) = self.bounds.last_mut() {
+                *last = colour[1];
+            }
+        }
+        self.taken
+            .resize_with(self.colours * workers, Cursor::default);
+        for cursor in &mut self.taken {
+            *cursor.0.get_mut() = 0;
+        }
+    }
+
+    fn share(&self, colour: usize, worker: usize) -> Range<usize> {
+        let at = colour * (self.workers + 1) + worker;
+        self.bounds[at] as usize..self.bounds[at + 1] as usize
+    }
+
+    /// Calls `sweep` for every block once, colour by colour, on some worker;
+    /// all workers must call this together. `last` is called once per worker
+    /// before the barrier that ends the last colour.
+    fn for_each_block(&self, worker: Worker<'_>, sweep: impl Fn(usize), last: impl Fn()) {
+        for colour in 0..self.colours {
+            if self.share(colour, 0).start == self.share(colour, self.workers - 1).end {
+                if colour + 1 == self.colours {
+                    last();
+                    worker.wait_for_all();
+                }
+                continue;
+            }
+            self.sweep_share(colour, worker.index, &sweep);
+            for distance in 1..=HELPED.min(self.workers / 2) {
+                let up = (worker.index + distance) % self.workers;
+                let down = (worker.index + self.workers - distance) % self.workers;
+                self.sweep_share(colour, up, &sweep);
+                self.sweep_share(colour, down, &sweep);
+            }
+            if colour + 1 == self.colours {
+                last();
+            }
+            worker.wait_for_all();
+            // Nobody looks at this colour again before the next sweep, which
+            // a barrier of another colour or pass separates from here.
+            self.taken[colour * self.workers + worker.index]
+                .0
+                .store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn sweep_share(&self, colour: usize, owner: usize, sweep: &impl Fn(usize)) {
+        let share = self.share(colour, owner);
+        let taken = &self.taken[colour * self.workers + owner].0;
+        while taken.load(Ordering::Relaxed) < share.len() {
+            let next = share.start + taken.fetch_add(1, Ordering::Relaxed);
+            if next >= share.end {
+                break;
+            }
+            sweep(next);
+        }
+    }
+}

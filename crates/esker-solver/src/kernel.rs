@@ -1,0 +1,360 @@
+//! The vector kernel: updates (1)–(4) of [`crate::sweep`] for a group of
+//! contacts at once.
+//!
+//! For spheres a normal impulse leaves the tangential velocity alone, so the
+//! friction row starts from the velocities that the normal row was given:
+//! one gather, one scatter and one projection onto the tangent plane per
+//! contact. The substep form also does equation (2) of [`crate::substep`] and
+//! recognises impacts.
+//!
+//! `unsafe`: the kernel writes to bodies that other threads read and write in
+//! other places. [`Work`]'s invariants say what makes that sound.
+
+use esker_contact::BodyState;
+
+use crate::lanes::Instructions;
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{Avx2, Avx512};
+use crate::lanes::{Lanes, Portable, Quad};
+use crate::packed::{Group, Law, RollingGroup};
+use crate::plan::LANES;
+use crate::sweep::TangentCompliance;
+
+/// What a sweep works on, as threads share it.
+///
+/// Invariants, kept by `block_sweep`: the pointers are valid for the lengths
+/// of the plan and the bodies for as long as a team runs; a group is worked on
+/// by one thread at a time; between two barriers no two groups that are worked
+/// on share a body that contacts can move, and bodies that several groups
+/// could name are not written (ghosts of walls belong to one contact).
+#[derive(Clone, Copy)]
+pub(crate) struct Work<'a> {
+    pub(crate) groups: *mut Group,
+    pub(crate) rolling: *mut RollingGroup,
+    /// Whether there are rolling groups.
+    pub(crate) rolls: bool,
+    pub(crate) bodies: *mut BodyState,
+    /// Velocities `v°`; null for a whole step.
+    pub(crate) before: *const Quad,
+    /// End of each group in the list of contacts.
+    pub(crate) group_ends: &'a [u32],
+    /// Law of each group.
+    pub(crate) group_laws: &'a [u16],
+    pub(crate) laws: &'a [Law],
+    pub(crate) compliance: TangentCompliance,
+}
+
+// SAFETY: see the invariants of `Work`.
+unsafe impl Send for Work<'_> {}
+// SAFETY: see the invariants of `Work`.
+unsafe impl Sync for Work<'_> {}
+
+/// Times of one substep.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SubstepTimes {
+    /// Time by which overlaps have changed since they were set: zero in the
+    /// first substep, else `h_s`.
+    pub(crate) moved: f64,
+    /// `h_s`.
+    pub(crate) step: f64,
+}
+
+/// Sweeps groups `from..to` once. `times` is `None` for a whole step; slots
+/// (group · LANES + lane) that became impact rows are appended to `impacts`.
+///
+/// # Safety
+/// The invariants of [`Work`], and `instructions` that the processor has.
+pub(crate) unsafe fn sweep(
+    instructions: Instructions,
+    work: &Work<'_>,
+    groups: std::ops::Range<usize>,
+    times: Option<SubstepTimes>,
+    impacts: &mut Vec<u32>,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        match instructions {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => sweep_avx512(work, groups, times, impacts),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => sweep_avx2(work, groups, times, impacts),
+            _ => sweep_lanes::<Portable>(work, groups, times, impacts),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn sweep_avx2(
+    work: &Work<'_>,
+    groups: std::ops::Range<usize>,
+    times: Option<SubstepTimes>,
+    impacts: &mut Vec<u32>,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe { sweep_lanes::<Avx2>(work, groups, times, impacts) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl")]
+unsafe fn sweep_avx512(
+    work: &Work<'_>,
+    groups: std::ops::Range<usize>,
+    times: Option<SubstepTimes>,
+    impacts: &mut Vec<u32>,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe { sweep_lanes::<Avx512>(work, groups, times, impacts) }
+}
+
+#[inline(always)]
+unsafe fn sweep_lanes<V: Lanes>(
+    work: &Work<'_>,
+    groups: std::ops::Range<usize>,
+    times: Option<SubstepTimes>,
+    impacts: &mut Vec<u32>,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        match times {
+            Some(times) => sweep_rows::<V, true>(work, groups, times, impacts),
+            None => {
+                let unused = SubstepTimes {
+                    moved: 0.0,
+                    step: 1.0,
+                };
+                sweep_rows::<V, false>(work, groups, unused, impacts);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn sweep_rows<V: Lanes, const SUBSTEP: bool>(
+    work: &Work<'_>,
+    groups: std::ops::Range<usize>,
+    times: SubstepTimes,
+    impacts: &mut Vec<u32>,
+) {
+    for g in groups {
+        let law = &work.laws[work.group_laws[g] as usize];
+        let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
+        let mut first = 0;
+        while first < size {
+            let active = size - first;
+            // SAFETY: passed on to the caller.
+            let struck = unsafe {
+                let group = work.groups.add(g);
+                if law.rolls {
+                    let rolling = work.rolling.add(g);
+                    relax::<V, SUBSTEP, true>(work, (group, rolling), law, times, (first, active))
+                } else {
+                    let rolling = std::ptr::null_mut();
+                    relax::<V, SUBSTEP, false>(work, (group, rolling), law, times, (first, active))
+                }
+            };
+            if SUBSTEP && struck != 0 {
+                let slot = (g * LANES + first) as u32;
+                let lanes = 0..V::WIDTH.min(active) as u32;
+                impacts.extend(lanes.filter(|k| struck >> k & 1 == 1).map(|k| slot + k));
+            }
+            first += V::WIDTH;
+        }
+    }
+}
+
+#[inline(always)]
+fn dot<V: Lanes>(a: [V; 3], b: [V; 3]) -> V {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+#[inline(always)]
+fn cross<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
+    [
+        a[1] * b[2] - b[1] * a[2],
+        a[2] * b[0] - b[2] * a[0],
+        a[0] * b[1] - b[0] * a[1],
+    ]
+}
+
+#[inline(always)]
+fn each<V: Lanes>(a: [V; 3], b: [V; 3], f: impl Fn(V, V) -> V) -> [V; 3] {
+    [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2])]
+}
+
+#[inline(always)]
+fn times<V: Lanes>(a: [V; 3], s: V) -> [V; 3] {
+    [a[0] * s, a[1] * s, a[2] * s]
+}
+
+#[inline(always)]
+fn plus<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
+    each(a, b, |x, y| x + y)
+}
+
+#[inline(always)]
+fn minus<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
+    each(a, b, |x, y| x - y)
+}
+
+/// The nearest point of a disc (see `esker_contact::project_disc`).
+#[inline(always)]
+fn onto_disc<V: Lanes>(x: [V; 3], radius: V, one: V) -> [V; 3] {
+    let square = dot(x, x);
+    let outside = (radius * radius).less(square);
+    times(x, V::select(outside, radius / square.sqrt(), one))
+}
+
+#[inline(always)]
+unsafe fn load3<V: Lanes>(lines: *const [f64; LANES], first: usize) -> [V; 3] {
+    // SAFETY: three lines follow one another.
+    unsafe { [0, 1, 2].map(|k| V::load(lines.add(k).cast::<f64>().add(first))) }
+}
+
+#[inline(always)]
+unsafe fn store3<V: Lanes>(value: [V; 3], lines: *mut [f64; LANES], first: usize) {
+    // SAFETY: three lines follow one another.
+    unsafe {
+        for (k, v) in value.into_iter().enumerate() {
+            v.store(lines.add(k).cast::<f64>().add(first));
+        }
+    }
+}
+
+/// Relaxes the lanes `first..first + WIDTH` of a group, of which the first
+/// `active` are contacts. Returns a bit per impact row.
+#[inline(always)]
+unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
+    work: &Work<'_>,
+    (group, rolling): (*mut Group, *mut RollingGroup),
+    law: &Law,
+    step: SubstepTimes,
+    (first, active): (usize, usize),
+) -> u32 {
+    // SAFETY: the invariants of `Work`.
+    unsafe {
+        let g = &mut *group;
+        let at = |line: &[f64; LANES]| V::load(line.as_ptr().add(first));
+        let index_a = g.bodies[0].as_ptr().add(first);
+        let index_b = g.bodies[1].as_ptr().add(first);
+        let zero = V::splat(0.0);
+        let one = V::splat(1.0);
+
+        let n: [V; 3] = load3(g.normal.as_ptr(), first);
+        let [vax, vay, vaz, mass_a, wax, way, waz, inertia_a] =
+            V::gather_bodies(work.bodies, index_a);
+        let [vbx, vby, vbz, mass_b, wbx, wby, wbz, inertia_b] =
+            V::gather_bodies(work.bodies, index_b);
+        let (va, vb) = ([vax, vay, vaz], [vbx, vby, vbz]);
+        let (mut wa, mut wb) = ([wax, way, waz], [wbx, wby, wbz]);
+        let mobility = mass_a + mass_b;
+        let p = at(&g.impulse);
+
+        let dv = minus(vb, va);
+        let u_n = dot(n, dv);
+
+        let mut struck = 0;
+        let (mut target, mut sigma);
+        if SUBSTEP {
+            let before_a = V::gather_quads(work.before, index_a);
+            let before_b = V::gather_quads(work.before, index_b);
+            let u_before = dot(n, minus(before_b, before_a));
+            let overlap = at(&g.overlap) - V::splat(step.moved) * u_before;
+            overlap.store(g.overlap.as_mut_ptr().add(first));
+            let softness = at(&g.softness);
+            sigma = if law.hertz {
+                let least = V::load_single(g.least_overlap.as_ptr().add(first));
+                softness / overlap.max(least).sqrt()
+            } else {
+                softness
+            };
+            sigma = sigma.max(mobility * V::splat(law.cap));
+            target = V::select(
+                zero.less(overlap),
+                V::splat(law.push) * overlap + V::splat(law.keep) * u_before,
+                overlap * V::splat(1.0 / step.step),
+            );
+            // A strike closes what gap there is, and overlaps count as closed:
+            // `u h < δ` says both for `u < 0`.
+            let speed = V::load_single(g.impact_speed.as_ptr().add(first));
+            let strikes = V::both(
+                u_before.less(zero - speed),
+                (u_before * V::splat(step.step)).less(overlap),
+            );
+            struck = V::bits(strikes) & !V::bits(zero.less(p));
+            if struck != 0 {
+                let strikes = V::both(strikes, p.less(V::splat(f64::MIN_POSITIVE)));
+                // An approach that others have slowed already is returned as such.
+                let returned = V::splat(law.restitution) * u_before.max(u_n).min(zero);
+                target = V::select(strikes, zero - returned, target);
+                sigma = V::select(strikes, zero, sigma);
+            }
+        } else {
+            sigma = at(&g.softness);
+            target = at(&g.overlap);
+        }
+
+        let p_new = (p - (u_n + sigma * p - target) / (mobility + sigma)).max(zero);
+        if V::bits(zero.less(p.max(p_new))) == 0 {
+            // Open before and after: nothing else can change.
+            return struck;
+        }
+        p_new.store(g.impulse.as_mut_ptr().add(first));
+        let mut push = times(n, p_new - p);
+
+        if law.friction > 0.0 {
+            let (arm_a, arm_b) = (at(&g.arms[0]), at(&g.arms[1]));
+            let slip = cross(plus(times(wa, arm_a), times(wb, arm_b)), n);
+            let u_t = minus(minus(dv, times(n, u_n)), slip);
+            let inverse = at(&g.inverse_tangent);
+            let keep = one - V::splat(work.compliance.friction) * inverse;
+            let old: [V; 3] = load3(g.friction.as_ptr(), first);
+            let wanted = minus(times(old, keep), times(u_t, inverse));
+            let friction = onto_disc(wanted, V::splat(law.friction) * p_new, one);
+            store3(friction, g.friction.as_mut_ptr(), first);
+            let change = minus(friction, old);
+            push = plus(push, change);
+            let lever = cross(n, change);
+            wa = minus(wa, times(lever, arm_a * inertia_a));
+            wb = minus(wb, times(lever, arm_b * inertia_b));
+        }
+
+        if ROLLING {
+            let r = &mut *rolling;
+            let spin = minus(wb, wa);
+            let spin_n = dot(n, spin);
+            let spin_t = minus(spin, times(n, spin_n));
+            let inverse = at(&r.inverse_rolling);
+            let keep = one - V::splat(work.compliance.rolling) * inverse;
+            let old: [V; 3] = load3(r.rolling.as_ptr(), first);
+            let wanted = minus(times(old, keep), times(spin_t, inverse));
+            let rolled = onto_disc(wanted, at(&r.rolling_limit) * p_new, one);
+            let old_twist = at(&r.twisting);
+            let limit = at(&r.twisting_limit) * p_new;
+            let twisted = (old_twist * keep - spin_n * inverse)
+                .min(limit)
+                .max(zero - limit);
+            store3(rolled, r.rolling.as_mut_ptr(), first);
+            twisted.store(r.twisting.as_mut_ptr().add(first));
+            let couple = plus(minus(rolled, old), times(n, twisted - old_twist));
+            wa = minus(wa, times(couple, inertia_a));
+            wb = plus(wb, times(couple, inertia_b));
+        }
+
+        let va = minus(va, times(push, mass_a));
+        let vb = plus(vb, times(push, mass_b));
+        V::scatter_bodies(
+            [va[0], va[1], va[2], mass_a, wa[0], wa[1], wa[2], inertia_a],
+            work.bodies,
+            index_a,
+            active,
+        );
+        V::scatter_bodies(
+            [vb[0], vb[1], vb[2], mass_b, wb[0], wb[1], wb[2], inertia_b],
+            work.bodies,
+            index_b,
+            active,
+        );
+        struck
+    }
+}

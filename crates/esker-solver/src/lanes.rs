@@ -1,0 +1,586 @@
+//! Several numbers at once: one trait, three instruction sets.
+//!
+//! All arithmetic is IEEE addition, multiplication, division and square root
+//! without fusing, so that every lane of every instruction set computes the
+//! same bits. (On current cores additions and multiplications issue side by
+//! side; fusing them was not faster where it was tried.)
+//!
+//! `unsafe`: a value of [`Avx2`] or [`Avx512`] exists only where the processor
+//! has these instructions, because making one is unsafe and the kernels are
+//! entered through [`Instructions::detect`] only. Gathers and scatters trust
+//! their indices.
+
+use std::ops::{Add, Div, Mul, Sub};
+
+use esker_contact::BodyState;
+
+/// Four numbers that a kernel gathers together: a vector and padding.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(32))]
+pub struct Quad(pub [f64; 4]);
+
+/// Which instructions the kernels use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// What every processor has.
+    Portable,
+    /// Four numbers at once.
+    Avx2,
+    /// Eight numbers at once.
+    Avx512,
+}
+
+impl Instructions {
+    /// The widest that this processor has.
+    pub fn detect() -> Self {
+        Self::available()[0]
+    }
+
+    /// All that this processor has, the widest first.
+    pub fn available() -> Vec<Self> {
+        let mut all = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
+                all.push(Instructions::Avx512);
+            }
+            if is_x86_feature_detected!("avx2") {
+                all.push(Instructions::Avx2);
+            }
+        }
+        all.push(Instructions::Portable);
+        all
+    }
+
+    /// Its name in outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Instructions::Portable => "portable",
+            Instructions::Avx2 => "avx2",
+            Instructions::Avx512 => "avx512",
+        }
+    }
+}
+
+/// A register full of numbers.
+///
+/// # Safety
+/// Methods that take pointers read or write [`Lanes::WIDTH`] elements there
+/// (gathers and scatters: at the indices given); those that make a value need
+/// the instruction set.
+pub(crate) trait Lanes:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
+{
+    /// Lanes of a register.
+    const WIDTH: usize;
+    /// One truth value per lane.
+    type Mask: Copy;
+
+    unsafe fn load(from: *const f64) -> Self;
+    unsafe fn load_single(from: *const f32) -> Self;
+    unsafe fn store(self, to: *mut f64);
+    unsafe fn splat(x: f64) -> Self;
+    fn sqrt(self) -> Self;
+    fn max(self, other: Self) -> Self;
+    fn min(self, other: Self) -> Self;
+    fn less(self, other: Self) -> Self::Mask;
+    fn both(a: Self::Mask, b: Self::Mask) -> Self::Mask;
+    /// `yes` where the mask is set.
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+    /// Bit k is lane k.
+    fn bits(mask: Self::Mask) -> u32;
+    /// Velocity, inverse mass, spin and inverse inertia of the bodies at the indices.
+    unsafe fn gather_bodies(bodies: *const BodyState, index: *const u32) -> [Self; 8];
+    /// Puts back what [`Lanes::gather_bodies`] gave, for the first `active` lanes.
+    unsafe fn scatter_bodies(
+        values: [Self; 8],
+        bodies: *mut BodyState,
+        index: *const u32,
+        active: usize,
+    );
+    /// The first three numbers of the quads at the indices.
+    unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3];
+}
+
+/// Four lanes in plain Rust.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable([f64; 4]);
+
+impl Portable {
+    #[inline(always)]
+    fn map2(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        let mut out = self.0;
+        for (x, y) in out.iter_mut().zip(other.0) {
+            *x = f(*x, y);
+        }
+        Portable(out)
+    }
+}
+
+macro_rules! portable_operator {
+    ($trait:ident, $method:ident, $operator:tt) => {
+        impl $trait for Portable {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                self.map2(other, |x, y| x $operator y)
+            }
+        }
+    };
+}
+portable_operator!(Add, add, +);
+portable_operator!(Sub, sub, -);
+portable_operator!(Mul, mul, *);
+portable_operator!(Div, div, /);
+
+impl Lanes for Portable {
+    const WIDTH: usize = 4;
+    type Mask = [bool; 4];
+
+    #[inline(always)]
+    unsafe fn load(from: *const f64) -> Self {
+        // SAFETY: the caller's pointer holds four numbers.
+        Portable(unsafe { from.cast::<[f64; 4]>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    unsafe fn load_single(from: *const f32) -> Self {
+        // SAFETY: the caller's pointer holds four numbers.
+        Portable(unsafe { from.cast::<[f32; 4]>().read_unaligned() }.map(f64::from))
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f64) {
+        // SAFETY: the caller's pointer has room for four numbers.
+        unsafe { to.cast::<[f64; 4]>().write_unaligned(self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn splat(x: f64) -> Self {
+        Portable([x; 4])
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Portable(self.0.map(f64::sqrt))
+    }
+
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        // As the instruction does it: the second where they do not compare.
+        self.map2(other, |x, y| if x > y { x } else { y })
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        self.map2(other, |x, y| if x < y { x } else { y })
+    }
+
+    #[inline(always)]
+    fn less(self, other: Self) -> Self::Mask {
+        [0, 1, 2, 3].map(|k| self.0[k] < other.0[k])
+    }
+
+    #[inline(always)]
+    fn both(a: Self::Mask, b: Self::Mask) -> Self::Mask {
+        [0, 1, 2, 3].map(|k| a[k] & b[k])
+    }
+
+    #[inline(always)]
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+        Portable([0, 1, 2, 3].map(|k| if mask[k] { yes.0[k] } else { no.0[k] }))
+    }
+
+    #[inline(always)]
+    fn bits(mask: Self::Mask) -> u32 {
+        (0..4).fold(0, |bits, k| bits | u32::from(mask[k]) << k)
+    }
+
+    #[inline(always)]
+    unsafe fn gather_bodies(bodies: *const BodyState, index: *const u32) -> [Self; 8] {
+        let mut out = [Portable([0.0; 4]); 8];
+        for lane in 0..4 {
+            // SAFETY: the caller's indices are those of bodies.
+            let line = unsafe {
+                let body = bodies.add(*index.add(lane) as usize);
+                body.cast::<[f64; 8]>().read()
+            };
+            for (column, x) in out.iter_mut().zip(line) {
+                column.0[lane] = x;
+            }
+        }
+        out
+    }
+
+    #[inline(always)]
+    unsafe fn scatter_bodies(
+        values: [Self; 8],
+        bodies: *mut BodyState,
+        index: *const u32,
+        active: usize,
+    ) {
+        for lane in 0..active.min(4) {
+            // SAFETY: the caller's indices are those of bodies.
+            unsafe {
+                let body = bodies.add(*index.add(lane) as usize);
+                body.cast::<[f64; 8]>().write(values.map(|v| v.0[lane]));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3] {
+        let mut out = [Portable([0.0; 4]); 3];
+        for lane in 0..4 {
+            // SAFETY: the caller's indices are those of quads.
+            let quad = unsafe { (*quads.add(*index.add(lane) as usize)).0 };
+            for (column, x) in out.iter_mut().zip(quad) {
+                column.0[lane] = x;
+            }
+        }
+        out
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::{Avx2, Avx512};
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{BodyState, Lanes, Quad};
+    use std::arch::x86_64::*;
+    use std::ops::{Add, Div, Mul, Sub};
+
+    /// Four lanes of AVX2.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx2(__m256d);
+
+    /// Eight lanes of AVX-512.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx512(__m512d);
+
+    macro_rules! operator {
+        ($type:ident, $trait:ident, $method:ident, $intrinsic:ident) => {
+            impl $trait for $type {
+                type Output = Self;
+                #[inline(always)]
+                fn $method(self, other: Self) -> Self {
+                    // SAFETY: a value exists only where the instructions do.
+                    $type(unsafe { $intrinsic(self.0, other.0) })
+                }
+            }
+        };
+    }
+    operator!(Avx2, Add, add, _mm256_add_pd);
+    operator!(Avx2, Sub, sub, _mm256_sub_pd);
+    operator!(Avx2, Mul, mul, _mm256_mul_pd);
+    operator!(Avx2, Div, div, _mm256_div_pd);
+    operator!(Avx512, Add, add, _mm512_add_pd);
+    operator!(Avx512, Sub, sub, _mm512_sub_pd);
+    operator!(Avx512, Mul, mul, _mm512_mul_pd);
+    operator!(Avx512, Div, div, _mm512_div_pd);
+
+    impl Avx2 {
+        /// Columns of the 4 × 4 matrix whose rows begin at four addresses.
+        /// Halves are joined while they are loaded, which spares shuffles.
+        #[inline(always)]
+        unsafe fn columns(rows: [*const f64; 4]) -> [Self; 4] {
+            // SAFETY: the caller's addresses hold four numbers each.
+            unsafe {
+                let join = |low: *const f64, high: *const f64| {
+                    _mm256_insertf128_pd(
+                        _mm256_castpd128_pd256(_mm_loadu_pd(low)),
+                        _mm_loadu_pd(high),
+                        1,
+                    )
+                };
+                let a = join(rows[0], rows[2]);
+                let b = join(rows[1], rows[3]);
+                let c = join(rows[0].add(2), rows[2].add(2));
+                let d = join(rows[1].add(2), rows[3].add(2));
+                [
+                    Avx2(_mm256_unpacklo_pd(a, b)),
+                    Avx2(_mm256_unpackhi_pd(a, b)),
+                    Avx2(_mm256_unpacklo_pd(c, d)),
+                    Avx2(_mm256_unpackhi_pd(c, d)),
+                ]
+            }
+        }
+
+        /// Rows of the 4 × 4 matrix with these columns.
+        #[inline(always)]
+        fn rows(columns: [Self; 4]) -> [__m256d; 4] {
+            let [x, y, z, w] = columns.map(|c| c.0);
+            // SAFETY: a value exists only where the instructions do.
+            unsafe {
+                let (xy_low, xy_high) = (_mm256_unpacklo_pd(x, y), _mm256_unpackhi_pd(x, y));
+                let (zw_low, zw_high) = (_mm256_unpacklo_pd(z, w), _mm256_unpackhi_pd(z, w));
+                [
+                    _mm256_permute2f128_pd(xy_low, zw_low, 0x20),
+                    _mm256_permute2f128_pd(xy_high, zw_high, 0x20),
+                    _mm256_permute2f128_pd(xy_low, zw_low, 0x31),
+                    _mm256_permute2f128_pd(xy_high, zw_high, 0x31),
+                ]
+            }
+        }
+    }
+
+    impl Lanes for Avx2 {
+        const WIDTH: usize = 4;
+        type Mask = __m256d;
+
+        #[inline(always)]
+        unsafe fn load(from: *const f64) -> Self {
+            // SAFETY: the caller's pointer holds four numbers.
+            Avx2(unsafe { _mm256_loadu_pd(from) })
+        }
+
+        #[inline(always)]
+        unsafe fn load_single(from: *const f32) -> Self {
+            // SAFETY: the caller's pointer holds four numbers.
+            Avx2(unsafe { _mm256_cvtps_pd(_mm_loadu_ps(from)) })
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f64) {
+            // SAFETY: the caller's pointer has room for four numbers.
+            unsafe { _mm256_storeu_pd(to, self.0) };
+        }
+
+        #[inline(always)]
+        unsafe fn splat(x: f64) -> Self {
+            // SAFETY: the caller has the instructions.
+            Avx2(unsafe { _mm256_set1_pd(x) })
+        }
+
+        #[inline(always)]
+        fn sqrt(self) -> Self {
+            // SAFETY: a value exists only where the instructions do. So below.
+            Avx2(unsafe { _mm256_sqrt_pd(self.0) })
+        }
+
+        #[inline(always)]
+        fn max(self, other: Self) -> Self {
+            Avx2(unsafe { _mm256_max_pd(self.0, other.0) })
+        }
+
+        #[inline(always)]
+        fn min(self, other: Self) -> Self {
+            Avx2(unsafe { _mm256_min_pd(self.0, other.0) })
+        }
+
+        #[inline(always)]
+        fn less(self, other: Self) -> Self::Mask {
+            unsafe { _mm256_cmp_pd(self.0, other.0, _CMP_LT_OQ) }
+        }
+
+        #[inline(always)]
+        fn both(a: Self::Mask, b: Self::Mask) -> Self::Mask {
+            unsafe { _mm256_and_pd(a, b) }
+        }
+
+        #[inline(always)]
+        fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+            Avx2(unsafe { _mm256_blendv_pd(no.0, yes.0, mask) })
+        }
+
+        #[inline(always)]
+        fn bits(mask: Self::Mask) -> u32 {
+            (unsafe { _mm256_movemask_pd(mask) }) as u32
+        }
+
+        #[inline(always)]
+        unsafe fn gather_bodies(bodies: *const BodyState, index: *const u32) -> [Self; 8] {
+            // SAFETY: the caller's indices are those of bodies.
+            unsafe {
+                let rows = [0, 1, 2, 3].map(|k| bodies.add(*index.add(k) as usize).cast::<f64>());
+                let [vx, vy, vz, im] = Self::columns(rows);
+                let [wx, wy, wz, ii] = Self::columns(rows.map(|r| r.add(4)));
+                [vx, vy, vz, im, wx, wy, wz, ii]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn scatter_bodies(
+            values: [Self; 8],
+            bodies: *mut BodyState,
+            index: *const u32,
+            active: usize,
+        ) {
+            let [vx, vy, vz, im, wx, wy, wz, ii] = values;
+            let velocity = Self::rows([vx, vy, vz, im]);
+            let spin = Self::rows([wx, wy, wz, ii]);
+            // SAFETY: the caller's indices are those of bodies.
+            let put = |k: usize| unsafe {
+                let line = bodies.add(*index.add(k) as usize).cast::<f64>();
+                _mm256_store_pd(line, velocity[k]);
+                _mm256_store_pd(line.add(4), spin[k]);
+            };
+            if active >= 4 {
+                put(0);
+                put(1);
+                put(2);
+                put(3);
+            } else {
+                (0..active).for_each(put);
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3] {
+            // SAFETY: the caller's indices are those of quads.
+            unsafe {
+                let rows = [0, 1, 2, 3].map(|k| quads.add(*index.add(k) as usize).cast::<f64>());
+                let [x, y, z, _] = Self::columns(rows);
+                [x, y, z]
+            }
+        }
+    }
+
+    impl Avx512 {
+        /// The transpose of an 8 × 8 matrix.
+        #[inline(always)]
+        unsafe fn transpose(rows: [__m512d; 8]) -> [__m512d; 8] {
+            // SAFETY: the caller has the instructions.
+            unsafe {
+                let low = |k: usize| _mm512_unpacklo_pd(rows[k], rows[k + 1]);
+                let high = |k: usize| _mm512_unpackhi_pd(rows[k], rows[k + 1]);
+                let columns = |[a, b, c, d]: [__m512d; 4]| {
+                    let (e, f) = (
+                        _mm512_shuffle_f64x2(a, b, 0x88),
+                        _mm512_shuffle_f64x2(a, b, 0xdd),
+                    );
+                    let (g, h) = (
+                        _mm512_shuffle_f64x2(c, d, 0x88),
+                        _mm512_shuffle_f64x2(c, d, 0xdd),
+                    );
+                    // Columns k, k + 2, k + 4 and k + 6.
+                    [
+                        _mm512_shuffle_f64x2(e, g, 0x88),
+                        _mm512_shuffle_f64x2(f, h, 0x88),
+                        _mm512_shuffle_f64x2(e, g, 0xdd),
+                        _mm512_shuffle_f64x2(f, h, 0xdd),
+                    ]
+                };
+                let [c0, c2, c4, c6] = columns([low(0), low(2), low(4), low(6)]);
+                let [c1, c3, c5, c7] = columns([high(0), high(2), high(4), high(6)]);
+                [c0, c1, c2, c3, c4, c5, c6, c7]
+            }
+        }
+    }
+
+    impl Lanes for Avx512 {
+        const WIDTH: usize = 8;
+        type Mask = __mmask8;
+
+        #[inline(always)]
+        unsafe fn load(from: *const f64) -> Self {
+            // SAFETY: the caller's pointer holds eight numbers.
+            Avx512(unsafe { _mm512_loadu_pd(from) })
+        }
+
+        #[inline(always)]
+        unsafe fn load_single(from: *const f32) -> Self {
+            // SAFETY: the caller's pointer holds eight numbers.
+            Avx512(unsafe { _mm512_cvtps_pd(_mm256_loadu_ps(from)) })
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f64) {
+            // SAFETY: the caller's pointer has room for eight numbers.
+            unsafe { _mm512_storeu_pd(to, self.0) };
+        }
+
+        #[inline(always)]
+        unsafe fn splat(x: f64) -> Self {
+            // SAFETY: the caller has the instructions.
+            Avx512(unsafe { _mm512_set1_pd(x) })
+        }
+
+        #[inline(always)]
+        fn sqrt(self) -> Self {
+            // SAFETY: a value exists only where the instructions do. So below.
+            Avx512(unsafe { _mm512_sqrt_pd(self.0) })
+        }
+
+        #[inline(always)]
+        fn max(self, other: Self) -> Self {
+            Avx512(unsafe { _mm512_max_pd(self.0, other.0) })
+        }
+
+        #[inline(always)]
+        fn min(self, other: Self) -> Self {
+            Avx512(unsafe { _mm512_min_pd(self.0, other.0) })
+        }
+
+        #[inline(always)]
+        fn less(self, other: Self) -> Self::Mask {
+            unsafe { _mm512_cmp_pd_mask(self.0, other.0, _CMP_LT_OQ) }
+        }
+
+        #[inline(always)]
+        fn both(a: Self::Mask, b: Self::Mask) -> Self::Mask {
+            a & b
+        }
+
+        #[inline(always)]
+        fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+            Avx512(unsafe { _mm512_mask_blend_pd(mask, no.0, yes.0) })
+        }
+
+        #[inline(always)]
+        fn bits(mask: Self::Mask) -> u32 {
+            u32::from(mask)
+        }
+
+        #[inline(always)]
+        unsafe fn gather_bodies(bodies: *const BodyState, index: *const u32) -> [Self; 8] {
+            // SAFETY: the caller's indices are those of bodies, each of which
+            // is one line of eight numbers.
+            unsafe {
+                let rows = [0, 1, 2, 3, 4, 5, 6, 7]
+                    .map(|k| _mm512_load_pd(bodies.add(*index.add(k) as usize).cast::<f64>()));
+                Self::transpose(rows).map(Avx512)
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn scatter_bodies(
+            values: [Self; 8],
+            bodies: *mut BodyState,
+            index: *const u32,
+            active: usize,
+        ) {
+            // SAFETY: the caller's indices are those of bodies.
+            unsafe {
+                let rows = Self::transpose(values.map(|v| v.0));
+                for (k, row) in rows.into_iter().enumerate() {
+                    if k < active {
+                        _mm512_store_pd(bodies.add(*index.add(k) as usize).cast::<f64>(), row);
+                    }
+                }
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3] {
+            // SAFETY: the caller's indices are those of quads.
+            unsafe {
+                let pair = |k: usize| {
+                    let row =
+                        |k: usize| _mm256_load_pd(quads.add(*index.add(k) as usize).cast::<f64>());
+                    _mm512_insertf64x4(_mm512_castpd256_pd512(row(k)), row(k + 4), 1)
+                };
+                let (a, b, c, d) = (pair(0), pair(1), pair(2), pair(3));
+                let (ab, cd) = (_mm512_unpacklo_pd(a, b), _mm512_unpacklo_pd(c, d));
+                let even = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+                let odd = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+                let x = _mm512_permutex2var_pd(ab, even, cd);
+                let z = _mm512_permutex2var_pd(ab, odd, cd);
+                let (ab, cd) = (_mm512_unpackhi_pd(a, b), _mm512_unpackhi_pd(c, d));
+                let y = _mm512_permutex2var_pd(ab, even, cd);
+                [Avx512(x), Avx512(y), Avx512(z)]
+            }
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! Contacts as the vector kernels read them: groups of [`LANES`] contacts,
+//! each quantity one cache line.
+//!
+//! A 3-row contact takes 112 bytes, of which a sweep writes 40; rolling and
+//! twisting rows add 56, of which 32 are written. What is the same for all
+//! contacts of a law is kept once per law.
+
+use esker_contact::{BodyState, Contact, Impulse, Spring};
+use esker_parallel::Team;
+use glam::DVec3;
+
+use crate::kernel::Work;
+use crate::plan::{LANES, SweepPlan};
+use crate::substep::Impact;
+use crate::sweep::{Diagonal, TangentCompliance};
+
+/// What all contacts of one law share.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Law {
+    /// Coulomb friction coefficient µ.
+    pub friction: f64,
+    /// Whether there are rolling or twisting rows.
+    pub rolls: bool,
+    /// Rate at which overlap is pushed out, 1/s (see [`Spring::push`]).
+    pub push: f64,
+    /// Share of the approach velocity that survives (see [`Spring::keep`]).
+    pub keep: f64,
+    /// Least compliance over mobility, `σ_min / S_n`.
+    pub cap: f64,
+    /// Whether the compliance depends on the overlap.
+    pub hertz: bool,
+    /// Newton's coefficient of restitution e.
+    pub restitution: f64,
+}
+
+/// One contact on its way into a group. Laws have what the parts of `contact`,
+/// `spring` and `impact` share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// Geometry and law.
+    pub contact: Contact,
+    /// Normal row of the sub-stepped way. Its `least_overlap` should be a
+    /// 32-bit number: groups keep no more of it.
+    pub spring: Spring,
+    /// Impacts of the sub-stepped way. Its `speed` should be a 32-bit number.
+    pub impact: Impact,
+    /// Impulse to start from.
+    pub impulse: Impulse,
+}
+
+impl Row {
+    /// A row of a whole step: `spring` and `impact` are not looked at.
+    pub fn whole(contact: Contact, impulse: Impulse) -> Self {
+        Row {
+            contact,
+            spring: Spring {
+                overlap: 0.0,
+                softness: 0.0,
+                least_overlap: 0.0,
+                least_compliance: 0.0,
+                push: 0.0,
+                keep: 0.0,
+                hertz: false,
+            },
+            impact: Impact {
+                restitution: 0.0,
+                speed: 0.0,
+            },
+            impulse,
+        }
+    }
+}
+
+/// Which rows a group holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind {
+    /// `spring` and `impact` of a [`Row`]: normal rows follow the overlap.
+    Substep,
+    /// `contact.target` and `contact.compliance`: normal rows stay.
+    Whole,
+}
+
+type Line = [f64; LANES];
+
+/// [`LANES`] contacts that share no body.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Group {
+    pub(crate) bodies: [[u32; LANES]; 2],
+    pub(crate) normal: [Line; 3],
+    pub(crate) arms: [Line; 2],
+    pub(crate) inverse_tangent: Line,
+    /// Compliance at unit overlap, or the compliance itself of a whole step.
+    pub(crate) softness: Line,
+    pub(crate) least_overlap: [f32; LANES],
+    pub(crate) impact_speed: [f32; LANES],
+    /// Overlap, or the target `b_n` of a whole step.
+    pub(crate) overlap: Line,
+    pub(crate) impulse: Line,
+    pub(crate) friction: [Line; 3],
+}
+
+/// Rolling and twisting rows of a group.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct RollingGroup {
+    pub(crate) rolling_limit: Line,
+    pub(crate) twisting_limit: Line,
+    pub(crate) inverse_rolling: Line,
+    pub(crate) rolling: [Line; 3],
+    pub(crate) twisting: Line,
+}
+
+/// All contacts of a plan, packed.
+#[derive(Clone, Debug, Default)]
+pub struct PackedContacts {
+    pub(crate) groups: Vec<Group>,
+    /// One per group where some law rolls, else empty.
+    pub(crate) rolling: Vec<RollingGroup>,
+    pub(crate) laws: Vec<Law>,
+}
+
+/// Bytes of one contact in groups, and of its rolling rows.
+pub const BYTES_PER_CONTACT: [usize; 2] = [
+    size_of::<Group>() / LANES,
+    size_of::<RollingGroup>() / LANES,
+];
+
+/// Bytes that a sweep writes per contact, and per contact with rolling rows more.
+pub const BYTES_WRITTEN_PER_CONTACT: [usize; 2] = [40, 32];
+
+/// How rows become groups.
+#[derive(Clone, Copy, Debug)]
+pub struct Packing<'a> {
+    /// Which rows there are.
+    pub kind: RowKind,
+    /// All laws, by the plan's index.
+    pub laws: &'a [Law],
+    /// Compliance of friction and rolling rows.
+    pub compliance: TangentCompliance,
+}
+
+impl PackedContacts {
+    /// Packs the rows of a plan; `row(i)` is the contact at place `i` of the
+    /// plan's order.
+    pub fn pack(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        packing: Packing<'_>,
+        bodies: &[BodyState],
+        row: impl Fn(usize) -> Row + Sync,
+    ) {
+        self.laws.clear();
+        self.laws.extend_from_slice(packing.laws);
+        let groups = plan.group_count();
+        let fill = |g: usize, rolls: bool| {
+            let (mut group, mut rolling) = (Group::default(), RollingGroup::default());
+            for (lane, i) in (plan.groups[g]..plan.groups[g + 1]).enumerate() {
+                let row = row(i as usize);
+                group.set(lane, &row, packing, bodies);
+                if rolls {
+                    let diagonal = Diagonal::of(&row.contact, bodies, packing.compliance);
+                    rolling.set(lane, &row, &diagonal);
+                }
+            }
+            group.make_idle((plan.groups[g + 1] - plan.groups[g]) as usize);
+            (group, rolling)
+        };
+        if packing.laws.iter().any(|l| l.rolls) {
+            self.rolling.resize(groups, RollingGroup::default());
+            let rolling = esker_parallel::SharedSlice::new(&mut self.rolling);
+            team.fill(&mut self.groups, groups, |g| {
+                let (group, rolling_group) = fill(g, true);
+                // SAFETY: `fill` calls this once per group.
+                unsafe { *rolling.at(g) = rolling_group };
+                group
+            });
+        } else {
+            self.rolling.clear();
+            team.fill(&mut self.groups, groups, |g| fill(g, false).0);
+        }
+    }
+
+    /// Copies the impulses out, in the plan's order.
+    pub fn impulses(&self, team: &mut Team, plan: &SweepPlan, out: &mut Vec<Impulse>) {
+        out.resize(plan.contacts(), Impulse::default());
+        let shared = esker_parallel::SharedSlice::new(out);
+        team.run(|worker| {
+            for g in worker.part_of(plan.group_count(), 1) {
+                let range = plan.groups[g] as usize..plan.groups[g + 1] as usize;
+                // SAFETY: groups are disjoint ranges of contacts.
+                let out = unsafe { shared.part(range) };
+                for (lane, impulse) in out.iter_mut().enumerate() {
+                    *impulse = self.impulse(g, lane);
+                }
+            }
+        });
+    }
+
+    /// Impulse of one contact.
+    pub fn impulse(&self, group: usize, lane: usize) -> Impulse {
+        impulse_in(&self.groups[group], self.rolling.get(group), lane)
+    }
+
+    /// Overlap of one contact as it is now, m.
+    pub fn overlap(&self, group: usize, lane: usize) -> f64 {
+        self.groups[group].overlap[lane]
+    }
+}
+
+/// Adds `factor` times the velocity change of one contact's impulse to its
+/// bodies; open contacts are passed over.
+///
+/// # Safety
+/// The invariants of [`Work`].
+pub(crate) unsafe fn apply_slot(work: &Work<'_>, group: usize, lane: usize, factor: f64) {
+    // SAFETY: passed on to the caller; the bodies of a contact are different.
+    unsafe {
+        let g = &*work.groups.add(group);
+        if g.impulse[lane] <= 0.0 {
+            return;
+        }
+        let rolling = work.rolls.then(|| &*work.rolling.add(group));
+        let impulse = impulse_in(g, rolling, lane).scaled(factor);
+        let contact = Contact {
+            bodies: g.bodies.map(|b| b[lane]),
+            normal: vector(&g.normal, lane),
+            arms: g.arms.map(|a| a[lane]),
+            // Laws and rows do not enter.
+            friction: 0.0,
+            rolling: 0.0,
+            twisting: 0.0,
+            compliance: 0.0,
+            target: 0.0,
+        };
+        let [a, b] = contact.bodies.map(|i| work.bodies.add(i as usize));
+        contact.apply(&impulse, &mut *a, &mut *b);
+    }
+}
+
+/// Sets the impulse of one contact to zero.
+pub(crate) fn clear_slot(group: &mut Group, rolling: Option<&mut RollingGroup>, lane: usize) {
+    group.impulse[lane] = 0.0;
+    set_vector(&mut group.friction, lane, DVec3::ZERO);
+    if let Some(r) = rolling {
+        set_vector(&mut r.rolling, lane, DVec3::ZERO);
+        r.twisting[lane] = 0.0;
+    }
+}
+
+fn impulse_in(group: &Group, rolling: Option<&RollingGroup>, lane: usize) -> Impulse {
+    Impulse {
+        normal: group.impulse[lane],
+        friction: vector(&group.friction, lane),
+        rolling: rolling.map_or(DVec3::ZERO, |r| vector(&r.rolling, lane)),
+        twisting: rolling.map_or(0.0, |r| r.twisting[lane]),
+    }
+}
+
+fn vector(lines: &[Line; 3], lane: usize) -> DVec3 {
+    DVec3::from_array(lines.map(|l| l[lane]))
+}
+
+fn set_vector(lines: &mut [Line; 3], lane: usize, value: DVec3) {
+    for (line, x) in lines.iter_mut().zip(value.to_array()) {
+        line[lane] = x;
+    }
+}
+
+impl Group {
+    #[inline]
+    fn set(&mut self, lane: usize, row: &Row, packing: Packing<'_>, bodies: &[BodyState]) {
+        let contact = &row.contact;
+        let [a, b] = contact.bodies.map(|i| i as usize);
+        // What the kernels' unchecked gathers rely on.
+        assert!(a < bodies.len() && b < bodies.len() && a != b);
+        for (indices, body) in self.bodies.iter_mut().zip(contact.bodies) {
+            indices[lane] = body;
+        }
+        set_vector(&mut self.normal, lane, contact.normal);
+        for (arms, arm) in self.arms.iter_mut().zip(contact.arms) {
+            arms[lane] = arm;
+        }
+        self.inverse_tangent[lane] =
+            Diagonal::of(contact, bodies, packing.compliance).inverse_tangent;
+        match packing.kind {
+            RowKind::Substep => {
+                self.softness[lane] = row.spring.softness;
+                self.overlap[lane] = row.spring.overlap;
+                self.least_overlap[lane] = row.spring.least_overlap as f32;
+                self.impact_speed[lane] = row.impact.speed as f32;
+            }
+            RowKind::Whole => {
+                self.softness[lane] = contact.compliance;
+                self.overlap[lane] = contact.target;
+            }
+        }
+        // Kernels take it for granted that an unloaded contact has no friction.
+        if row.impulse.normal > 0.0 {
+            self.impulse[lane] = row.impulse.normal;
+            set_vector(&mut self.friction, lane, row.impulse.friction);
+        }
+    }
+
+    /// Lanes from `active` on: a gap of a metre that never closes between the
+    /// bodies of the first lane, which are read but not written.
+    fn make_idle(&mut self, active: usize) {
+        for lane in active..LANES {
+            for indices in &mut self.bodies {
+                indices[lane] = indices[0];
+            }
+            self.softness[lane] = 1.0;
+            self.overlap[lane] = -1.0;
+            self.least_overlap[lane] = 1.0;
+        }
+    }
+}
+
+impl RollingGroup {
+    #[inline]
+    fn set(&mut self, lane: usize, row: &Row, diagonal: &Diagonal) {
+        self.rolling_limit[lane] = row.contact.rolling;
+        self.twisting_limit[lane] = row.contact.twisting;
+        self.inverse_rolling[lane] = diagonal.inverse_rolling;
+        if row.impulse.normal > 0.0 {
+            set_vector(&mut self.rolling, lane, row.impulse.rolling);
+            self.twisting[lane] = row.impulse.twisting;
+        }
+    }
+}

@@ -1,0 +1,623 @@
+//! The order of a sweep: contacts in lanes, lanes in blocks, blocks in colours.
+//!
+//! Space is cut into cubic blocks of edge `s`. A contact belongs to the block
+//! of its contact point; blocks are coloured by the parity of their three
+//! coordinates. A body touches its contacts at distances up to its arm `l`, so
+//! two contacts of one body are at most `2 l` apart, while different blocks of
+//! one colour are at least `s` apart in some direction:
+//!
+//! ```text
+//! s > 2 max(l)   ⇒   blocks of one colour share no body,               (1)
+//! ```
+//!
+//! and they can be swept at the same time in any order with the same result.
+//! Contacts with an arm that breaks (1) come last, in a block of their own.
+//!
+//! Within a block contacts are taken from the bottom up and packed into groups
+//! of [`LANES`] contacts that share no body and follow one law, first fit.
+//! Contacts that touch and contacts that are only predicted go into different
+//! groups: a group of open contacts mostly has nothing to do.
+//!
+//! The order is a function of the contacts' places and laws. Neither the order
+//! in which they are listed nor the number of threads enters. Swept one after
+//! another in this order, contacts give what the lanes and threads give.
+
+use std::cmp::Ordering;
+
+use esker_parallel::{SharedSlice, Team};
+use glam::DVec3;
+
+/// Contacts per group: one AVX-512 register, or two of AVX2.
+pub const LANES: usize = 8;
+
+/// What the plan needs to know about one contact.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// Contact point, m.
+    pub point: DVec3,
+    /// Greatest distance from the point to the centre of a body that the
+    /// contact can move, m.
+    pub arm: f64,
+    /// The bodies; [`FIXED`] for one that belongs to this contact alone.
+    pub bodies: [u32; 2],
+    /// Decides between contacts at the same point.
+    pub name: [u64; 2],
+    /// Index of its law; contacts of one group have the same.
+    pub law: u16,
+    /// Whether the bodies do not touch yet.
+    pub open: bool,
+}
+
+/// A body that no other contact moves, such as a wall.
+pub const FIXED: u32 = u32::MAX;
+
+/// The order of a sweep, as nested ranges.
+#[derive(Clone, Debug, Default)]
+pub struct SweepPlan {
+    /// Contacts in sweep order, as indices of the list planned.
+    pub order: Vec<u32>,
+    /// Group `g` has the contacts `order[groups[g]..groups[g + 1]]`.
+    pub groups: Vec<u32>,
+    /// Law of each group.
+    pub laws: Vec<u16>,
+    /// Block `b` has the groups `blocks[b]..blocks[b + 1]`.
+    pub blocks: Vec<u32>,
+    /// Colour `c` has the blocks `colours[c]..colours[c + 1]`.
+    pub colours: Vec<u32>,
+    scratch: Scratch,
+}
+
+/// Memory kept from plan to plan.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    cell_of: Vec<u32>,
+    /// One table of cells per worker: first counts, then places.
+    tables: Vec<u32>,
+    /// Sort keys and contacts, block after block.
+    keys: Vec<(u64, u32)>,
+    /// First contact of each block, and the end.
+    starts: Vec<u32>,
+    group_counts: Vec<u32>,
+    packers: Vec<Packer>,
+}
+
+/// Blocks aimed at: enough for many threads to share them evenly.
+const BLOCKS_WANTED: f64 = 2000.0;
+/// Least and greatest edge of a block, in mean diameters.
+const EDGE_RANGE: [f64; 2] = [3.5, 8.0];
+/// The edge may grow to this many mean diameters to hold the largest grains.
+const WIDEST_EDGE: f64 = 12.0;
+/// Cells farther than this from the mean cell, per axis, join the outermost.
+const MOST_CELLS: i64 = 64;
+
+/// Edge of the blocks for this many grains, m: a few diameters.
+pub fn block_edge(grains: usize, mean_diameter: f64, max_diameter: f64) -> f64 {
+    // A random packing has about 1.15 grains per cubed diameter.
+    let wanted = (grains as f64 / (1.15 * BLOCKS_WANTED)).cbrt();
+    // The slack over equation (1) covers gaps, which make arms longer.
+    let least = (1.1 * max_diameter / mean_diameter).min(WIDEST_EDGE);
+    wanted.clamp(EDGE_RANGE[0], EDGE_RANGE[1]).max(least) * mean_diameter
+}
+
+/// The box of block coordinates in use.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cells {
+    edge: f64,
+    least: [i64; 3],
+    size: [i64; 3],
+}
+
+impl Cells {
+    fn coordinates(edge: f64, point: DVec3) -> [i64; 3] {
+        // `as` saturates and maps NaN to zero; the bound keeps sums in range.
+        (point / edge)
+            .floor()
+            .to_array()
+            .map(|c| (c as i64).clamp(-(1 << 40), 1 << 40))
+    }
+
+    /// Clamping moves no two cells that were neighbours or farther apart
+    /// than that closer than neighbours of another parity: (1) stays true.
+    fn index(&self, point: DVec3) -> u32 {
+        let cell = Self::coordinates(self.edge, point);
+        let [x, y, z] = [0, 1, 2].map(|k| (cell[k] - self.least[k]).clamp(0, self.size[k] - 1));
+        ((z * self.size[1] + y) * self.size[0] + x) as u32
+    }
+
+    fn count(&self) -> usize {
+        self.size.iter().product::<i64>() as usize
+    }
+
+    /// Cell indices of one colour, bottom up.
+    fn of_colour(&self, colour: usize) -> impl Iterator<Item = u32> + '_ {
+        let axis = move |k: usize| {
+            let parity = (colour >> k & 1) as i64;
+            // The parity is that of the absolute coordinate: a growing box
+            // does not change a block's colour.
+            let first = (parity - self.least[k]).rem_euclid(2);
+            (first..self.size[k]).step_by(2)
+        };
+        axis(2).flat_map(move |z| {
+            axis(1).flat_map(move |y| {
+                axis(0).map(move |x| ((z * self.size[1] + y) * self.size[0] + x) as u32)
+            })
+        })
+    }
+}
+
+impl SweepPlan {
+    /// Number of contacts.
+    pub fn contacts(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Number of groups.
+    pub fn group_count(&self) -> usize {
+        self.laws.len()
+    }
+
+    /// Plans a sweep over these contacts of `bodies` bodies with blocks of
+    /// this edge, m.
+    pub fn build(&mut self, team: &mut Team, places: &[Place], edge: f64, bodies: usize) {
+        let cells = Cells::around(team, places, edge);
+        self.sort_into_blocks(team, places, &cells);
+        self.pack_blocks(team, places, bodies);
+        self.join_blocks();
+    }
+
+    /// Plans a plain serial sweep: from the bottom up, one contact per group,
+    /// all in one block. What block orders are compared with.
+    pub fn build_plain(&mut self, places: &[Place]) {
+        let count = places.len() as u32;
+        self.order.clear();
+        self.order.extend(0..count);
+        self.order.sort_unstable_by(|&a, &b| {
+            let (a, b) = (&places[a as usize], &places[b as usize]);
+            a.point.z.total_cmp(&b.point.z).then_with(|| exactly(a, b))
+        });
+        self.groups.clear();
+        self.groups.extend(0..=count);
+        self.laws.clear();
+        self.laws
+            .extend(self.order.iter().map(|&i| places[i as usize].law));
+        self.blocks.clear();
+        self.blocks.extend([0, count]);
+        self.colours.clear();
+        self.colours.extend([0, 1]);
+    }
+
+    /// A stable counting sort by block, colour after colour: every worker
+    /// counts and then places its own part of the contacts.
+    fn sort_into_blocks(&mut self, team: &mut Team, places: &[Place], cells: &Cells) {
+        let Scratch {
+            cell_of,
+            tables,
+            keys,
+            starts,
+            ..
+        } = &mut self.scratch;
+        let overflow = cells.count() as u32;
+        team.fill(cell_of, places.len(), |i| {
+            if 2.0 * places[i].arm < cells.edge {
+                cells.index(places[i].point)
+            } else {
+                overflow
+            }
+        });
+        let table = cells.count() + 1;
+        let workers = team.threads();
+        tables.clear();
+        // A box that grows by a layer of cells should not allocate each time.
+        if tables.capacity() < table * workers {
+            tables.reserve(2 * table * workers);
+        }
+        tables.resize(table * workers, 0);
+        let own_tables = SharedSlice::new(tables);
+        team.run(|worker| {
+            // SAFETY: every worker has a table of its own.
+            let counts =
+                unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
+            for &cell in &cell_of[worker.part_of(places.len(), 1)] {
+                counts[cell as usize] += 1;
+            }
+        });
+        starts.clear();
+        self.colours.clear();
+        self.colours.push(0);
+        let mut next = 0;
+        let mut place_cell = |cell: usize, starts: &mut Vec<u32>| {
+            let first = next;
+            for counts in tables.chunks_mut(table) {
+                next += std::mem::replace(&mut counts[cell], next);
+            }
+            if next > first {
+                starts.push(first);
+            }
+        };
+        for colour in 0..COLOURS {
+            for cell in cells.of_colour(colour) {
+                place_cell(cell as usize, starts);
+            }
+            self.colours.push(starts.len() as u32);
+        }
+        place_cell(overflow as usize, starts);
+        self.colours.push(starts.len() as u32);
+        starts.push(next);
+
+        keys.clear();
+        keys.resize(places.len(), (0, 0));
+        let own_tables = SharedSlice::new(tables);
+        let slots = SharedSlice::new(keys);
+        team.run(|worker| {
+            // SAFETY: every worker has a table of its own, and the tables give
+            // every contact a slot of its own.
+            let next = unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
+            for i in worker.part_of(places.len(), 1) {
+                let slot = &mut next[cell_of[i] as usize];
+                unsafe { *slots.at(*slot as usize) = (ascending(places[i].point.z), i as u32) };
+                *slot += 1;
+            }
+        });
+    }
+
+    /// Sorts every block from the bottom up and packs it into groups. Workers
+    /// take consecutive blocks.
+    fn pack_blocks(&mut self, team: &mut Team, places: &[Place], bodies: usize) {
+        let Scratch {
+            keys,
+            starts,
+            group_counts,
+            packers,
+            ..
+        } = &mut self.scratch;
+        let blocks = starts.len() - 1;
+        let laws = places.iter().map(|p| p.law).max().map_or(0, |l| l + 1);
+        self.order.clear();
+        self.order.resize(places.len(), 0);
+        group_counts.clear();
+        group_counts.reserve(starts.capacity());
+        group_counts.resize(blocks, 0);
+        packers.resize_with(team.threads(), Packer::default);
+        let (keys, order) = (SharedSlice::new(keys), SharedSlice::new(&mut self.order));
+        let (packers, counts) = (SharedSlice::new(packers), SharedSlice::new(group_counts));
+        team.run(|worker| {
+            let share = worker.part_of(places.len(), 1);
+            let own = starts[..blocks].partition_point(|&s| (s as usize) < share.start)
+                ..starts[..blocks].partition_point(|&s| (s as usize) < share.end);
+            // SAFETY: every worker has a packer of its own, and blocks (hence
+            // their contacts) are shared out by where they start.
+            let packer = unsafe { packers.at(worker.index) };
+            packer.start(bodies, usize::from(laws));
+            for block in own {
+                let range = starts[block] as usize..starts[block + 1] as usize;
+                let (keys, order) = unsafe { (keys.part(range.clone()), order.part(range)) };
+                keys.sort_unstable_by(|(za, ia), (zb, ib)| {
+                    za.cmp(zb)
+                        .then_with(|| exactly(&places[*ia as usize], &places[*ib as usize]))
+                });
+                let before = packer.groups.len();
+                packer.pack(places, keys, order);
+                unsafe { *counts.at(block) = (packer.groups.len() - before) as u32 };
+            }
+        });
+    }
+
+    fn join_blocks(&mut self) {
+        self.groups.clear();
+        self.laws.clear();
+        self.groups.push(0);
+        let mut end = 0;
+        for packer in &self.scratch.packers {
+            for &(size, law) in &packer.groups {
+                end += u32::from(size);
+                self.groups.push(end);
+                self.laws.push(law);
+            }
+        }
+        self.blocks.clear();
+        self.blocks.push(0);
+        let mut groups = 0;
+        for &count in &self.scratch.group_counts {
+            groups += count;
+            self.blocks.push(groups);
+        }
+    }
+}
+
+/// Parities of three coordinates.
+const COLOURS: usize = 8;
+
+/// Maps numbers to integers in the same order.
+fn ascending(x: f64) -> u64 {
+    let bits = x.to_bits();
+    // Negative numbers order backwards; flip them, and put them below.
+    bits ^ ((bits as i64 >> 63) as u64 | 1 << 63)
+}
+
+fn exactly(a: &Place, b: &Place) -> Ordering {
+    let by = |k: usize| a.point[k].total_cmp(&b.point[k]);
+    by(1).then(by(0)).then(a.name.cmp(&b.name))
+}
+
+/// Packs the contacts of a block into groups, first fit.
+#[derive(Clone, Debug, Default)]
+struct Packer {
+    /// Size and law of every group made, in order.
+    groups: Vec<(u8, u16)>,
+    /// Per body, the open groups that it is in, as bits.
+    in_groups: Vec<u64>,
+    /// Per law and kind, the open groups, as bits.
+    of_class: Vec<u64>,
+    open: Vec<OpenGroup>,
+}
+
+/// A group that is being filled.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenGroup {
+    contacts: [u32; LANES],
+    size: usize,
+    class: usize,
+    born: u32,
+}
+
+/// Groups that are filled at the same time: bits of a word.
+const OPEN_GROUPS: usize = u64::BITS as usize;
+
+impl Packer {
+    fn start(&mut self, bodies: usize, laws: usize) {
+        self.groups.clear();
+        self.in_groups.clear();
+        self.in_groups.resize(bodies, 0);
+        self.of_class.clear();
+        self.of_class.resize(2 * laws, 0);
+        self.open.clear();
+        self.open.resize(OPEN_GROUPS, OpenGroup::default());
+    }
+
+    /// Packs contacts in the order of `keys`; `order` gets them in the order
+    /// of groups.
+    fn pack(&mut self, places: &[Place], keys: &[(u64, u32)], order: &mut [u32]) {
+        let (mut in_use, mut done, mut born) = (0_u64, 0, 0);
+        for &(_, contact) in keys {
+            let place = &places[contact as usize];
+            let class = 2 * usize::from(place.law) + usize::from(place.open);
+            let moved = place.bodies.into_iter().filter(|&b| b != FIXED);
+            let taken = moved.clone().fold(0, |t, b| t | self.in_groups[b as usize]);
+            let mut fit = self.of_class[class] & !taken;
+            if fit == 0 {
+                if in_use == u64::MAX {
+                    let oldest = (0..OPEN_GROUPS).min_by_key(|&g| self.open[g].born);
+                    in_use &= !self.close(oldest.unwrap_or(0), places, order, &mut done);
+                }
+                fit = !in_use & in_use.wrapping_add(1);
+                in_use |= fit;
+                self.of_class[class] |= fit;
+                self.open[fit.trailing_zeros() as usize] = OpenGroup {
+                    class,
+                    born,
+                    ..OpenGroup::default()
+                };
+                born += 1;
+            }
+            let slot = fit.trailing_zeros() as usize;
+            for body in moved {
+                self.in_groups[body as usize] |= 1 << slot;
+            }
+            let group = &mut self.open[slot];
+            group.contacts[group.size] = contact;
+            group.size += 1;
+            if group.size == LANES {
+                in_use &= !self.close(slot, places, order, &mut done);
+            }
+        }
+        while in_use != 0 {
+            let left = (0..OPEN_GROUPS).filter(|g| in_use >> g & 1 == 1);
+            let oldest = left.min_by_key(|&g| self.open[g].born);
+            in_use &= !self.close(oldest.unwrap_or(0), places, order, &mut done);
+        }
+    }
+
+    /// Writes a group out and forgets it; returns its bit.
+    fn close(&mut self, slot: usize, places: &[Place], order: &mut [u32], done: &mut usize) -> u64 {
+        let bit = 1 << slot;
+        let group = self.open[slot];
+        let contacts = &group.contacts[..group.size];
+        order[*done..*done + group.size].copy_from_slice(contacts);
+        *done += group.size;
+        for &contact in contacts {
+            for body in places[contact as usize].bodies {
+                if body != FIXED {
+                    self.in_groups[body as usize] &= !bit;
+                }
+            }
+        }
+        self.of_class[group.class] &= !bit;
+        self.groups
+            .push((group.size as u8, (group.class / 2) as u16));
+        bit
+    }
+}
+
+impl Cells {
+    /// The cells of these contacts, strays cut off.
+    fn around(team: &mut Team, places: &[Place], edge: f64) -> Self {
+        #[derive(Clone, Copy)]
+        struct Extent {
+            least: [i64; 3],
+            most: [i64; 3],
+            sum: [i64; 3],
+        }
+        let nothing = Extent {
+            least: [i64::MAX; 3],
+            most: [i64::MIN; 3],
+            sum: [0; 3],
+        };
+        // Integer sums: the order of contacts does not enter the mean.
+        let add = |mut a: Extent, b: &Extent| {
+            for k in 0..3 {
+                a.least[k] = a.least[k].min(b.least[k]);
+                a.most[k] = a.most[k].max(b.most[k]);
+                a.sum[k] += b.sum[k];
+            }
+            a
+        };
+        let extent = team.fold(
+            places.len(),
+            nothing,
+            |range| {
+                places[range].iter().fold(nothing, |sum, p| {
+                    let cell = Self::coordinates(edge, p.point);
+                    add(
+                        sum,
+                        &Extent {
+                            least: cell,
+                            most: cell,
+                            sum: cell,
+                        },
+                    )
+                })
+            },
+            add,
+        );
+        let mut cells = Cells {
+            edge,
+            ..Cells::default()
+        };
+        for k in 0..3 {
+            let mean = extent.sum[k] / (places.len() as i64).max(1);
+            let least = extent.least[k].max(mean - MOST_CELLS);
+            let most = extent.most[k].min(mean + MOST_CELLS - 1);
+            cells.least[k] = if places.is_empty() { 0 } else { least };
+            cells.size[k] = (most.saturating_sub(least)).clamp(0, 2 * MOST_CELLS) + 1;
+        }
+        cells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Contacts of a jittered crowd of spheres, with a few walls, two laws,
+    /// one stray and one giant.
+    fn crowd() -> (Vec<Place>, usize) {
+        let mut places = Vec::new();
+        let side = 14_u32;
+        let index = |x: u32, y: u32, z: u32| (z * side + y) * side + x;
+        let noise = |i: u32| f64::from(i.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24);
+        for z in 0..side {
+            for y in 0..side {
+                for x in 0..side {
+                    let me = index(x, y, z);
+                    let at = DVec3::new(f64::from(x), f64::from(y), f64::from(z))
+                        + DVec3::splat(0.2 * noise(me));
+                    let mut add = |other: u32, offset: DVec3| {
+                        let number = places.len() as u32;
+                        places.push(Place {
+                            point: at + offset * 0.5,
+                            arm: 0.55,
+                            bodies: [me, other],
+                            name: [u64::from(me), u64::from(other)],
+                            law: (noise(number) * 2.0) as u16,
+                            open: noise(number + 77) < 0.3,
+                        });
+                    };
+                    for (dx, dy, dz) in [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0)] {
+                        if x + dx < side && y + dy < side && z + dz < side {
+                            let offset = DVec3::new(f64::from(dx), f64::from(dy), f64::from(dz));
+                            add(index(x + dx, y + dy, z + dz), offset);
+                        }
+                    }
+                    if z == 0 {
+                        add(FIXED, DVec3::NEG_Z);
+                    }
+                }
+            }
+        }
+        let giant = side.pow(3);
+        for other in [0, 500, 1000] {
+            places.push(Place {
+                point: DVec3::splat(f64::from(other) / 300.0),
+                arm: 8.0,
+                bodies: [giant, other],
+                name: [1, u64::from(other)],
+                law: 0,
+                open: false,
+            });
+        }
+        let stray = places[0];
+        places.push(Place {
+            point: DVec3::new(1e30, -1e5, f64::NAN),
+            bodies: [giant - 1, FIXED],
+            name: [2, 2],
+            ..stray
+        });
+        (places, giant as usize + 1)
+    }
+
+    fn plan(places: &[Place], bodies: usize, threads: usize) -> SweepPlan {
+        let mut plan = SweepPlan::default();
+        plan.build(&mut Team::new(threads), places, 3.5, bodies);
+        plan
+    }
+
+    #[test]
+    fn groups_share_no_body_and_blocks_of_one_colour_neither() {
+        let (places, bodies) = crowd();
+        let plan = plan(&places, bodies, 2);
+        let mut seen = plan.order.clone();
+        seen.sort_unstable();
+        assert!(seen.iter().copied().eq(0..places.len() as u32));
+        assert_eq!(*plan.groups.last().unwrap() as usize, places.len());
+        assert_eq!(*plan.blocks.last().unwrap() as usize, plan.group_count());
+        assert_eq!(plan.colours.len(), COLOURS + 2);
+        for colour in plan.colours.windows(2) {
+            let mut block_of = vec![None; bodies];
+            for block in colour[0]..colour[1] {
+                for group in plan.blocks[block as usize]..plan.blocks[block as usize + 1] {
+                    let group = group as usize;
+                    let range = plan.groups[group] as usize..plan.groups[group + 1] as usize;
+                    let contacts = &plan.order[range];
+                    let mut members: Vec<u32> = Vec::new();
+                    for place in contacts.iter().map(|&c| &places[c as usize]) {
+                        assert_eq!(place.law, plan.laws[group]);
+                        assert_eq!(place.open, places[contacts[0] as usize].open);
+                        for body in place.bodies.into_iter().filter(|&b| b != FIXED) {
+                            assert!(!members.contains(&body), "a group shares a body");
+                            members.push(body);
+                            let owner = block_of[body as usize].get_or_insert(block);
+                            assert_eq!(*owner, block, "blocks of one colour share a body");
+                        }
+                    }
+                }
+            }
+        }
+        let full = places.len() as f64 / (LANES * plan.group_count()) as f64;
+        assert!(full > 0.6, "lanes are filled to {full} only");
+    }
+
+    #[test]
+    fn the_order_depends_on_places_alone() {
+        let (places, bodies) = crowd();
+        let reference = plan(&places, bodies, 1);
+        let mut shuffled = places.clone();
+        shuffled.reverse();
+        shuffled.swap(5, 900);
+        for (list, threads) in [(&places, 2), (&places, 7), (&shuffled, 1), (&shuffled, 3)] {
+            let other = plan(list, bodies, threads);
+            let names = |list: &[Place], plan: &SweepPlan| -> Vec<[u64; 2]> {
+                plan.order.iter().map(|&i| list[i as usize].name).collect()
+            };
+            assert_eq!(names(&places, &reference), names(list, &other));
+            assert_eq!(reference.groups, other.groups);
+            assert_eq!(reference.blocks, other.blocks);
+            assert_eq!(reference.colours, other.colours);
+        }
+    }
+
+    #[test]
+    fn an_empty_problem_has_an_empty_plan() {
+        let plan = plan(&[], 0, 3);
+        assert_eq!((plan.contacts(), plan.group_count()), (0, 0));
+    }
+}

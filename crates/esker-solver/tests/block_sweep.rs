@@ -1,0 +1,314 @@
+//! The vector sweep against the scalar reference, on every instruction set of
+//! this processor and on several threads.
+
+use esker_contact::{BodyState, Contact, ContactProblem, Impulse, Stepping};
+use esker_parallel::Team;
+use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
+use esker_solver::lanes::Instructions;
+use esker_solver::packed::{Law, Packing, Row, RowKind};
+use esker_solver::plan::{FIXED, Place, SweepPlan};
+use esker_solver::substep::{Impact, SubStepper, Substeps};
+use esker_solver::sweep::{GaussSeidel, Stop, TangentCompliance};
+use glam::DVec3;
+
+const STEP: f64 = 2e-4;
+const SUBSTEPS: usize = 25;
+const COMPLIANCE: TangentCompliance = TangentCompliance {
+    friction: 1e-5,
+    rolling: 1e-3,
+};
+const GRAVITY: DVec3 = DVec3::new(0.3, 0.0, -9.81);
+
+/// A small generator, so that the test needs no other.
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn vector(&mut self, size: f64) -> DVec3 {
+        DVec3::new(self.next() - 0.5, self.next() - 0.5, self.next() - 0.5) * (2.0 * size)
+    }
+}
+
+/// A box of spheres in contact, some pairs apart, some about to collide, in
+/// the order of a plan.
+struct Crowd {
+    bodies: Vec<BodyState>,
+    movable: usize,
+    rows: Vec<Row>,
+    laws: [Law; 2],
+    plan: SweepPlan,
+}
+
+fn crowd(side: usize, rolls: bool) -> Crowd {
+    let mut noise = Noise(7);
+    let d = 0.01;
+    let mass = 2500.0 * std::f64::consts::PI / 6.0 * d * d * d;
+    let mut centres = Vec::new();
+    let mut bodies = Vec::new();
+    for k in 0..side * side * side {
+        let (x, y, z) = (k % side, k / side % side, k / side / side);
+        let cell = DVec3::new(x as f64, y as f64, z as f64);
+        centres.push((cell * 0.99 + noise.vector(0.03)) * d);
+        bodies.push(BodyState {
+            velocity: noise.vector(0.05),
+            inverse_mass: 1.0 / mass,
+            spin: noise.vector(3.0),
+            inverse_inertia: 2.5 / (mass * d * d / 4.0),
+        });
+    }
+    let movable = bodies.len();
+    let steppings = [
+        Stepping::new(STEP, 1.25, 2.0 * STEP * SUBSTEPS as f64),
+        Stepping::new(STEP, 1.0, 2.0 * STEP * SUBSTEPS as f64),
+    ];
+    let laws = [0, 1].map(|k| {
+        let stepping = &steppings[k];
+        Law {
+            friction: 0.5 - 0.2 * k as f64,
+            rolls,
+            push: stepping.push,
+            keep: stepping.keep,
+            cap: stepping.spring(0.0, 1.0, 1.0, 1.0, 1.0).least_compliance,
+            hertz: k == 0,
+            restitution: 0.3,
+        }
+    });
+    let mut rows = Vec::new();
+    let mut places = Vec::new();
+    let mut add = |a: usize, b: Option<usize>, noise: &mut Noise, bodies: &mut Vec<BodyState>| {
+        let other = b.map_or(centres[a] - DVec3::Z * d, |b| centres[b]);
+        let overlap = d - centres[a].distance(other);
+        let normal = (other - centres[a]).normalize();
+        let law = usize::from(noise.next() < 0.3);
+        let index = b.unwrap_or_else(|| {
+            bodies.push(BodyState {
+                velocity: DVec3::X * 0.02,
+                ..Default::default()
+            });
+            bodies.len() - 1
+        });
+        let mobility = bodies[a].inverse_mass + bodies[index].inverse_mass;
+        let stiffness = [2e7, 3e4][law];
+        let loaded = overlap > 0.0 && noise.next() < 0.8;
+        let tangent = normal.cross(noise.vector(1.0));
+        places.push(Place {
+            point: 0.5 * (centres[a] + other),
+            arm: 0.5 * d,
+            bodies: [a as u32, b.map_or(FIXED, |b| b as u32)],
+            name: [a as u64, index as u64],
+            law: law as u16,
+            open: overlap <= 0.0,
+        });
+        let mut spring = steppings[law].spring(overlap, stiffness, 1e-7, mobility, 1.0);
+        spring.least_overlap = f64::from(spring.least_overlap as f32);
+        spring.least_compliance = laws[law].cap * mobility;
+        rows.push(Row {
+            contact: Contact {
+                bodies: [a as u32, index as u32],
+                normal,
+                arms: [
+                    0.5 * (d - overlap),
+                    if b.is_some() {
+                        0.5 * (d - overlap)
+                    } else {
+                        0.0
+                    },
+                ],
+                friction: laws[law].friction,
+                rolling: if rolls { 0.02 * d } else { 0.0 },
+                twisting: if rolls { 0.01 * d } else { 0.0 },
+                compliance: spring.compliance(),
+                target: spring.target(0.0, STEP),
+            },
+            spring,
+            impact: Impact {
+                restitution: laws[law].restitution,
+                speed: f64::from(0.02_f32),
+            },
+            impulse: if loaded {
+                Impulse {
+                    normal: mass * STEP * (1.0 + noise.next()),
+                    friction: tangent * (mass * STEP),
+                    rolling: tangent * (mass * STEP * d * f64::from(u8::from(rolls))),
+                    twisting: 0.0,
+                }
+            } else {
+                Impulse::default()
+            },
+        });
+    };
+    for a in 0..movable {
+        let (x, y, z) = (a % side, a / side % side, a / side / side);
+        if x + 1 < side {
+            add(a, Some(a + 1), &mut noise, &mut bodies);
+        }
+        if y + 1 < side {
+            add(a, Some(a + side), &mut noise, &mut bodies);
+        }
+        if z + 1 < side {
+            add(a, Some(a + side * side), &mut noise, &mut bodies);
+        }
+        if z == 0 {
+            add(a, None, &mut noise, &mut bodies);
+        }
+    }
+    let mut plan = SweepPlan::default();
+    plan.build(&mut Team::new(1), &places, 3.5 * d, movable);
+    let rows = plan.order.iter().map(|&i| rows[i as usize]).collect();
+    Crowd {
+        bodies,
+        movable,
+        rows,
+        laws,
+        plan,
+    }
+}
+
+/// Bodies, impulses and number of impacts after a step.
+type Outcome = (Vec<BodyState>, Vec<Impulse>, usize);
+
+fn reference_substeps(crowd: &Crowd) -> (Outcome, f64) {
+    let contacts: Vec<Contact> = crowd.rows.iter().map(|r| r.contact).collect();
+    let mut springs: Vec<_> = crowd.rows.iter().map(|r| r.spring).collect();
+    let impacts: Vec<_> = crowd.rows.iter().map(|r| r.impact).collect();
+    let mut impulses: Vec<_> = crowd.rows.iter().map(|r| r.impulse).collect();
+    let mut bodies = crowd.bodies.clone();
+    let mut substeps = Substeps {
+        contacts: &contacts,
+        springs: &mut springs,
+        impacts: &impacts,
+        impulses: &mut impulses,
+        bodies: &mut bodies,
+        step: STEP,
+        gravity: GRAVITY,
+        compliance: COMPLIANCE,
+    };
+    let mut stepper = SubStepper::default();
+    stepper.begin(&mut substeps);
+    for k in 0..SUBSTEPS {
+        stepper.substep(&mut substeps, k == 0);
+    }
+    let residual = stepper.residual(&substeps);
+    stepper.finish(&mut substeps);
+    ((bodies, impulses, stepper.impact_count), residual)
+}
+
+fn block_substeps(crowd: &Crowd, instructions: Instructions, threads: usize) -> (Outcome, f64) {
+    let mut team = Team::new(threads);
+    let mut sweeper = BlockSweeper::with_instructions(instructions);
+    let mut bodies = crowd.bodies.clone();
+    let packing = Packing {
+        kind: RowKind::Substep,
+        laws: &crowd.laws,
+        compliance: COMPLIANCE,
+    };
+    sweeper
+        .packed
+        .pack(&mut team, &crowd.plan, packing, &bodies, |i| crowd.rows[i]);
+    let run = SubstepRun {
+        substeps: SUBSTEPS,
+        step: STEP,
+        gravity: GRAVITY,
+        movable: crowd.movable,
+        compliance: COMPLIANCE,
+    };
+    let impacts = sweeper.substeps(&mut team, &crowd.plan, &mut bodies, run);
+    let residual =
+        sweeper.substep_residual(&mut team, &crowd.plan, &bodies, run, |i| crowd.rows[i]);
+    sweeper.forget_impacts();
+    let mut impulses = Vec::new();
+    sweeper
+        .packed
+        .impulses(&mut team, &crowd.plan, &mut impulses);
+    ((bodies, impulses, impacts), residual)
+}
+
+fn assert_close(a: &Outcome, b: &Outcome) {
+    let speed = a.0.iter().map(|s| s.velocity.length()).fold(0.0, f64::max);
+    let spin = a.0.iter().map(|s| s.spin.length()).fold(0.0, f64::max);
+    let load = a.1.iter().map(|p| p.normal).fold(0.0, f64::max);
+    for (x, y) in a.0.iter().zip(&b.0) {
+        assert!((x.velocity - y.velocity).length() < 1e-11 * speed);
+        assert!((x.spin - y.spin).length() < 1e-11 * spin);
+    }
+    for (x, y) in a.1.iter().zip(&b.1) {
+        assert!((x.normal - y.normal).abs() < 1e-11 * load);
+        assert!((x.friction - y.friction).length() < 1e-11 * load);
+        assert!((x.rolling - y.rolling).length() < 1e-13 * load);
+        assert!((x.twisting - y.twisting).abs() < 1e-13 * load);
+    }
+    assert_eq!(a.2, b.2, "numbers of impacts differ");
+}
+
+#[test]
+fn vector_substeps_equal_the_scalar_reference_to_rounding() {
+    for rolls in [false, true] {
+        let crowd = crowd(11, rolls);
+        let (reference, residual) = reference_substeps(&crowd);
+        assert!(reference.2 > 10, "the crowd has impacts");
+        for instructions in Instructions::available() {
+            let (outcome, other) = block_substeps(&crowd, instructions, 1);
+            assert_close(&reference, &outcome);
+            assert!((other / residual - 1.0).abs() < 1e-9, "{other} {residual}");
+        }
+    }
+}
+
+#[test]
+fn substeps_give_the_same_bits_on_any_thread_count_and_instruction_set() {
+    let crowd = crowd(12, true);
+    let widest = Instructions::detect();
+    let (reference, residual) = block_substeps(&crowd, widest, 1);
+    for threads in [2, 3, 4, 7, 16] {
+        let (outcome, other) = block_substeps(&crowd, widest, threads);
+        assert!(reference == outcome, "{threads} threads");
+        assert_eq!(residual.to_bits(), other.to_bits());
+    }
+    for instructions in Instructions::available() {
+        let (outcome, _) = block_substeps(&crowd, instructions, 2);
+        assert!(reference == outcome, "{instructions:?}");
+    }
+}
+
+#[test]
+fn vector_whole_step_sweeps_equal_the_scalar_reference() {
+    for rolls in [false, true] {
+        let crowd = crowd(9, rolls);
+        let problem = ContactProblem {
+            bodies: crowd.bodies.clone(),
+            contacts: crowd.rows.iter().map(|r| r.contact).collect(),
+            tangent_compliance: COMPLIANCE.friction,
+            rolling_compliance: COMPLIANCE.rolling,
+        };
+        let mut impulses: Vec<_> = crowd.rows.iter().map(|r| r.impulse).collect();
+        let mut bodies = Vec::new();
+        let stop = Stop {
+            sweeps: 30,
+            tolerance: None,
+        };
+        let report = GaussSeidel::default().solve(&problem, &mut impulses, &mut bodies, stop);
+        let reference = (bodies, impulses, 0);
+        for (instructions, threads) in Instructions::available().into_iter().zip([1, 3, 2]) {
+            let mut team = Team::new(threads);
+            let mut sweeper = BlockSweeper::with_instructions(instructions);
+            let mut impulses: Vec<_> = crowd.rows.iter().map(|r| r.impulse).collect();
+            let mut bodies = Vec::new();
+            let whole = WholeStepProblem {
+                plan: &crowd.plan,
+                laws: &crowd.laws,
+                problem: &problem,
+                stop,
+            };
+            let other = sweeper.solve(&mut team, whole, &mut impulses, &mut bodies);
+            assert!((other.residual / report.residual - 1.0).abs() < 1e-9);
+            assert_close(&reference, &(bodies, impulses, 0));
+        }
+    }
+}
