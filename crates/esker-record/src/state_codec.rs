@@ -14,6 +14,7 @@ use crate::bytes::{Malformed, Plain, Source, put_list};
 pub(crate) fn put_state(out: &mut Vec<u8>, state: &WorldState) {
     state.steps_done.put(out);
     state.lost.put(out);
+    state.sweeps.put(out);
     put_list(out, state.grains.iter().copied());
     put_list(out, state.generations.iter().copied());
     put_list(out, state.free_slots.iter().copied());
@@ -31,6 +32,7 @@ pub(crate) fn get_state(source: &mut Source<'_>) -> Result<WorldState, Malformed
     Ok(WorldState {
         steps_done: source.get()?,
         lost: source.get()?,
+        sweeps: source.get()?,
         grains: source.list()?,
         generations: source.list()?,
         free_slots: source.list()?,

@@ -137,6 +137,31 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
     }
 }
 
+/// Sets the step (unless it is given) and the sweeps of a scene so that its
+/// overlaps stay below a tolerance, by (38), (41) and (42).
+pub fn choose(scene: &mut Scene, tolerance: f64, step_given: bool) {
+    let grains: f64 = (0..scene.world.packings.len())
+        .map(|i| count(&scene.world, i))
+        .sum();
+    let given = scene.world.emitters.len() as f64;
+    let bed = Bed::of(scene, grains, given);
+    if !step_given {
+        let step = bed.advice(tolerance, &scene.world).step;
+        if step.is_finite() {
+            scene.world.step = step.min(LONGEST_CHOSEN_STEP);
+        }
+    }
+    let advice = bed.advice(tolerance, &scene.world);
+    match &mut scene.world.method {
+        Method::SubStepped(m) => m.substeps = advice.substeps as usize,
+        Method::WholeStep(m) => m.sweeps = advice.sweeps as usize,
+        Method::Smooth(_) => {}
+    }
+}
+
+/// Longest step that is chosen for a scene, s: drives must be followed too.
+const LONGEST_CHOSEN_STEP: f64 = 0.02;
+
 /// Sweeps by (41).
 pub fn sweeps_needed(tolerance: f64, depth: f64, width: f64, inertial_number: f64) -> f64 {
     C0 * (1.0 + C1 * inertial_number) / tolerance * C2 * effective_depth(depth, width)

@@ -128,7 +128,7 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Locati
         return Err(report.into_errors());
     }
     let stem = Path::new(file_name).file_stem();
-    let scene = Scene {
+    let mut scene = Scene {
         name: root.text("name").map_or_else(
             || stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()),
             str::to_string,
@@ -139,6 +139,9 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Locati
         record: parts.record,
         checkpoint: parts.checkpoint,
     };
+    if let Some(tolerance) = scene.world.accuracy {
+        estimate::choose(&mut scene, tolerance, locations.has("step"));
+    }
     Ok((scene, locations))
 }
 

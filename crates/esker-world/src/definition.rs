@@ -17,6 +17,9 @@ pub struct WorldDef {
     pub step: f64,
     /// How a step advances the state.
     pub method: Method,
+    /// Mean overlap beyond the contact law that is kept by setting the sweeps
+    /// while running, in diameters; `None`: sweeps stay as they are.
+    pub accuracy: Option<f64>,
     /// Settings of the contact model that are not material properties.
     pub contact: ContactSettings,
     /// Whether grains rotate; `false` locks all rotation.
@@ -45,6 +48,7 @@ impl Default for WorldDef {
             gravity: DVec3::new(0.0, 0.0, -9.81),
             step: 5e-3,
             method: Method::default(),
+            accuracy: None,
             contact: ContactSettings::default(),
             rotation: true,
             seed: 1,

@@ -67,6 +67,13 @@ impl History {
         self.link(team, slots);
     }
 
+    /// Multiplies all that is remembered: for a row step of another length.
+    pub fn scale(&mut self, factor: f64) {
+        for entry in &mut self.entries {
+            entry.impulse = entry.impulse.scaled(factor);
+        }
+    }
+
     /// Remembers exactly these contacts.
     pub fn replace(&mut self, slots: usize, remembered: impl Iterator<Item = Remembered>) {
         self.entries.clear();

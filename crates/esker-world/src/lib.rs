@@ -39,6 +39,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod accuracy;
 pub mod assemble;
 pub mod check;
 pub mod collide;

@@ -54,6 +54,8 @@ pub struct WorldState {
     pub steps_done: u64,
     /// Grains that left the bounds since the start.
     pub lost: u64,
+    /// Sweeps (or substeps) per step: they change where an accuracy is kept.
+    pub sweeps: u64,
     /// Grains in the order in which they are stored.
     pub grains: Vec<GrainState>,
     /// Generation of each slot.
@@ -116,6 +118,7 @@ impl World {
         WorldState {
             steps_done: self.steps_done,
             lost: self.lost,
+            sweeps: self.method.sweeps() as u64,
             grains: (0..self.grains.len())
                 .map(|i| grain_state(&self.grains, i))
                 .collect(),
@@ -166,6 +169,9 @@ impl World {
         let mut history = History::default();
         history.replace(slots, state.remembered.iter().copied());
         let mut world = World::with_grains(def, restore_grains(def, &state)?);
+        if def.accuracy.is_some() {
+            world.set_sweeps(state.sweeps as usize);
+        }
         world.history = history;
         world.steps_done = state.steps_done;
         world.lost = state.lost;

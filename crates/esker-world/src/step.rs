@@ -100,6 +100,7 @@ impl World {
         clock.end(Stage::Advance);
         let mut report = self.finish(&advanced)?;
         report.emitted = emitted;
+        report.excess_overlap = self.keep_accuracy();
         clock.end(Stage::Finish);
         report.times = clock.times();
         Ok(report)

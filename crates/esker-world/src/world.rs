@@ -8,7 +8,7 @@ use crate::collide::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
 use crate::grains::Grains;
 use crate::history::History;
-use crate::material::PairTable;
+use crate::material::{PairConstants, PairTable};
 use crate::packing::{self, PackingError};
 use crate::step::Workspace;
 use crate::supply::{Emitter, Sink};
@@ -32,6 +32,7 @@ pub struct World {
     pub(crate) gravity: DVec3,
     pub(crate) step: f64,
     pub(crate) method: Method,
+    pub(crate) accuracy: Option<f64>,
     pub(crate) contact: ContactSettings,
     pub(crate) rotation: bool,
     pub(crate) bounds: Option<[DVec3; 2]>,
@@ -84,6 +85,7 @@ impl World {
             gravity: def.gravity,
             step: def.step,
             method: def.method.clone(),
+            accuracy: def.accuracy,
             contact: def.contact.clone(),
             rotation: def.rotation,
             bounds: def.bounds,
@@ -135,12 +137,17 @@ impl World {
 
     /// The law of a contact of the last step.
     pub fn law_of(&self, contact: &ContactGeometry) -> &PairLaw {
+        &self.pair_of(contact).law
+    }
+
+    /// Law and stiffness of a contact of the last step.
+    pub(crate) fn pair_of(&self, contact: &ContactGeometry) -> &PairConstants {
         let own = self.grains.material[contact.grain as usize];
         let other = match contact.partner {
             Partner::Grain(j) => self.grains.material[j as usize],
             Partner::Wall(w) => self.walls[w as usize].material,
         };
-        &self.pairs.get(own, other).law
+        self.pairs.get(own, other)
     }
 
     /// Contacts of the last step with the impulses of their last row step

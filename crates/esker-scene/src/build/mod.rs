@@ -24,6 +24,10 @@ use crate::walk::{Locations, Node};
 /// Density of a material that has none: walls are never weighed.
 const DENSITY_OF_WALLS: f64 = 1.0;
 
+/// Accuracies that can be kept, in diameters.
+const LEAST_ACCURACY: f64 = 1e-4;
+const GREATEST_ACCURACY: f64 = 0.2;
+
 /// All parts of a scene but its name.
 pub(crate) struct Parts {
     pub world: WorldDef,
@@ -77,10 +81,12 @@ impl Builder<'_, '_> {
         let emitters = self.emitters(root);
         let sinks = self.sinks(root);
         let bounds = self.bounds(root);
+        let accuracy = self.accuracy(root);
         Some(WorldDef {
             gravity: root.vector("gravity")?,
             step: root.number("step")?,
             method: settings::method(root.table("solver")?)?,
+            accuracy,
             contact: settings::contact(root.table("contact")?)?,
             rotation: root.boolean("rotation")?,
             seed: root.integer("seed")?,
@@ -92,6 +98,28 @@ impl Builder<'_, '_> {
             sinks,
             bounds,
         })
+    }
+
+    /// The accuracy to keep, in diameters, from text such as `1%`.
+    fn accuracy(&mut self, root: &Node) -> Option<f64> {
+        let text = root.text("tolerance")?;
+        let percent = text.trim().strip_suffix('%').map(str::trim);
+        let share = percent
+            .and_then(|p| p.parse::<f64>().ok())
+            .map(|p| 0.01 * p);
+        let fits = share.filter(|s| (LEAST_ACCURACY..=GREATEST_ACCURACY).contains(s));
+        if fits.is_none() {
+            let finding = self
+                .finding(
+                    ProblemKind::BadValue,
+                    "tolerance",
+                    format!("`{text}` is no accuracy that can be kept"),
+                )
+                .expected("a percentage of a grain diameter from \"0.01%\" to \"20%\"")
+                .advice("write for example tolerance = \"1%\"");
+            self.push(finding);
+        }
+        fits
     }
 
     fn report(&mut self, kind: ProblemKind, path: &str, message: impl Into<String>) {

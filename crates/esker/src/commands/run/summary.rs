@@ -34,13 +34,18 @@ pub struct Totals {
     residual_sum: f64,
     residual_count: f64,
     emitted: f64,
+    excess_sum: f64,
+    excess_count: f64,
+    worst_excess: f64,
+    sweeps_sum: f64,
+    most_sweeps: f64,
 }
 
 /// Access to one number of [`Totals`].
 type Number = fn(&mut Totals) -> &mut f64;
 
 /// The numbers of [`Totals`] but for the stages, by the names they have in checkpoints.
-const NUMBERS: [(&str, Number); 12] = [
+const NUMBERS: [(&str, Number); 17] = [
     ("wall", |t| &mut t.wall),
     ("contacts", |t| &mut t.contacts),
     ("touching", |t| &mut t.touching),
@@ -53,6 +58,11 @@ const NUMBERS: [(&str, Number); 12] = [
     ("residual_sum", |t| &mut t.residual_sum),
     ("residual_count", |t| &mut t.residual_count),
     ("emitted", |t| &mut t.emitted),
+    ("excess_sum", |t| &mut t.excess_sum),
+    ("excess_count", |t| &mut t.excess_count),
+    ("worst_excess", |t| &mut t.worst_excess),
+    ("sweeps_sum", |t| &mut t.sweeps_sum),
+    ("most_sweeps", |t| &mut t.most_sweeps),
 ];
 
 impl Totals {
@@ -69,6 +79,13 @@ impl Totals {
         self.unconverged += f64::from(u8::from(!report.converged));
         self.worst_overlap = self.worst_overlap.max(report.max_overlap);
         self.emitted += report.emitted as f64;
+        self.sweeps_sum += report.sweeps as f64;
+        self.most_sweeps = self.most_sweeps.max(report.sweeps as f64);
+        if let Some(excess) = report.excess_overlap {
+            self.excess_sum += excess;
+            self.excess_count += 1.0;
+            self.worst_excess = self.worst_excess.max(excess);
+        }
         if let Some(residual) = report.residual {
             self.worst_residual = self.worst_residual.max(residual);
             self.residual_sum += residual;
@@ -131,6 +148,8 @@ pub struct Summary {
     worst_residual: Option<f64>,
     tolerance: Option<f64>,
     unconverged_steps: u64,
+    /// Where the scene asks for an accuracy to be kept.
+    accuracy: Option<AccuracySummary>,
     wall_seconds: f64,
     /// Simulated seconds per second.
     real_time_factor: f64,
@@ -138,6 +157,21 @@ pub struct Summary {
     stage_seconds: BTreeMap<&'static str, f64>,
     sinks: Vec<SinkSummary>,
     state_hash: String,
+}
+
+/// What was done for a stated accuracy, and what was reached.
+#[derive(Serialize)]
+struct AccuracySummary {
+    /// Stated, in grain diameters.
+    tolerance: f64,
+    /// Mean overlap beyond the contact law, over the run, in grain diameters.
+    reached: f64,
+    /// Its greatest value.
+    worst: f64,
+    /// Step used, s.
+    step: f64,
+    mean_sweeps: f64,
+    most_sweeps: f64,
 }
 
 #[derive(Serialize)]
@@ -191,6 +225,14 @@ impl Summary {
             worst_residual: seen.then_some(totals.worst_residual),
             tolerance: world.method().tolerance(),
             unconverged_steps: totals.unconverged as u64,
+            accuracy: world.accuracy().map(|tolerance| AccuracySummary {
+                tolerance,
+                reached: ratio(totals.excess_sum, totals.excess_count),
+                worst: totals.worst_excess,
+                step: world.step_length(),
+                mean_sweeps: ratio(totals.sweeps_sum, world.steps_done as f64),
+                most_sweeps: totals.most_sweeps,
+            }),
             wall_seconds: wall,
             real_time_factor: ratio(world.time(), wall),
             seconds_per_contact_iteration: ratio(advance, totals.contact_sweeps),
@@ -284,6 +326,18 @@ impl Summary {
                 println!("              every step met the tolerance {tolerance:.1e}")
             }
             None => {}
+        }
+        if let Some(a) = &self.accuracy {
+            println!(
+                "  accuracy    {} % asked, {:.3} % reached on average, {:.3} % at worst; \
+                 step {:.2e} s, {:.0} sweeps on average, {} at most",
+                100.0 * a.tolerance,
+                100.0 * a.reached,
+                100.0 * a.worst,
+                a.step,
+                a.mean_sweeps,
+                a.most_sweeps
+            );
         }
         for sink in &self.sinks {
             println!(

@@ -1,0 +1,46 @@
+//! `tolerance = "1%"`: step and sweeps from the formulas.
+
+use esker_world::definition::Method;
+
+fn scene(head: &str) -> Result<esker_scene::Scene, esker_scene::SceneErrors> {
+    let text = format!(
+        "{head}\nduration = 1.0\nmaterial.glass = {{ density = 2500, young = 5e11 }}\n\
+         wall = [{{ shape = \"plane\" }}]\n\
+         grains = [{{ place = \"column\", count = 100, diameter = 0.01 }}]\n"
+    );
+    esker_scene::parse(&text, "column.toml", ".".as_ref())
+}
+
+fn substeps(scene: &esker_scene::Scene) -> usize {
+    match &scene.world.method {
+        Method::SubStepped(m) => m.substeps,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_stated_accuracy_chooses_step_and_substeps() {
+    let coarse = scene("tolerance = \"5%\"").unwrap();
+    let fine = scene("tolerance = \" 0.5 %\"").unwrap();
+    assert_eq!(coarse.world.accuracy, Some(0.05));
+    assert!(fine.world.step < coarse.world.step);
+    let rate = |s: &esker_scene::Scene| substeps(s) as f64 / s.world.step;
+    assert!(rate(&fine) > 2.0 * rate(&coarse));
+}
+
+#[test]
+fn a_given_step_stays() {
+    let scene = scene("tolerance = \"1%\"\nstep = 2e-3").unwrap();
+    assert_eq!(scene.world.step, 2e-3);
+    assert!(substeps(&scene) >= 10);
+}
+
+#[test]
+fn an_accuracy_that_cannot_be_kept_is_refused_with_advice() {
+    for wrong in ["1", "-1%", "0%", "90%", "a lot", "%"] {
+        let errors = scene(&format!("tolerance = \"{wrong}\""))
+            .unwrap_err()
+            .to_string();
+        assert!(errors.contains("tolerance = \"1%\""), "{wrong}: {errors}");
+    }
+}
