@@ -2,9 +2,9 @@
 
 pub mod check;
 pub mod experiment;
-pub mod plan;
 pub mod export;
 pub mod info;
+pub mod plan;
 pub mod render;
 pub mod report;
 pub mod run;
