@@ -406,7 +406,7 @@ pub const RECORD: Section = Section {
     title: "[record]",
     doc: "What is recorded.",
     keys: &[
-        key("every", Kind::Number(POSITIVE), "s", Optional("nothing is recorded"), "Simulated time between frames."),
+        key("every", Kind::Number(POSITIVE), "s", Optional("only the first and the last state"), "Simulated time between frames."),
         key("fields", Kind::Choices(FIELDS), "", Default("[\"position\", \"velocity\", \"radius\"]"), "What is recorded of each grain."),
         key("precision", Kind::Choice(&["single", "double"]), "", Default("\"single\""), "Precision of recorded numbers."),
         key("compression", Kind::Integer(0, 9), "", Default("4"), "Effort of the compression; 0: none."),
