@@ -2,7 +2,7 @@
 
 use crate::experiment::Experiment;
 use crate::experiments::{
-    beverloo, column, drum, pile, repose, silo, smooth_vs_nonsmooth, verification,
+    beverloo, column, drum, inclined_drum, pile, repose, silo, smooth_vs_nonsmooth, verification,
 };
 
 /// All experiments, in the order in which they are listed and run.
@@ -13,6 +13,7 @@ pub const ALL: &[&dyn Experiment] = &[
     &drum::Drum,
     &silo::Silo,
     &repose::Repose,
+    &inclined_drum::InclinedDrum,
     &smooth_vs_nonsmooth::SmoothVsNonsmooth,
     &beverloo::Beverloo,
 ];

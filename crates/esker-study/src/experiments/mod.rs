@@ -3,6 +3,7 @@
 pub mod beverloo;
 pub mod column;
 pub mod drum;
+pub mod inclined_drum;
 pub mod pile;
 pub mod repose;
 pub mod silo;
