@@ -144,10 +144,11 @@ pub fn sweeps_needed(tolerance: f64, depth: f64, width: f64, inertial_number: f6
 
 const C0: f64 = 0.3;
 const C1: f64 = 2.0;
-const C2: f64 = 0.44;
+/// `c₂` of (41).
+pub const C2: f64 = 0.44;
 
 /// The depth whose weight the walls do not carry, in diameters.
-fn effective_depth(depth: f64, width: f64) -> f64 {
+pub fn effective_depth(depth: f64, width: f64) -> f64 {
     if width < 5.0 {
         depth
     } else if width.is_finite() {

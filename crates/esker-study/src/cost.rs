@@ -14,18 +14,16 @@
 //! Sub-stepping (ours) needs the square root of depth over error:
 //!
 //! ```text
-//! n = h_N √(g N_eff/(ε d)),  N_eff = w (1 − exp(−c_2 l/w))                 (S)
+//! n = h_N √(g N_eff/(ε d)),  N_eff = w (1 − exp(−c_2 l/w))/c_2             (S)
 //! ```
 //!
 //! The paper's Table I takes `K = K_S = 1 µs`, `N_c = N_p`, `m = 0.4 ρ d³`
 //! (1 g at 10 mm), and for E = 10 GPa at most 4 ms at 10 mm and 1 ms at 1 mm.
 
-use esker_scene::estimate::sweeps_needed;
+use esker_scene::estimate::{C2, effective_depth, sweeps_needed};
 use serde::Serialize;
 
 const GRAVITY: f64 = 9.81;
-/// `c_2` of formula 41, as in [`sweeps_needed`].
-const C2: f64 = 0.44;
 
 /// A system whose cost is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -144,11 +142,7 @@ impl System {
 
     /// Depth whose weight a contact carries, in diameters: walls carry the rest.
     pub fn effective_depth(&self) -> f64 {
-        if self.width >= 5.0 {
-            self.width * (1.0 - (-C2 * self.height / self.width).exp()) / C2
-        } else {
-            self.height
-        }
+        effective_depth(self.height, self.width)
     }
 
     /// What it costs.

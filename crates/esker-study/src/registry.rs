@@ -2,7 +2,8 @@
 
 use crate::experiment::Experiment;
 use crate::experiments::{
-    beverloo, column, drum, inclined_drum, pile, repose, silo, smooth_vs_nonsmooth, verification,
+    beverloo, column, drum, inclined_drum, parallel_physics, pile, repose, silo,
+    smooth_vs_nonsmooth, verification,
 };
 
 /// All experiments, in the order in which they are listed and run.
@@ -12,6 +13,7 @@ pub const ALL: &[&dyn Experiment] = &[
     &pile::Pile,
     &drum::Drum,
     &silo::Silo,
+    &parallel_physics::ParallelPhysics,
     &repose::Repose,
     &inclined_drum::InclinedDrum,
     &smooth_vs_nonsmooth::SmoothVsNonsmooth,

@@ -71,3 +71,8 @@ fn smooth_and_nonsmooth_stepping_agree() {
 fn a_silo_discharges_after_beverloo() {
     holds("beverloo");
 }
+
+#[test]
+fn the_parallel_order_keeps_the_physics() {
+    holds("parallel-physics");
+}

@@ -4,6 +4,7 @@ pub mod beverloo;
 pub mod column;
 pub mod drum;
 pub mod inclined_drum;
+pub mod parallel_physics;
 pub mod pile;
 pub mod repose;
 pub mod silo;
