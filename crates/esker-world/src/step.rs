@@ -482,6 +482,10 @@ impl World {
         }
     }
 
+    pub(crate) fn step_constants(&self) -> StepConstants<'_> {
+        step_constants(&self.contact, &self.method, self.step, self.gravity)
+    }
+
     /// Step that stored impulses belong to: h, or h/n when sub-stepping, s.
     pub fn row_step(&self) -> f64 {
         match &self.method {

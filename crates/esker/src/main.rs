@@ -18,6 +18,7 @@ struct CommandLine {
 enum Command {
     Run(commands::run::Arguments),
     Check(commands::check::Arguments),
+    Bench(commands::bench::Arguments),
     Experiment(commands::experiment::Arguments),
 }
 
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let result = match CommandLine::parse().command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Check(arguments) => commands::check::run(&arguments),
+        Command::Bench(arguments) => commands::bench::run(&arguments),
         Command::Experiment(arguments) => commands::experiment::run(&arguments),
     };
     result.unwrap_or_else(|error| {
