@@ -105,6 +105,19 @@ impl ConeLimits {
     /// increasing order, so at most [`MAX_GROUPS`] linear pieces are tried.
     #[inline]
     pub fn project(&self, x: &mut [f64]) {
+        if let [n, t1, t2] = x {
+            // Nearly every contact has three rows: the closed form, without loops.
+            let slip = (*t1 * *t1 + *t2 * *t2).sqrt();
+            let mu = self.friction;
+            if slip > mu * *n {
+                let normal = ((*n + mu * slip) / (1.0 + mu * mu)).max(0.0);
+                let shrink = if slip > 0.0 { mu * normal / slip } else { 0.0 };
+                (*n, *t1, *t2) = (normal, *t1 * shrink, *t2 * shrink);
+            } else if slip.is_nan() || n.is_nan() {
+                *n = f64::NAN;
+            }
+            return;
+        }
         let groups = groups(x.len());
         let projection = self.project_normal(x);
         x[0] = projection.normal;
@@ -206,6 +219,20 @@ mod tests {
     use super::*;
     use glam::DVec3;
     use proptest::prelude::*;
+
+    #[test]
+    fn points_on_the_axis_project_to_the_axis() {
+        for block in [1, 2, 3, 6] {
+            for (normal, expected) in [(-2.0, 0.0), (2.0, 2.0), (0.0, 0.0)] {
+                let mut x = [0.0; MAX_BLOCK];
+                x[0] = normal;
+                ConeLimits::coulomb(0.5).project(&mut x[..block]);
+                let mut on_axis = [0.0; MAX_BLOCK];
+                on_axis[0] = expected;
+                assert_eq!(x, on_axis);
+            }
+        }
+    }
 
     fn limits() -> impl Strategy<Value = ConeLimits> {
         (0.0..1.5_f64, 0.0..0.7_f64, 0.0..0.3_f64).prop_map(|(friction, rolling, twisting)| {

@@ -241,8 +241,7 @@ mod tests {
             .map(|i| dot(&h[i], &lambda) + problem.force[i])
             .collect();
         let v = DenseLu::new(m.concat(), 3)
-            .ok()
-            .expect("M is regular")
+            .unwrap_or_else(|dof| panic!("M is singular at {dof}"))
             .solve(rhs.clone());
         for i in 0..3 {
             assert!((dot(&m[i], &v) - rhs[i]).abs() < 1e-12);

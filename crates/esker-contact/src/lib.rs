@@ -19,6 +19,15 @@
 //! no time, no files. Sign convention: the normal points from body `a` to body
 //! `b`, `u = v_b + ω_b × d_b − v_a − ω_a × d_a`, so `u_n > 0` separates.
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "small dense blocks are clearest with their row and column indices"
+)]
+#![allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "`!(x > 0)` is meant to catch not-a-number as well"
+)]
+
 mod assembled;
 mod body_form;
 mod body_residual;

@@ -35,7 +35,7 @@ macro_rules! plain_number {
     )*};
 }
 
-plain_number!(u8, u16, u32, u64, u128, f32, f64);
+plain_number!(u8, u16, u32, u64, i64, u128, f32, f64);
 
 impl Plain for DVec3 {
     const SIZE: usize = 24;

@@ -29,7 +29,7 @@ use crate::state_codec::{get_state, put_state};
 
 const MAGIC: &[u8; 8] = b"ESKERCKP";
 /// Version of the format that this program writes; older ones are read.
-pub const FORMAT_VERSION: u32 = 1;
+pub const CHECKPOINT_FORMAT: u32 = 1;
 const HEADER_SIZE: usize = 68;
 /// How many checkpoints of a run are kept.
 const KEPT: usize = 2;
@@ -111,7 +111,7 @@ pub enum CheckpointError {
     },
     /// It was written by a newer program.
     #[error(
-        "checkpoint `{}` has format {format}, but this program reads only up to {FORMAT_VERSION}: \
+        "checkpoint `{}` has format {format}, but this program reads only up to {CHECKPOINT_FORMAT}: \
          use a newer Esker",
         path.display()
     )]
@@ -171,7 +171,7 @@ impl Checkpoint {
         put_state(&mut payload, &self.state);
         let mut out = Vec::with_capacity(HEADER_SIZE + payload.len());
         out.extend_from_slice(MAGIC);
-        FORMAT_VERSION.put(&mut out);
+        CHECKPOINT_FORMAT.put(&mut out);
         self.scene.0.put(&mut out);
         self.state.steps_done.put(&mut out);
         self.time.put(&mut out);
@@ -259,7 +259,7 @@ impl CheckpointHeader {
         let mut source = Source::new(bytes);
         source.take(MAGIC.len()).map_err(truncated)?;
         let format = source.get::<u32>().map_err(truncated)?;
-        if format > FORMAT_VERSION {
+        if format > CHECKPOINT_FORMAT {
             return Err(CheckpointError::TooNew {
                 path: path.to_owned(),
                 format,

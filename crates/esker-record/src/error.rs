@@ -34,6 +34,9 @@ pub enum RecordError {
         /// Why.
         why: String,
     },
+    /// An earlier error has ended the recording.
+    #[error("the recording has stopped after an earlier error")]
+    Stopped,
     /// The file cannot be opened.
     #[error("cannot open `{}`: {source}", path.display())]
     Open {
@@ -77,6 +80,12 @@ pub enum RecordError {
         path: PathBuf,
         /// What.
         what: String,
+    },
+    /// It has no positions, which an export needs.
+    #[error("recording `{}` has no positions: record the field \"position\"", path.display())]
+    NoPositions {
+        /// The recording.
+        path: PathBuf,
     },
     /// It belongs to another scene.
     #[error("recording `{}` belongs to another scene", path.display())]

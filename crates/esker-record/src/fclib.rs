@@ -39,7 +39,7 @@ pub enum FclibError {
         /// What was wanted of it.
         what: String,
         /// The library's own words.
-        source: Hdf5Error,
+        source: Box<Hdf5Error>,
     },
     /// The file has neither a local nor a global problem.
     #[error("{path}: neither /fclib_local nor /fclib_global is there: not an FCLIB problem file")]
@@ -147,7 +147,7 @@ pub fn write(path: &Path, problem: &FclibProblem) -> Result<(), FclibError> {
     let fail = |source| FclibError::Hdf5 {
         path: path.to_path_buf(),
         what: "writing".to_string(),
-        source,
+        source: Box::new(source),
     };
     let mu: Vec<f64> = limits.iter().map(|l| l.friction).collect();
     let body = || -> Result<(), Hdf5Error> {
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
         let file = H5File::open(path).map_err(|source| FclibError::Hdf5 {
             path: path.to_path_buf(),
             what: "opening".to_string(),
-            source,
+            source: Box::new(source),
         })?;
         Ok(Reader { path, file })
     }
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
         FclibError::Hdf5 {
             path: self.path.to_path_buf(),
             what: format!("dataset {name}"),
-            source,
+            source: Box::new(source),
         }
     }
 

@@ -1,22 +1,27 @@
-//! The only place that knows the HDF5 library: growing columns written so that
+//! The only place that knows the HDF5 library: growing tables written so that
 //! a kill loses nothing that was flushed, and rows read back.
 //!
-//! Columns are chunked datasets whose first extent grows. The library's
-//! single-writer mode publishes new extents at [`Writer::flush`] only, in the
-//! order in which columns were created, and never moves a chunk that readers
-//! know; a file that was not closed is readable to its last flush.
+//! A table is one chunked dataset of a compound type. (One dataset per column
+//! was tried: the library syncs the disk once per dataset and flush, which
+//! made a frame ten times as expensive.) The library's single-writer mode
+//! publishes new extents at [`Writer::flush`] only, in the order in which
+//! tables were created, and never moves a chunk that readers know; a file that
+//! was not closed is readable to its last flush.
 
 use std::io;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rust_hdf5::swmr::SwmrFileWriter;
-use rust_hdf5::{
-    DatatypeMessage, FileLocking, FilterPipeline, H5Dataset, H5File, H5Type, Hdf5Error,
-};
+use rust_hdf5::format::messages::datatype::CompoundMember;
+use rust_hdf5::swmr::{SwmrFileReader, SwmrFileWriter};
+use rust_hdf5::{DatatypeMessage, FileLocking, FilterPipeline, Hdf5Error};
 
-use crate::bytes::Plain;
 use crate::error::RecordError;
+
+/// Rows per chunk of arrays.
+const ARRAY_CHUNK_ROWS: u64 = 4096;
 
 /// Type of the numbers of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +29,7 @@ pub(crate) enum Number {
     F32,
     F64,
     U64,
+    I64,
     U32,
     U16,
     U8,
@@ -33,7 +39,7 @@ impl Number {
     /// Bytes of one number.
     pub(crate) fn size(self) -> usize {
         match self {
-            Number::F64 | Number::U64 => 8,
+            Number::F64 | Number::U64 | Number::I64 => 8,
             Number::F32 | Number::U32 => 4,
             Number::U16 => 2,
             Number::U8 => 1,
@@ -45,6 +51,7 @@ impl Number {
             Number::F32 => DatatypeMessage::f32_type(),
             Number::F64 => DatatypeMessage::f64_type(),
             Number::U64 => DatatypeMessage::u64_type(),
+            Number::I64 => DatatypeMessage::i64_type(),
             Number::U32 => DatatypeMessage::u32_type(),
             Number::U16 => DatatypeMessage::u16_type(),
             Number::U8 => DatatypeMessage::u8_type(),
@@ -52,28 +59,69 @@ impl Number {
     }
 }
 
-/// A growing dataset: rows of `inner` numbers.
-#[derive(Clone, Debug)]
-pub(crate) struct Column<'a> {
-    pub(crate) path: &'a str,
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) name: &'static str,
     pub(crate) number: Number,
-    /// Extents of a row; none for a single number.
-    pub(crate) inner: &'a [u64],
+    /// Numbers per row: 1, or more for a vector.
+    pub(crate) width: usize,
+    pub(crate) unit: &'static str,
+    pub(crate) meaning: &'static str,
+}
+
+impl Member {
+    fn size(&self) -> usize {
+        self.number.size() * self.width
+    }
+}
+
+/// Bytes of a row with these members.
+pub(crate) fn row_size(members: &[Member]) -> usize {
+    members.iter().map(Member::size).sum()
+}
+
+fn compound(members: &[Member]) -> DatatypeMessage {
+    let mut offset = 0;
+    let list = members
+        .iter()
+        .map(|member| {
+            let number = member.number.datatype();
+            let datatype = if member.width == 1 {
+                number
+            } else {
+                DatatypeMessage::array(vec![member.width as u32], number)
+            };
+            let at = offset;
+            offset += member.size() as u32;
+            CompoundMember {
+                name: member.name.to_owned(),
+                offset: at,
+                datatype,
+            }
+        })
+        .collect();
+    DatatypeMessage::compound(offset, list)
+}
+
+/// A table that grows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableSpec<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) members: &'a [Member],
     pub(crate) chunk_rows: u64,
     /// Deflate level; 0 for none.
     pub(crate) compression: u8,
-    pub(crate) unit: &'a str,
     pub(crate) meaning: &'a str,
 }
 
-/// Handle of a column of a [`Writer`].
+/// Handle of a table of a [`Writer`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ColumnId(usize);
-
-struct WrittenColumn {
+pub(crate) struct TableId {
     dataset: usize,
-    inner: Vec<u64>,
     row_size: usize,
+    /// Second extent, where there is one.
+    columns: Option<u64>,
 }
 
 /// Writes one file.
@@ -82,7 +130,6 @@ pub(crate) struct Writer {
     /// Closed by [`Writer::close`] and never otherwise: finalising a file
     /// after a failed write could overwrite what readers can still use.
     file: ManuallyDrop<SwmrFileWriter>,
-    columns: Vec<WrittenColumn>,
 }
 
 impl Writer {
@@ -92,7 +139,6 @@ impl Writer {
         Ok(Writer {
             path: path.to_owned(),
             file: ManuallyDrop::new(file),
-            columns: Vec::new(),
         })
     }
 
@@ -158,41 +204,105 @@ impl Writer {
             .map_err(|e| write_error(&self.path, e))
     }
 
-    /// Makes a growing column.
-    pub(crate) fn column(&mut self, column: &Column<'_>) -> Result<ColumnId, RecordError> {
-        let extents = |rows: u64| [&[rows], column.inner].concat();
-        let most: Vec<Option<u64>> = std::iter::once(None)
-            .chain(column.inner.iter().map(|&n| Some(n)))
+    /// Makes a growing table at the root.
+    pub(crate) fn table(&mut self, table: &TableSpec<'_>) -> Result<TableId, RecordError> {
+        let row_size = row_size(table.members);
+        let filters = (table.compression > 0).then(|| {
+            FilterPipeline::shuffle_deflate(row_size as u32, u32::from(table.compression))
+        });
+        let file = &mut self.file;
+        let create = || {
+            let dataset = file.create_grid_dataset_with_max(
+                table.path,
+                compound(table.members),
+                &[0],
+                &[None],
+                &[table.chunk_rows],
+                filters,
+            )?;
+            file.set_dataset_attr_string(dataset, "meaning", table.meaning)?;
+            for member in table.members {
+                for (what, text) in [("unit", member.unit), ("meaning", member.meaning)] {
+                    file.set_dataset_attr_string(
+                        dataset,
+                        &format!("{}.{what}", member.name),
+                        text,
+                    )?;
+                }
+            }
+            Ok(TableId {
+                dataset,
+                row_size,
+                columns: None,
+            })
+        };
+        create().map_err(|e| write_error(&self.path, e))
+    }
+
+    /// Makes a growing array of numbers, or of rows of `columns` numbers.
+    pub(crate) fn array(
+        &mut self,
+        path: &str,
+        number: Number,
+        columns: Option<u64>,
+    ) -> Result<TableId, RecordError> {
+        let extents =
+            |rows: u64| -> Vec<u64> { [Some(rows), columns].into_iter().flatten().collect() };
+        let most: Vec<Option<u64>> = [Some(None), columns.map(Some)]
+            .into_iter()
+            .flatten()
             .collect();
-        let size = column.number.size();
-        let filters = (column.compression > 0)
-            .then(|| FilterPipeline::shuffle_deflate(size as u32, u32::from(column.compression)));
-        let group = group_of(column.path);
-        let dataset = self
-            .file
+        let file = &mut self.file;
+        let dataset = file
             .create_grid_dataset_with_max(
-                column.path,
-                column.number.datatype(),
+                path,
+                number.datatype(),
                 &extents(0),
                 &most,
-                &extents(column.chunk_rows),
-                filters,
+                &extents(ARRAY_CHUNK_ROWS),
+                None,
             )
             .and_then(|dataset| {
-                self.file.assign_dataset_to_group(&group, dataset)?;
-                self.file
-                    .set_dataset_attr_string(dataset, "unit", column.unit)?;
-                self.file
-                    .set_dataset_attr_string(dataset, "meaning", column.meaning)?;
+                file.assign_dataset_to_group(&group_of(path), dataset)?;
                 Ok(dataset)
             })
             .map_err(|e| write_error(&self.path, e))?;
-        self.columns.push(WrittenColumn {
+        Ok(TableId {
             dataset,
-            inner: column.inner.to_vec(),
-            row_size: size * column.inner.iter().product::<u64>() as usize,
-        });
-        Ok(ColumnId(self.columns.len() - 1))
+            row_size: number.size() * columns.unwrap_or(1) as usize,
+            columns,
+        })
+    }
+
+    /// Sets an attribute of whole numbers of a group.
+    pub(crate) fn integers(
+        &mut self,
+        group: &str,
+        name: &str,
+        values: &[i64],
+    ) -> Result<(), RecordError> {
+        match values {
+            [value] => self.file.set_group_attr_numeric(group, name, value),
+            values => self
+                .file
+                .set_group_attr_array(group, name, &[values.len() as u64], values),
+        }
+        .map_err(|e| write_error(&self.path, e))
+    }
+
+    /// Sets an attribute that is an ASCII text of fixed length.
+    pub(crate) fn word(&mut self, group: &str, name: &str, word: &str) -> Result<(), RecordError> {
+        let datatype = DatatypeMessage::fixed_string(word.len() as u32);
+        self.file
+            .set_group_attr_typed(group, name, datatype, word.as_bytes().to_vec())
+            .map_err(|e| write_error(&self.path, e))
+    }
+
+    /// Makes a group inside another one.
+    pub(crate) fn subgroup(&mut self, parent: &str, name: &str) -> Result<(), RecordError> {
+        self.file
+            .create_group(parent, name)
+            .map_err(|e| write_error(&self.path, e))
     }
 
     /// Ends the layout; from here on rows are written.
@@ -202,28 +312,25 @@ impl Writer {
             .map_err(|e| write_error(&self.path, e))
     }
 
-    /// Writes rows from `first` on and grows the column to `end` rows.
+    /// Writes rows from `first` on, where the table then ends; returns how many.
     pub(crate) fn write(
         &mut self,
-        column: ColumnId,
+        table: TableId,
         first: u64,
         bytes: &[u8],
-        end: u64,
-    ) -> Result<(), RecordError> {
-        let column = &self.columns[column.0];
-        let rows = (bytes.len() / column.row_size) as u64;
-        let extents = |rows: u64| [&[rows], column.inner.as_slice()].concat();
-        let mut starts = vec![0; 1 + column.inner.len()];
-        starts[0] = first;
+    ) -> Result<u64, RecordError> {
+        let rows = (bytes.len() / table.row_size) as u64;
+        if rows == 0 {
+            return Ok(0);
+        }
+        let extents = |rows: u64| [Some(rows), table.columns].into_iter().flatten();
+        let end: Vec<u64> = extents(first + rows).collect();
+        let count: Vec<u64> = extents(rows).collect();
+        let start = &[first, 0][..count.len()];
         self.file
-            .set_extent(column.dataset, &extents(end))
-            .and_then(|()| {
-                if rows == 0 {
-                    return Ok(());
-                }
-                self.file
-                    .write_slice(column.dataset, &starts, &extents(rows), bytes)
-            })
+            .set_extent(table.dataset, &end)
+            .and_then(|()| self.file.write_slice(table.dataset, start, &count, bytes))
+            .map(|()| rows)
             .map_err(|e| write_error(&self.path, e))
     }
 
@@ -268,7 +375,8 @@ fn system_error(text: &str) -> Option<io::Error> {
 /// Reads one file.
 pub(crate) struct Reader {
     path: PathBuf,
-    file: H5File,
+    /// Locked, because the library caches what it reads.
+    file: Mutex<SwmrFileReader>,
 }
 
 impl Reader {
@@ -278,16 +386,15 @@ impl Reader {
             path: path.to_owned(),
             source,
         })?;
-        let file = H5File::options()
-            .no_locking()
-            .open(path)
-            .map_err(|e| RecordError::NotHdf5 {
+        let file = SwmrFileReader::open_with_locking(path, FileLocking::Disabled).map_err(|e| {
+            RecordError::NotHdf5 {
                 path: path.to_owned(),
                 why: e.to_string(),
-            })?;
+            }
+        })?;
         Ok(Reader {
             path: path.to_owned(),
-            file,
+            file: Mutex::new(file),
         })
     }
 
@@ -295,8 +402,8 @@ impl Reader {
         &self.path
     }
 
-    pub(crate) fn has(&self, path: &str) -> bool {
-        self.file.dataset(path).is_ok()
+    fn file(&self) -> MutexGuard<'_, SwmrFileReader> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn damaged(&self, path: &str, why: impl std::fmt::Display) -> RecordError {
@@ -306,97 +413,78 @@ impl Reader {
         }
     }
 
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.file().dataset_shape(path).is_ok()
+    }
+
     /// A list of texts.
     pub(crate) fn texts(&self, path: &str) -> Result<Vec<String>, RecordError> {
-        self.file
-            .dataset(path)
-            .and_then(|dataset| dataset.read_vlen_strings())
+        self.file()
+            .read_vlen_strings(path)
             .map_err(|e| self.damaged(path, e))
     }
 
-    /// Rows of a dataset.
-    pub(crate) fn rows(&self, path: &str) -> Result<u64, RecordError> {
-        let dataset = self.file.dataset(path).map_err(|e| self.damaged(path, e))?;
-        Ok(dataset.shape().first().map_or(1, |&n| n as u64))
+    /// All numbers of a constant, as bytes.
+    pub(crate) fn constant(&self, path: &str, number: Number) -> Result<Vec<u8>, RecordError> {
+        self.check_size(path, number.size())?;
+        self.file()
+            .read_dataset_raw(path)
+            .map_err(|e| self.damaged(path, e))
     }
 
-    /// All numbers of a dataset, as bytes.
-    pub(crate) fn all(&self, path: &str, number: Number) -> Result<Vec<u8>, RecordError> {
-        let shape = self.typed(path, number)?.shape();
-        match shape.as_slice() {
-            [] => self.slice(path, number, &[], &[]),
-            shape => self.slice(path, number, &vec![0; shape.len()], shape),
+    /// Rows of a table.
+    pub(crate) fn rows(&self, path: &str) -> Result<u64, RecordError> {
+        let shape = self.file().dataset_shape(path);
+        match shape.map_err(|e| self.damaged(path, e))?[..] {
+            [rows] => Ok(rows),
+            _ => Err(self.damaged(path, "it is no table")),
         }
     }
 
-    /// Some rows of a dataset with rows of `inner` numbers, as bytes.
+    /// Some rows of a table, as bytes.
     pub(crate) fn read(
         &self,
         path: &str,
-        number: Number,
-        inner: &[u64],
-        rows: std::ops::Range<u64>,
+        row_size: usize,
+        rows: Range<u64>,
     ) -> Result<Vec<u8>, RecordError> {
-        let shape = self.typed(path, number)?.shape();
-        let inner: Vec<usize> = inner.iter().map(|&n| n as usize).collect();
-        if shape.get(1..) != Some(inner.as_slice()) {
-            return Err(self.damaged(path, format_args!("its shape is {shape:?}")));
+        self.check_size(path, row_size)?;
+        let available = self.rows(path)?;
+        if rows.start > rows.end || rows.end > available {
+            return Err(self.damaged(path, format_args!("it has no rows {rows:?}")));
         }
-        if rows.start > rows.end || rows.end > shape[0] as u64 {
-            return Err(self.damaged(path, format_args!("rows {rows:?} of {}", shape[0])));
-        }
-        let mut starts = vec![0; shape.len()];
-        starts[0] = rows.start as usize;
-        let mut counts = shape;
-        counts[0] = (rows.end - rows.start) as usize;
-        if counts[0] == 0 {
+        let count = rows.end - rows.start;
+        if count == 0 {
             return Ok(Vec::new());
         }
-        self.slice(path, number, &starts, &counts)
+        self.file()
+            .read_slice_raw(path, &[rows.start], &[count])
+            .map_err(|e| self.damaged(path, e))
     }
 
-    fn typed(&self, path: &str, number: Number) -> Result<H5Dataset, RecordError> {
-        let dataset = self.file.dataset(path).map_err(|e| self.damaged(path, e))?;
-        let datatype = dataset.datatype().map_err(|e| self.damaged(path, e))?;
-        if datatype == number.datatype() {
-            Ok(dataset)
-        } else {
-            Err(self.damaged(path, format_args!("its type is {datatype}")))
+    fn check_size(&self, path: &str, size: usize) -> Result<(), RecordError> {
+        let found = self.file().dataset_element_size(path);
+        match found.map_err(|e| self.damaged(path, e))? {
+            found if found == size => Ok(()),
+            found => Err(self.damaged(
+                path,
+                format_args!("{found} bytes per row instead of {size}"),
+            )),
         }
-    }
-
-    fn slice(
-        &self,
-        path: &str,
-        number: Number,
-        starts: &[usize],
-        counts: &[usize],
-    ) -> Result<Vec<u8>, RecordError> {
-        let dataset = self.file.dataset(path).map_err(|e| self.damaged(path, e))?;
-        if counts.is_empty() {
-            return dataset.read_raw_bytes().map_err(|e| self.damaged(path, e));
-        }
-        // The file holds the numbers as they are written here, so their bytes
-        // are read without a detour over their type.
-        match number.size() {
-            8 => read_bytes::<u64>(&dataset, starts, counts),
-            4 => read_bytes::<u32>(&dataset, starts, counts),
-            2 => read_bytes::<u16>(&dataset, starts, counts),
-            _ => read_bytes::<u8>(&dataset, starts, counts),
-        }
-        .map_err(|e| self.damaged(path, e))
     }
 }
 
-fn read_bytes<T: H5Type + Plain>(
-    dataset: &H5Dataset,
-    starts: &[usize],
-    counts: &[usize],
-) -> rust_hdf5::Result<Vec<u8>> {
-    let values = dataset.read_slice::<T>(starts, counts)?;
-    let mut bytes = Vec::with_capacity(values.len() * T::SIZE);
-    for value in values {
-        value.put(&mut bytes);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_as_such() {
+        let error = |code| Hdf5Error::Io(io::Error::from_raw_os_error(code));
+        let told = |code| write_error(Path::new("x.h5"), error(code)).to_string();
+        // ENOSPC, EFBIG and EIO of Linux.
+        assert!(told(28).contains("the disk is full"), "{}", told(28));
+        assert!(told(27).contains("greatest size"), "{}", told(27));
+        assert!(told(5).contains("cannot write"), "{}", told(5));
     }
-    Ok(bytes)
 }

@@ -1,33 +1,33 @@
 //! What is where in a recording.
 //!
 //! ```text
-//! about/       format, name, scene, version, identity, materials, gravity, step, impulse_step
-//! walls/       name, vertex, triangle, first_vertex, first_triangle: surfaces in their own frames
-//!              position, orientation, force, torque: one row per frame
-//! grains/      id and the chosen quantities, all frames one after another
-//! contacts/    the same for contacts
-//! frames/      step, time, and which rows of grains and contacts belong to the frame
-//! scalars/     one row per step
-//! integrity/   checksums
+//! about/          format, name, scene, version, identity, materials, gravity, step, …
+//! walls/          name, vertex, triangle, first_vertex, first_triangle: surfaces in their own frames
+//! grains          table: id and the chosen quantities, all frames one after another
+//! contacts        table: the same for contacts
+//! wall_states     table: poses and loads of all walls, frame after frame
+//! scalars         table: one row per step
+//! scalar_blocks   table: checksums of scalars
+//! frames          table: step, time, and which rows of grains and contacts belong to the frame
 //! ```
 //!
 //! In a compressed recording every frame starts on a new chunk, so that no
 //! chunk is compressed and stored twice; the rows between frames hold zeros.
 
-use esker_geometry::TriangleSoup;
+use esker_geometry::Pose;
 use esker_world::{Stage, StepReport, World};
 use glam::{DQuat, DVec3};
 
-use crate::SceneIdentity;
-use crate::bytes::Plain;
-use crate::frame::{Frame, FrameContact, FramePartner};
-use crate::hdf5::Number;
+use crate::bytes::{Malformed, Plain, Source};
+use crate::frame::{Frame, FrameContact, FramePartner, FrameWall};
+use crate::hdf5::{Member, Number, row_size};
 
-/// Version of the format that this program writes; older ones are read.
-pub const RECORDING_FORMAT: u32 = 1;
-
-/// Text of the root attribute `format`, by which a recording is known.
-pub(crate) const FORMAT_NAME: &str = "Esker recording";
+pub(crate) const GRAINS: &str = "grains";
+pub(crate) const CONTACTS: &str = "contacts";
+pub(crate) const WALL_STATES: &str = "wall_states";
+pub(crate) const SCALAR_TABLE: &str = "scalars";
+pub(crate) const SCALAR_BLOCKS: &str = "scalar_blocks";
+pub(crate) const FRAMES: &str = "frames";
 
 /// Precision of the numbers of grains and contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,56 +92,6 @@ impl RecordSettings {
     }
 }
 
-/// Surface of a wall in its own frame.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WallSurface {
-    /// Name of the wall.
-    pub name: String,
-    /// Its triangles.
-    pub surface: TriangleSoup,
-}
-
-/// What is known about a recording before its first frame.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RecordingHeader {
-    /// Name of the scene.
-    pub name: String,
-    /// Text of the scene file.
-    pub scene: String,
-    /// Identity of the scene.
-    pub identity: SceneIdentity,
-    /// Version of the program.
-    pub version: String,
-    /// Names of materials, by index.
-    pub materials: Vec<String>,
-    /// Gravity, m/s².
-    pub gravity: DVec3,
-    /// Time step, s.
-    pub step: f64,
-    /// Time that impulses of contacts belong to, s: forces are impulses divided by it.
-    pub impulse_step: f64,
-    /// Walls.
-    pub walls: Vec<WallSurface>,
-    /// What is recorded.
-    pub settings: RecordSettings,
-}
-
-/// Row of one number.
-const ONE: &[u64] = &[];
-/// Row of a vector.
-const V3: &[u64] = &[3];
-
-/// How a column of rows is stored.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Spec {
-    pub(crate) path: &'static str,
-    pub(crate) number: Number,
-    /// Extents of a row; none for a single number.
-    pub(crate) inner: &'static [u64],
-    pub(crate) unit: &'static str,
-    pub(crate) meaning: &'static str,
-}
-
 impl Precision {
     pub(crate) fn number(self) -> Number {
         match self {
@@ -157,29 +107,37 @@ impl Precision {
         }
     }
 
-    /// Rows of `N` numbers.
-    fn get<const N: usize>(self, bytes: &[u8]) -> impl Iterator<Item = [f64; N]> + '_ {
-        let size = self.number().size();
-        bytes.chunks_exact(N * size).map(move |row| {
-            std::array::from_fn(|i| {
-                let number = &row[i * size..(i + 1) * size];
-                match self {
-                    Precision::Single => f64::from(f32::get(number)),
-                    Precision::Double => f64::get(number),
-                }
-            })
-        })
+    fn get<const N: usize>(self, source: &mut Source<'_>) -> Result<[f64; N], Malformed> {
+        let mut values = [0.0; N];
+        for value in &mut values {
+            *value = match self {
+                Precision::Single => f64::from(source.get::<f32>()?),
+                Precision::Double => source.get()?,
+            };
+        }
+        Ok(values)
+    }
+
+    fn get_vector(self, source: &mut Source<'_>) -> Result<DVec3, Malformed> {
+        self.get(source).map(DVec3::from_array)
     }
 }
 
-/// The column of ids.
-pub(crate) const GRAIN_ID: Spec = Spec {
-    path: "grains/id",
-    number: Number::U64,
-    inner: &[],
-    unit: "1",
-    meaning: "id of the grain: slot in the lower 32 bits, generation of the slot in the upper",
-};
+const fn member(
+    name: &'static str,
+    number: Number,
+    width: usize,
+    unit: &'static str,
+    meaning: &'static str,
+) -> Member {
+    Member {
+        name,
+        number,
+        width,
+        unit,
+        meaning,
+    }
+}
 
 impl GrainField {
     /// All fields, in the order of the file.
@@ -194,219 +152,353 @@ impl GrainField {
 
     /// Its name in files.
     pub fn name(self) -> &'static str {
-        let path = self.spec(Precision::Double).path;
-        path.rsplit_once('/').map_or(path, |(_, name)| name)
+        self.member(Precision::Double).name
     }
 
-    pub(crate) fn spec(self, precision: Precision) -> Spec {
-        let number = precision.number();
-        let (path, number, inner, unit, meaning) = match self {
-            GrainField::Position => ("grains/position", number, V3, "m", "centre of the grain"),
-            GrainField::Velocity => (
-                "grains/velocity",
-                number,
-                V3,
-                "m/s",
-                "velocity of the centre",
-            ),
-            GrainField::Orientation => (
-                "grains/orientation",
-                number,
-                &[4][..],
+    fn member(self, precision: Precision) -> Member {
+        let real = precision.number();
+        match self {
+            GrainField::Position => member("position", real, 3, "m", "centre"),
+            GrainField::Velocity => member("velocity", real, 3, "m/s", "velocity of the centre"),
+            GrainField::Orientation => member(
+                "orientation",
+                real,
+                4,
                 "1",
                 "unit quaternion (x, y, z, w) that turns the grain's axes into the world's",
             ),
-            GrainField::Spin => (
-                "grains/spin",
-                number,
-                V3,
-                "rad/s",
-                "angular velocity, world axes",
+            GrainField::Spin => member("spin", real, 3, "rad/s", "angular velocity, world axes"),
+            GrainField::Radius => member("radius", real, 1, "m", "radius"),
+            GrainField::Material => member(
+                "material",
+                Number::U16,
+                1,
+                "1",
+                "index of the material in about/materials",
             ),
-            GrainField::Radius => ("grains/radius", number, ONE, "m", "radius"),
-            GrainField::Material => {
-                let meaning = "index of the material in about/materials";
-                ("grains/material", Number::U16, ONE, "1", meaning)
-            }
-        };
-        Spec {
-            path,
-            number,
-            inner,
-            unit,
-            meaning,
         }
     }
 
-    pub(crate) fn encode(self, frame: &Frame, precision: Precision) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut vectors = |list: &[DVec3]| {
-            for x in list {
-                precision.put(&mut out, &x.to_array());
-            }
-        };
+    fn put(self, out: &mut Vec<u8>, frame: &Frame, i: usize, precision: Precision) {
         match self {
-            GrainField::Position => vectors(&frame.position),
-            GrainField::Velocity => vectors(&frame.velocity),
-            GrainField::Spin => vectors(&frame.spin),
-            GrainField::Orientation => {
-                for q in &frame.orientation {
-                    precision.put(&mut out, &q.to_array());
-                }
-            }
-            GrainField::Radius => precision.put(&mut out, &frame.radius),
-            GrainField::Material => frame.material.iter().for_each(|m| m.put(&mut out)),
+            GrainField::Position => precision.put(out, &frame.position[i].to_array()),
+            GrainField::Velocity => precision.put(out, &frame.velocity[i].to_array()),
+            GrainField::Orientation => precision.put(out, &frame.orientation[i].to_array()),
+            GrainField::Spin => precision.put(out, &frame.spin[i].to_array()),
+            GrainField::Radius => precision.put(out, &[frame.radius[i]]),
+            GrainField::Material => frame.material[i].put(out),
         }
-        out
     }
 
-    pub(crate) fn decode(self, bytes: &[u8], precision: Precision, frame: &mut Frame) {
-        let vectors = || precision.get::<3>(bytes).map(DVec3::from_array).collect();
+    fn get(
+        self,
+        source: &mut Source<'_>,
+        frame: &mut Frame,
+        precision: Precision,
+    ) -> Result<(), Malformed> {
         match self {
-            GrainField::Position => frame.position = vectors(),
-            GrainField::Velocity => frame.velocity = vectors(),
-            GrainField::Spin => frame.spin = vectors(),
+            GrainField::Position => frame.position.push(precision.get_vector(source)?),
+            GrainField::Velocity => frame.velocity.push(precision.get_vector(source)?),
             GrainField::Orientation => {
-                frame.orientation = precision.get::<4>(bytes).map(DQuat::from_array).collect();
+                let q = precision.get(source)?;
+                frame.orientation.push(DQuat::from_array(q));
             }
-            GrainField::Radius => frame.radius = precision.get::<1>(bytes).map(|[r]| r).collect(),
-            GrainField::Material => frame.material = bytes.chunks_exact(2).map(u16::get).collect(),
+            GrainField::Spin => frame.spin.push(precision.get_vector(source)?),
+            GrainField::Radius => {
+                let [radius] = precision.get(source)?;
+                frame.radius.push(radius);
+            }
+            GrainField::Material => frame.material.push(source.get()?),
         }
+        Ok(())
     }
 }
 
-/// Columns of contacts.
-pub(crate) fn contact_specs(precision: Precision) -> [Spec; 10] {
-    let spec = |path, number, inner, unit, meaning| Spec {
-        path,
-        number,
-        inner,
-        unit,
-        meaning,
-    };
+/// Members of the table of grains.
+pub(crate) fn grain_members(settings: &RecordSettings) -> Vec<Member> {
+    let id = "id: slot in the lower 32 bits, generation of the slot in the upper";
+    std::iter::once(member("id", Number::U64, 1, "1", id))
+        .chain(
+            settings
+                .ordered_fields()
+                .map(|f| f.member(settings.precision)),
+        )
+        .collect()
+}
+
+/// Rows of the table of grains.
+pub(crate) fn put_grains(frame: &Frame, settings: &RecordSettings) -> Vec<u8> {
+    let mut out = Vec::with_capacity(frame.id.len() * row_size(&grain_members(settings)));
+    let fields: Vec<GrainField> = settings.ordered_fields().collect();
+    for (i, id) in frame.id.iter().enumerate() {
+        id.put(&mut out);
+        for field in &fields {
+            field.put(&mut out, frame, i, settings.precision);
+        }
+    }
+    out
+}
+
+/// Fills a frame from `count` rows of the table of grains.
+pub(crate) fn get_grains(
+    source: &mut Source<'_>,
+    count: u64,
+    frame: &mut Frame,
+    settings: &RecordSettings,
+) -> Result<(), Malformed> {
+    let fields: Vec<GrainField> = settings.ordered_fields().collect();
+    for _ in 0..count {
+        frame.id.push(source.get()?);
+        for field in &fields {
+            field.get(source, frame, settings.precision)?;
+        }
+    }
+    Ok(())
+}
+
+/// Members of the table of contacts.
+pub(crate) fn contact_members(precision: Precision) -> [Member; 10] {
     let real = precision.number();
+    let partner = "what it touches: id of the other grain, or index of the wall";
+    let force = "normal impulse; divide by about/impulse_step for the force";
+    let overlap = "overlap at the start of the step; negative: gap";
+    let twisting = "twisting impulse on the partner about the normal";
     [
-        spec("contacts/grain", Number::U64, ONE, "1", "id of the grain"),
-        spec(
-            "contacts/partner",
-            Number::U64,
-            ONE,
-            "1",
-            "what it touches: id of the other grain, or index of the wall",
-        ),
-        spec(
-            "contacts/partner_is_wall",
+        member("grain", Number::U64, 1, "1", "id of the grain"),
+        member("partner", Number::U64, 1, "1", partner),
+        member(
+            "partner_is_wall",
             Number::U8,
-            ONE,
+            1,
             "1",
             "1 where the partner is a wall",
         ),
-        spec("contacts/point", real, V3, "m", "contact point"),
-        spec(
-            "contacts/normal",
+        member("point", real, 3, "m", "contact point"),
+        member(
+            "normal",
             real,
-            V3,
+            3,
             "1",
             "unit normal from the grain to its partner",
         ),
-        spec(
-            "contacts/overlap",
+        member("overlap", real, 1, "m", overlap),
+        member("normal_impulse", real, 1, "N s", force),
+        member(
+            "friction_impulse",
             real,
-            ONE,
-            "m",
-            "overlap at the start of the step; negative: gap",
-        ),
-        spec(
-            "contacts/normal_impulse",
-            real,
-            ONE,
-            "N s",
-            "normal impulse; divide by about/impulse_step for the force",
-        ),
-        spec(
-            "contacts/friction_impulse",
-            real,
-            V3,
+            3,
             "N s",
             "friction impulse on the partner",
         ),
-        spec(
-            "contacts/rolling_impulse",
+        member(
+            "rolling_impulse",
             real,
-            V3,
+            3,
             "N m s",
             "rolling impulse on the partner",
         ),
-        spec(
-            "contacts/twisting_impulse",
-            real,
-            ONE,
-            "N m s",
-            "twisting impulse on the partner about the normal",
-        ),
+        member("twisting_impulse", real, 1, "N m s", twisting),
     ]
 }
 
-/// Bytes of all columns of [`contact_specs`].
-pub(crate) fn encode_contacts(contacts: &[FrameContact], precision: Precision) -> [Vec<u8>; 10] {
-    let mut columns: [Vec<u8>; 10] = Default::default();
-    for c in contacts {
-        let (partner, is_wall) = match c.partner {
-            FramePartner::Grain(id) => (id, 0_u8),
-            FramePartner::Wall(index) => (index, 1),
-        };
-        c.grain.put(&mut columns[0]);
-        partner.put(&mut columns[1]);
-        is_wall.put(&mut columns[2]);
-        let reals: [&[f64]; 7] = [
-            &c.point.to_array(),
-            &c.normal.to_array(),
-            &[c.overlap],
-            &[c.normal_impulse],
-            &c.friction_impulse.to_array(),
-            &c.rolling_impulse.to_array(),
-            &[c.twisting_impulse],
-        ];
-        for (column, values) in columns[3..].iter_mut().zip(reals) {
-            precision.put(column, values);
-        }
-    }
-    columns
+/// Appends a row of the table of contacts.
+pub(crate) fn put_contact(out: &mut Vec<u8>, contact: &FrameContact, precision: Precision) {
+    let (partner, is_wall) = match contact.partner {
+        FramePartner::Grain(id) => (id, 0_u8),
+        FramePartner::Wall(index) => (index, 1),
+    };
+    contact.grain.put(out);
+    partner.put(out);
+    is_wall.put(out);
+    precision.put(out, &contact.point.to_array());
+    precision.put(out, &contact.normal.to_array());
+    precision.put(out, &[contact.overlap, contact.normal_impulse]);
+    precision.put(out, &contact.friction_impulse.to_array());
+    precision.put(out, &contact.rolling_impulse.to_array());
+    precision.put(out, &[contact.twisting_impulse]);
 }
 
-/// Contacts from the bytes of all columns, all of the same number of rows.
-pub(crate) fn decode_contacts(columns: &[Vec<u8>; 10], precision: Precision) -> Vec<FrameContact> {
-    let ids = |column: usize| columns[column].chunks_exact(8).map(u64::get);
-    let vectors = |column: usize| precision.get::<3>(&columns[column]).map(DVec3::from_array);
-    let reals = |column: usize| precision.get::<1>(&columns[column]).map(|[x]| x);
-    let bodies = ids(0).zip(ids(1)).zip(&columns[2]);
-    let geometry = vectors(3).zip(vectors(4)).zip(reals(5));
-    let impulses = reals(6).zip(vectors(7)).zip(vectors(8)).zip(reals(9));
-    bodies
-        .zip(geometry)
-        .zip(impulses)
-        .map(|((bodies, geometry), impulses)| {
-            let ((grain, partner), &is_wall) = bodies;
-            let ((point, normal), overlap) = geometry;
-            let (((normal_impulse, friction_impulse), rolling_impulse), twisting_impulse) =
-                impulses;
-            FrameContact {
-                grain,
-                partner: if is_wall == 0 {
-                    FramePartner::Grain(partner)
-                } else {
-                    FramePartner::Wall(partner)
-                },
-                point,
-                normal,
-                overlap,
-                normal_impulse,
-                friction_impulse,
-                rolling_impulse,
-                twisting_impulse,
-            }
+/// Reads a row of the table of contacts.
+pub(crate) fn get_contact(
+    source: &mut Source<'_>,
+    precision: Precision,
+) -> Result<FrameContact, Malformed> {
+    let (grain, partner, is_wall) = (source.get()?, source.get()?, source.get::<u8>()?);
+    let (point, normal) = (precision.get_vector(source)?, precision.get_vector(source)?);
+    let [overlap, normal_impulse] = precision.get(source)?;
+    let friction_impulse = precision.get_vector(source)?;
+    let rolling_impulse = precision.get_vector(source)?;
+    let [twisting_impulse] = precision.get(source)?;
+    Ok(FrameContact {
+        grain,
+        partner: if is_wall == 0 {
+            FramePartner::Grain(partner)
+        } else {
+            FramePartner::Wall(partner)
+        },
+        point,
+        normal,
+        overlap,
+        normal_impulse,
+        friction_impulse,
+        rolling_impulse,
+        twisting_impulse,
+    })
+}
+
+/// Members of the table of wall states.
+pub(crate) const WALL_MEMBERS: [Member; 4] = [
+    member(
+        "position",
+        Number::F64,
+        3,
+        "m",
+        "origin of the wall's frame",
+    ),
+    member(
+        "orientation",
+        Number::F64,
+        4,
+        "1",
+        "unit quaternion (x, y, z, w) of the wall",
+    ),
+    member(
+        "force",
+        Number::F64,
+        3,
+        "N",
+        "force of the grains on the wall in the last step",
+    ),
+    member(
+        "torque",
+        Number::F64,
+        3,
+        "N m",
+        "torque of the grains about the wall's origin in the last step",
+    ),
+];
+
+/// Appends a row of the table of wall states.
+pub(crate) fn put_wall(out: &mut Vec<u8>, wall: &FrameWall) {
+    wall.pose.position.put(out);
+    wall.pose.orientation.put(out);
+    wall.force.put(out);
+    wall.torque.put(out);
+}
+
+/// Reads a row of the table of wall states.
+pub(crate) fn get_wall(source: &mut Source<'_>) -> Result<FrameWall, Malformed> {
+    Ok(FrameWall {
+        pose: Pose::new(source.get()?, source.get()?),
+        force: source.get()?,
+        torque: source.get()?,
+    })
+}
+
+/// A row of the table of frames.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameRow {
+    /// Steps done.
+    pub step: u64,
+    /// Time, s.
+    pub time: f64,
+    /// First row in the table of grains.
+    pub first_grain: u64,
+    /// Number of grains.
+    pub grains: u64,
+    /// First row in the table of contacts.
+    pub first_contact: u64,
+    /// Number of contacts.
+    pub contacts: u64,
+    /// Checksum of the frame.
+    pub(crate) checksum: u64,
+}
+
+/// Members of the table of frames.
+pub(crate) const FRAME_MEMBERS: [Member; 7] = [
+    member("step", Number::U64, 1, "1", "steps done"),
+    member("time", Number::F64, 1, "s", "time"),
+    member(
+        "first_grain",
+        Number::U64,
+        1,
+        "1",
+        "first row of the frame in grains",
+    ),
+    member(
+        "grains",
+        Number::U64,
+        1,
+        "1",
+        "number of grains of the frame",
+    ),
+    member(
+        "first_contact",
+        Number::U64,
+        1,
+        "1",
+        "first row of the frame in contacts",
+    ),
+    member(
+        "contacts",
+        Number::U64,
+        1,
+        "1",
+        "number of recorded contacts of the frame",
+    ),
+    member(
+        "checksum",
+        Number::U64,
+        1,
+        "1",
+        "XXH3 of the frame: this row, grains, contacts, walls",
+    ),
+];
+
+impl FrameRow {
+    /// The row as it is stored.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        self.step.put(out);
+        self.time.put(out);
+        for number in [
+            self.first_grain,
+            self.grains,
+            self.first_contact,
+            self.contacts,
+        ] {
+            number.put(out);
+        }
+        self.checksum.put(out);
+    }
+
+    pub(crate) fn get(source: &mut Source<'_>) -> Result<Self, Malformed> {
+        Ok(FrameRow {
+            step: source.get()?,
+            time: source.get()?,
+            first_grain: source.get()?,
+            grains: source.get()?,
+            first_contact: source.get()?,
+            contacts: source.get()?,
+            checksum: source.get()?,
         })
-        .collect()
+    }
+}
+
+/// Members of the table of scalar blocks.
+pub(crate) const BLOCK_MEMBERS: [Member; 2] = [
+    member(
+        "end",
+        Number::U64,
+        1,
+        "1",
+        "rows of scalars up to the end of the block",
+    ),
+    member("checksum", Number::U64, 1, "1", "XXH3 of the block's rows"),
+];
+
+/// Members of the table of scalars.
+pub(crate) fn scalar_members() -> [Member; SCALARS.len()] {
+    SCALARS.map(|s| member(s.name, Number::F64, 1, s.unit, s.meaning))
 }
 
 /// One scalar that is recorded after every step.
@@ -540,3 +632,6 @@ pub const SCALARS: [Scalar; 21] = [
         "time on the clock of stage finish"
     ),
 ];
+
+/// All scalars of a step, in the order of [`SCALARS`].
+pub type ScalarRow = [f64; SCALARS.len()];

@@ -4,28 +4,36 @@
 //!   of grains, contacts and walls, and scalars of every step. The file
 //!   describes itself: every dataset has its unit and meaning.
 //! - [`Checkpoint`] holds the complete state of a run, for an exact restart.
-//! - [`fclib`] reads and writes contact problems in FCLIB's layout.
+//! - [`export_vtk`] and [`write_scalars_csv`] turn a recording into what other tools read.
+//! - [`problem_file`] keeps contact problems of our own simulations; [`fclib`] reads and writes
+//!   those of others in FCLIB's layout.
 
+mod background;
 mod bytes;
 mod checkpoint;
 mod error;
 pub mod fclib;
 mod frame;
 mod hdf5;
+mod header;
 mod layout;
+pub mod problem_file;
 mod recorder;
 mod recording;
 mod state_codec;
+mod tables;
+mod vtk;
 
+pub use background::BackgroundRecorder;
 pub use checkpoint::{
-    Checkpoint, CheckpointError, CheckpointHeader, CheckpointStore, FORMAT_VERSION, Latest,
+    CHECKPOINT_FORMAT, Checkpoint, CheckpointError, CheckpointHeader, CheckpointStore, Latest,
     SceneIdentity,
 };
 pub use error::RecordError;
 pub use frame::{Frame, FrameContact, FramePartner, FrameWall};
-pub use layout::{
-    GrainField, Precision, RECORDING_FORMAT, RecordSettings, RecordingHeader, SCALARS, Scalar,
-    WallSurface,
-};
-pub use recorder::{FrameRow, Recorder};
+pub use header::{RECORDING_FORMAT, RecordingHeader, WallSurface};
+pub use layout::{FrameRow, GrainField, Precision, RecordSettings, SCALARS, Scalar, ScalarRow};
+pub use recorder::Recorder;
 pub use recording::{Recording, Scalars};
+pub use tables::{walls_in_frame, write_scalars_csv};
+pub use vtk::export_vtk;

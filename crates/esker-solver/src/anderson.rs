@@ -56,7 +56,8 @@ impl ContactSolver for Anderson {
             Err(report) => return *report,
         };
         let block = problem.block();
-        let roots = Scaling::new(problem).roots(block);
+        let scaling = Scaling::new(problem);
+        let roots = scaling.roots(block);
         let mut sweeps = Sweeps::new(problem, stop.law, self.sweep, lambda);
         let mut x = lambda.to_vec();
         let mut memory: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
@@ -75,9 +76,7 @@ impl ContactSolver for Anderson {
                 .map(|i| roots[i] * (mapped[i] - x[i]))
                 .collect();
             let candidate = extrapolate(&memory, &mapped, &f).map(|mut next| {
-                for (contact, rows) in next.chunks_exact_mut(block).enumerate() {
-                    problem.limits(contact).project(rows);
-                }
+                scaling.project(problem, &mut next);
                 next
             });
             memory.push((mapped.clone(), f));
@@ -86,10 +85,10 @@ impl ContactSolver for Anderson {
             }
             x = mapped;
             let Some(next) = candidate else { continue };
-            if let Some(status) = monitor.observe(&next) {
-                if monitor.last_residual().is_finite() {
-                    break status;
-                }
+            if let Some(status) = monitor.observe(&next)
+                && monitor.last_residual().is_finite()
+            {
+                break status;
             }
             if monitor.last_residual() < 2.0 * plain {
                 x = next;
@@ -105,7 +104,11 @@ impl ContactSolver for Anderson {
 }
 
 /// `x⁺` of (1), or nothing where the memory is empty or its system is singular.
-fn extrapolate(memory: &[(Vec<f64>, Vec<f64>)], mapped: &[f64], f: &[f64]) -> Option<Vec<f64>> {
+pub(crate) fn extrapolate(
+    memory: &[(Vec<f64>, Vec<f64>)],
+    mapped: &[f64],
+    f: &[f64],
+) -> Option<Vec<f64>> {
     if memory.is_empty() {
         return None;
     }

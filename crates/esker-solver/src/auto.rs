@@ -1,9 +1,10 @@
 //! The portfolio: what a user gets who asks for an accuracy instead of a method.
 //!
-//! 1. Sweeps, while they are on course for the tolerance: nothing is cheaper for
-//!    easy problems and rough tolerances.
-//! 2. A second-order method: for Coulomb's law semismooth Newton in its proximal
-//!    loop; for the associated law of a problem with bodies, interior point.
+//! 1. First-order iterations, while they are on course for the tolerance: nothing is
+//!    cheaper for easy problems and rough tolerances. Sweeps for Coulomb's law,
+//!    accelerated gradient for the associated one.
+//! 2. A second-order method: semismooth Newton in its proximal loop for Coulomb's
+//!    law, interior point for the associated one.
 //! 3. While that stalls, rounds of accelerated gradient, growing longer, each followed
 //!    by Newton with another variant of its parameters. First-order and second-order
 //!    methods fail on different problems, and each is a good start for the other.
@@ -16,14 +17,15 @@
 use crate::ContactSolver;
 use crate::accelerated_gradient::AcceleratedGradient;
 use crate::gauss_seidel::{GaussSeidel, Sweeps};
+use crate::interior_point::InteriorPoint;
 use crate::newton::Newton;
 use crate::report::{Monitor, SolveReport, Status, Stopping};
-use esker_contact::ContactOperator;
+use esker_contact::{ContactOperator, FrictionLaw};
 
 /// Parameters of the portfolio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Auto {
-    /// Most sweeps before the second-order method has its turn.
+    /// Most sweeps, or iterations of accelerated gradient, before the second-order method has its turn.
     pub sweeps: usize,
     /// Rounds of step 3 before it gives up, where no time limit ends it.
     pub rounds: usize,
@@ -77,13 +79,13 @@ impl Auto {
         None
     }
 
-    /// Runs a method from `x` with a share of the time that is left.
+    /// Runs a method from `x` with the time that is left. Turns are bounded by
+    /// iterations, never by shares of the time: the path does not depend on the machine.
     fn delegate(
         monitor: &mut Monitor,
         solver: &dyn ContactSolver,
         x: &mut [f64],
         iterations: usize,
-        share: f64,
     ) -> Option<Status> {
         let left = monitor.stop.seconds.map(|limit| limit - monitor.seconds());
         if left.is_some_and(|left| left <= 0.0) {
@@ -92,7 +94,7 @@ impl Auto {
         let stop = Stopping {
             iterations: iterations
                 .min(monitor.stop.iterations - monitor.iterations().min(monitor.stop.iterations)),
-            seconds: left.map(|left| left * share),
+            seconds: left,
             ..*monitor.stop
         };
         if stop.iterations == 0 {
@@ -114,7 +116,13 @@ impl Auto {
             ..Default::default()
         };
         let mut x = monitor.best().to_vec();
-        if let Some(status) = Self::delegate(monitor, &newton, &mut x, usize::MAX, 0.5) {
+        let associated = monitor.stop.law == FrictionLaw::Associated;
+        let interior = InteriorPoint {
+            polish: false,
+            ..Default::default()
+        };
+        let second_order: &dyn ContactSolver = if associated { &interior } else { &newton };
+        if let Some(status) = Self::delegate(monitor, second_order, &mut x, usize::MAX) {
             return status;
         }
         for round in 0..self.rounds {
@@ -122,14 +130,14 @@ impl Auto {
             x.copy_from_slice(if afresh { start } else { monitor.best() });
             let gradient = AcceleratedGradient::default();
             let iterations = self.first_round << round.min(12);
-            if let Some(status) = Self::delegate(monitor, &gradient, &mut x, iterations, 0.3) {
+            if let Some(status) = Self::delegate(monitor, &gradient, &mut x, iterations) {
                 return status;
             }
             let variant = Newton {
                 first_variant: round / 2 + 1,
                 ..newton
             };
-            if let Some(status) = Self::delegate(monitor, &variant, &mut x, usize::MAX, 0.5) {
+            if let Some(status) = Self::delegate(monitor, &variant, &mut x, usize::MAX) {
                 return status;
             }
         }
@@ -152,10 +160,15 @@ impl ContactSolver for Auto {
             Ok(monitor) => monitor,
             Err(report) => return *report,
         };
-        let status = match self.sweep(&mut monitor, lambda) {
-            Some(status) => status,
-            None => self.rounds(&mut monitor, lambda),
+        let first = match stop.law {
+            FrictionLaw::Coulomb => self.sweep(&mut monitor, lambda),
+            FrictionLaw::Associated => {
+                let mut x = lambda.to_vec();
+                let gradient = AcceleratedGradient::default();
+                Self::delegate(&mut monitor, &gradient, &mut x, self.sweeps)
+            }
         };
+        let status = first.unwrap_or_else(|| self.rounds(&mut monitor, lambda));
         monitor.finish(status, lambda)
     }
 }

@@ -109,7 +109,7 @@ impl<'a> Sweeps<'a> {
     pub fn sweep(&mut self) {
         match self.method.order {
             SweepOrder::Natural => (0..self.order.len()).for_each(|c| self.relax(c)),
-            SweepOrder::Symmetric if self.count % 2 == 0 => {
+            SweepOrder::Symmetric if self.count.is_multiple_of(2) => {
                 (0..self.order.len()).for_each(|c| self.relax(c));
             }
             SweepOrder::Symmetric => (0..self.order.len()).rev().for_each(|c| self.relax(c)),
@@ -131,7 +131,13 @@ impl<'a> Sweeps<'a> {
         self.sweeper.velocity(contact, u);
         // An open contact that stays open: the commonest case, nothing to solve.
         if u[0] >= 0.0 && x.iter().all(|v| *v == 0.0) {
-            return;
+            let least = match self.law {
+                FrictionLaw::Coulomb => 0.0,
+                FrictionLaw::Associated => self.problem.limits(contact).de_saxce_shift(u),
+            };
+            if u[0] >= least {
+                return;
+            }
         }
         y.copy_from_slice(x);
         let local = LocalProblem {
@@ -145,7 +151,10 @@ impl<'a> Sweeps<'a> {
             for (y, x) in y.iter_mut().zip(x.iter()) {
                 *y = x + self.method.relaxation * (*y - x);
             }
-            local.limits.project(y);
+            let stretch = (local.mobility.rolling / local.mobility.sliding).sqrt();
+            y.iter_mut().skip(3).for_each(|v| *v *= stretch);
+            local.limits.stretched(stretch).project(y);
+            y.iter_mut().skip(3).for_each(|v| *v /= stretch);
         }
         for i in 0..n {
             u[i] = y[i] - x[i];

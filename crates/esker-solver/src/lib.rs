@@ -2,17 +2,29 @@
 //!
 //! Every method implements [`ContactSolver`]: it is given a problem as a flat
 //! operator, starts from the given impulses, and returns a [`SolveReport`] that says
-//! honestly how it ended. [`registry`] lists them by name.
+//! honestly how it ended. [`registry()`] lists them by name.
 //!
 //! What steps of a world use is leaner: [`sweep`] and [`substep`] are the
 //! reference, one contact after another; [`block_sweep`] does the same on lanes
 //! and threads, in the order of a [`plan`], from contacts [`packed`] for it.
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "small dense blocks are clearest with their row and column indices"
+)]
+#![allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "`!(x > 0)` is meant to catch not-a-number as well"
+)]
+
 pub mod accelerated_gradient;
 pub mod anderson;
 pub mod auto;
 pub mod block_sweep;
+mod contact_cones;
+pub mod direct;
 pub mod gauss_seidel;
+pub mod interior_point;
 pub mod jacobi;
 mod kernel;
 pub mod lanes;
@@ -24,14 +36,16 @@ pub mod nonsmooth_map;
 pub mod packed;
 pub mod plan;
 pub mod proximal;
+pub mod quasi_newton;
 pub mod random;
 pub mod registry;
 mod report;
 mod scaling;
+pub mod soc;
 pub mod substep;
 pub mod sweep;
 
-pub use registry::{UnknownSolver, registry, solve_by_name};
+pub use registry::{Entry, UnknownSolver, by_name, compare, registry, solve_by_name};
 pub use report::{Monitor, Progress, SolveReport, Status, Stopping};
 
 use esker_contact::ContactOperator;

@@ -91,13 +91,24 @@ impl LocalProblem<'_> {
         }
     }
 
+    /// One step of projected gradient in the metric of the mobilities. The step is
+    /// shortened where the block's largest eigenvalue asks for it, so that the local
+    /// energy never grows.
     #[inline]
     fn project(&self, x: &mut [f64], u: &[f64]) {
         let n = x.len();
         let stretch = (self.mobility.rolling / self.mobility.sliding).sqrt();
         let metric = |i: usize| if i < 3 { 1.0 } else { stretch };
+        let largest = (0..n)
+            .map(|i| {
+                (0..n)
+                    .map(|j| self.matrix[i * n + j].abs() / (metric(i) * metric(j)))
+                    .sum::<f64>()
+            })
+            .fold(0.0, f64::max);
+        let step = 1.0 / (0.55 * largest).max(self.mobility.sliding);
         for i in 0..n {
-            x[i] = (x[i] - u[i] / self.mobility.row(i)) * metric(i);
+            x[i] = x[i] * metric(i) - step * u[i] / metric(i);
         }
         self.limits.stretched(stretch).project(x);
         for (i, v) in x.iter_mut().enumerate() {
@@ -106,7 +117,7 @@ impl LocalProblem<'_> {
     }
 
     /// Newton on the local equation; where it does not get to rounding in a few
-    /// steps, the clamped answer.
+    /// steps, the clamped answer (Coulomb) or steps of projected gradient.
     fn newton(&self, x: &mut [f64], u: &[f64]) {
         const STEPS: usize = 25;
         let n = x.len();
@@ -157,12 +168,28 @@ impl LocalProblem<'_> {
         }
         match self.law {
             FrictionLaw::Coulomb => self.clamp(x, u),
-            FrictionLaw::Associated => self.project(x, u),
+            FrictionLaw::Associated => {
+                let mut v = [0.0; MAX_BLOCK];
+                v[..n].copy_from_slice(u);
+                for _ in 0..STEPS {
+                    y.copy_from_slice(x);
+                    self.project(x, &v[..n]);
+                    let before = v;
+                    self.moved(y, &before[..n], x, &mut v[..n]);
+                }
+            }
         }
     }
 
     fn exact(&self, x: &mut [f64], u: &[f64]) {
         let n = x.len();
+        if let [_, 0.0, 0.0, 0.0, t1, 0.0, 0.0, 0.0, t2] = *self.matrix {
+            // Uncoupled and isotropic, as for spheres: the clamp is exact.
+            if t1 == t2 {
+                self.clamp(x, u);
+                return;
+            }
+        }
         // Velocity at zero impulse.
         let mut q = [0.0; MAX_BLOCK];
         self.moved(x, u, &[0.0; MAX_BLOCK][..n], &mut q[..n]);

@@ -26,8 +26,11 @@ use esker_contact::{ContactOperator, FrictionLaw};
 /// Parameters of the method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Newton {
-    /// Most Gauss–Seidel sweeps before the first step.
+    /// Most Gauss–Seidel sweeps before the first step of a problem whose systems are
+    /// solved in contact space.
     pub start_sweeps: usize,
+    /// The same for body space: larger problems, where a sweep is cheap beside a step.
+    pub start_sweeps_bodies: usize,
     /// Residual (unit-free measure) at which the sweeps before the first step end.
     pub start_residual: f64,
     /// Sweeps on each regularised problem before Newton.
@@ -56,6 +59,7 @@ impl Default for Newton {
     fn default() -> Self {
         Newton {
             start_sweeps: 400,
+            start_sweeps_bodies: 10_000,
             start_residual: 1e-3,
             sweeps_per_centre: 50,
             scale: 100.0,
@@ -175,7 +179,16 @@ impl<'a> Equations<'a> {
     }
 }
 
+/// The centre of a regularised problem.
+struct Centre<'a> {
+    impulses: &'a [f64],
+    alpha: f64,
+    /// `‖D^½ F‖` there.
+    merit: f64,
+}
+
 /// How Newton on one regularised problem ended.
+#[derive(Default)]
 struct Inner {
     converged: bool,
     steps: usize,
@@ -291,7 +304,12 @@ impl Newton {
     /// Where one combination of `S` and `α` runs into a corner, the next often
     /// walks out of it: small `α` without sweeps is nearly plain Newton, large `α`
     /// with sweeps moves far, and a watchdog jumps over small ridges.
-    fn attempts(&self, monitor: &mut Monitor, law: FrictionLaw) -> Status {
+    fn attempts(
+        &self,
+        monitor: &mut Monitor,
+        system: &mut NewtonSystem,
+        law: FrictionLaw,
+    ) -> Status {
         let equations = Equations::new(
             monitor.problem,
             match law {
@@ -299,24 +317,50 @@ impl Newton {
                 FrictionLaw::Associated => MapKind::NaturalMap(law),
             },
         );
-        let mut system = NewtonSystem::new(monitor.problem);
         for attempt in self.first_variant..self.first_variant + self.attempts.max(1) {
             let variant = self.variant(attempt);
             let before = monitor.iterations();
-            let status = variant.proximal_loop(monitor, law, &equations, &mut system);
+            let status = variant.proximal_loop(monitor, law, &equations, system);
             monitor.note(format!(
-                "attempt {} with S = {}, α = {:.0e}: {} Newton steps, residual {:.1e}",
+                "attempt {} with S = {}, α = {:.0e}: {} Newton steps, residual {:.1e}, {} inner iterations in all",
                 attempt + 1,
                 variant.scale,
                 variant.alpha,
                 monitor.iterations() - before,
-                monitor.best_residual()
+                monitor.best_residual(),
+                system.iterations()
             ));
             if status != Status::Stalled {
                 return status;
             }
         }
         Status::Stalled
+    }
+
+    /// Sweeps over the regularised problem from `x`; forgotten where they make the
+    /// equations much worse.
+    fn sweep_regularised(
+        &self,
+        monitor: &mut Monitor,
+        equations: &Equations,
+        law: FrictionLaw,
+        centre: &Centre,
+        count: usize,
+        x: &mut [f64],
+    ) {
+        if count == 0 {
+            return;
+        }
+        let (impulses, alpha) = (centre.impulses, centre.alpha);
+        let shifted = Proximal::new(equations.problem, &equations.diagonal, alpha, impulses);
+        let mut sweeps = Sweeps::new(&shifted, law, GaussSeidel::default(), x);
+        (0..count).for_each(|_| sweeps.sweep());
+        monitor.count_products(count);
+        let scale = self.scale / (1.0 + alpha);
+        let swept = equations.evaluate(monitor, sweeps.lambda(), impulses, alpha, scale);
+        if swept.merit <= 2.0 * centre.merit {
+            x.copy_from_slice(sweeps.lambda());
+        }
     }
 
     /// The proximal loop, from the monitor's best iterate.
@@ -327,8 +371,6 @@ impl Newton {
         equations: &Equations,
         system: &mut NewtonSystem,
     ) -> Status {
-        let problem = monitor.problem;
-        let sweeping = GaussSeidel::default();
         let mut centre = monitor.best().to_vec();
         let mut alpha = self.alpha;
         let mut idle = 0;
@@ -339,23 +381,35 @@ impl Newton {
                 equations.evaluate(monitor, x, x, 0.0, self.scale).merit
             };
             let centre_merit = plain(monitor, &centre);
-            if self.sweeps_per_centre > 0 {
-                let shifted = Proximal::new(problem, &equations.diagonal, alpha, &centre);
-                let mut sweeps = Sweeps::new(&shifted, law, sweeping, &x);
-                (0..self.sweeps_per_centre).for_each(|_| sweeps.sweep());
-                monitor.count_products(self.sweeps_per_centre);
-                let swept = equations.evaluate(
+            // In body space a sweep is cheap beside a step: more of them, and again
+            // after a failure.
+            let (tries, factor) = match system {
+                NewtonSystem::Contacts(_) => (1, 1),
+                NewtonSystem::Bodies(_) => (3, 4),
+            };
+            let mut inner = Inner::default();
+            for retry in 1..=tries {
+                self.sweep_regularised(
                     monitor,
-                    sweeps.lambda(),
-                    &centre,
-                    alpha,
-                    self.scale / (1.0 + alpha),
+                    equations,
+                    law,
+                    &Centre {
+                        impulses: &centre,
+                        alpha,
+                        merit: centre_merit,
+                    },
+                    self.sweeps_per_centre * factor * retry,
+                    &mut x,
                 );
-                if swept.merit <= 2.0 * centre_merit {
-                    x.copy_from_slice(sweeps.lambda());
+                let further = self.solve_centre(monitor, equations, system, &mut x, &centre, alpha);
+                inner = Inner {
+                    steps: inner.steps + further.steps,
+                    ..further
+                };
+                if inner.converged || inner.stop.is_some() || monitor.out_of_time() {
+                    break;
                 }
             }
-            let inner = self.solve_centre(monitor, equations, system, &mut x, &centre, alpha);
             if let Some(status) = inner.stop.or_else(|| monitor.observe(&x)) {
                 return status;
             }
@@ -400,11 +454,16 @@ impl ContactSolver for Newton {
             Ok(monitor) => monitor,
             Err(report) => return *report,
         };
+        let mut system = NewtonSystem::new(problem);
+        let limit = match system {
+            NewtonSystem::Contacts(_) => self.start_sweeps,
+            NewtonSystem::Bodies(_) => self.start_sweeps_bodies,
+        };
         let mut sweeps = Sweeps::new(problem, stop.law, GaussSeidel::default(), lambda);
         let mut swept = 0;
         let mut status = None;
-        while swept < self.start_sweeps && status.is_none() {
-            let batch = 20.min(self.start_sweeps - swept);
+        while swept < limit && status.is_none() {
+            let batch = 20.min(limit - swept);
             (0..batch).for_each(|_| sweeps.sweep());
             swept += batch;
             monitor.count_products(batch);
@@ -414,7 +473,7 @@ impl ContactSolver for Newton {
             }
         }
         monitor.note(format!("{swept} sweeps before the first Newton step"));
-        let status = status.unwrap_or_else(|| self.attempts(&mut monitor, stop.law));
+        let status = status.unwrap_or_else(|| self.attempts(&mut monitor, &mut system, stop.law));
         monitor.finish(status, lambda)
     }
 }

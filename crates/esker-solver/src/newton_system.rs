@@ -32,16 +32,28 @@ impl NewtonSystem {
     /// The form that suits the problem: body space where there are bodies and
     /// the contacts outnumber them.
     pub fn new(problem: &dyn ContactOperator) -> Self {
-        if let Some(space) = problem.body_space() {
-            if problem.rows() > 150 && space.mass.len() < 2 * problem.rows() {
-                if let Some(matrix) = BodyMatrix::new(&space) {
-                    return NewtonSystem::Bodies(Box::new(BodySystem { space, matrix }));
-                }
-            }
+        if let Some(space) = problem.body_space()
+            && problem.rows() > 150
+            && space.mass.len() < 2 * problem.rows()
+            && let Some(matrix) = BodyMatrix::new(&space)
+        {
+            return NewtonSystem::Bodies(Box::new(BodySystem {
+                space,
+                matrix,
+                iterations: 0,
+            }));
         }
         NewtonSystem::Contacts(ContactSystem {
             problem: problem.assemble(),
         })
+    }
+
+    /// Iterations of the inner linear solver so far; zero where it is direct.
+    pub fn iterations(&self) -> usize {
+        match self {
+            NewtonSystem::Contacts(_) => 0,
+            NewtonSystem::Bodies(system) => system.iterations,
+        }
     }
 
     /// The step for given `F` and derivatives; `extra` is the diagonal of `Σ_p`.
@@ -119,6 +131,7 @@ impl ContactSystem {
 pub struct BodySystem {
     space: BodySpace,
     matrix: BodyMatrix,
+    iterations: usize,
 }
 
 impl BodySystem {
@@ -191,7 +204,7 @@ impl BodySystem {
         rhs.iter_mut().for_each(|v| *v = -*v);
         let gmres = Gmres {
             limit: 150,
-            tolerance: 1e-8,
+            tolerance: 1e-6,
         };
         let (space, matrix) = (&self.space, &self.matrix);
         let mut u = vec![0.0; rows];
@@ -205,7 +218,7 @@ impl BodySystem {
                 }
             }
         };
-        let (dw, _) = gmres.solve(
+        let (dw, iterations) = gmres.solve(
             &rhs,
             |x, out| {
                 space.gather(x, &mut u);
@@ -217,6 +230,7 @@ impl BodySystem {
             },
             |v| matrix.solve(v),
         );
+        self.iterations += iterations;
         space.gather(&dw, &mut u);
         apply_h(&u, &mut hu);
         let dx: Vec<f64> = base.iter().zip(&hu).map(|(b, h)| -b - h).collect();

@@ -1,7 +1,10 @@
 //! All methods by name. A new method is one file and one line here.
 
 use crate::report::{SolveReport, Stopping};
-use crate::{ContactSolver, accelerated_gradient, anderson, auto, gauss_seidel, jacobi, newton};
+use crate::{
+    ContactSolver, accelerated_gradient, anderson, auto, direct, gauss_seidel, interior_point,
+    jacobi, newton, quasi_newton,
+};
 use esker_contact::ContactOperator;
 use thiserror::Error;
 
@@ -61,14 +64,37 @@ pub fn registry() -> Vec<Entry> {
             accelerated_gradient::AcceleratedGradient::default()
         ),
         entry!(
+            "interior_point",
+            "interior point with sparse Cholesky, best for tight accuracy of the associated law",
+            interior_point::InteriorPoint::default()
+        ),
+        entry!(
+            "interior_point_cg",
+            "interior point without matrices",
+            interior_point::InteriorPoint {
+                linear: interior_point::InteriorLinear::ConjugateGradient { tolerance: 1e-7 },
+                ..Default::default()
+            }
+        ),
+        entry!(
             "newton",
             "semismooth Newton in a proximal-point loop, for tight accuracy",
             newton::Newton::default()
         ),
         entry!(
+            "quasi_newton",
+            "projected quasi-Newton with GMRES on the smoothed equations",
+            quasi_newton::QuasiNewton::default()
+        ),
+        entry!(
             "anderson",
             "Anderson-accelerated Gauss–Seidel, tight accuracy without factorisations",
             anderson::Anderson::default()
+        ),
+        entry!(
+            "direct",
+            "pivoting over contact states, the reference for small problems",
+            direct::Direct::default()
         ),
     ]
 }

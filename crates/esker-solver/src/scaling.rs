@@ -62,6 +62,18 @@ impl Scaling {
         }
     }
 
+    /// `x ← P_K(x)` in the metric of `D`.
+    pub fn project(&self, problem: &dyn ContactOperator, x: &mut [f64]) {
+        let block = problem.block();
+        for (contact, rows) in x.chunks_exact_mut(block).enumerate() {
+            let d = &self.mobilities[contact];
+            let stretch = (d.rolling / d.sliding).sqrt();
+            rows.iter_mut().skip(3).for_each(|v| *v *= stretch);
+            problem.limits(contact).stretched(stretch).project(rows);
+            rows.iter_mut().skip(3).for_each(|v| *v /= stretch);
+        }
+    }
+
     /// `x ← P_K(x − ω D⁻¹ u)` in the metric of `D`.
     pub fn step_and_project(
         &self,
@@ -73,6 +85,15 @@ impl Scaling {
         let block = problem.block();
         for (contact, rows) in x.chunks_exact_mut(block).enumerate() {
             let d = &self.mobilities[contact];
+            let limits = problem.limits(contact);
+            if block <= 3 {
+                let step = omega / d.sliding;
+                for (v, u) in rows.iter_mut().zip(&u[contact * block..]) {
+                    *v -= step * u;
+                }
+                limits.project(rows);
+                continue;
+            }
             let stretch = (d.rolling / d.sliding).sqrt();
             for (i, v) in rows.iter_mut().enumerate() {
                 *v -= omega * u[contact * block + i] / d.row(i);
@@ -80,7 +101,7 @@ impl Scaling {
                     *v *= stretch;
                 }
             }
-            problem.limits(contact).stretched(stretch).project(rows);
+            limits.stretched(stretch).project(rows);
             rows.iter_mut().skip(3).for_each(|v| *v /= stretch);
         }
     }

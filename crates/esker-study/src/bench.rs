@@ -129,11 +129,6 @@ impl Prepared {
         }
     }
 
-    /// How many grains.
-    pub fn len(&self) -> usize {
-        self.grains.len()
-    }
-
     /// Replaces all grains and sources of a world by these; they get the
     /// first packing's material (or material 0).
     pub fn put_into(&self, def: &mut WorldDef) {

@@ -1,7 +1,9 @@
 //! All experiments.
 
 use crate::experiment::Experiment;
-use crate::experiments::{column, drum, pile, silo, verification};
+use crate::experiments::{
+    beverloo, column, drum, inclined_drum, pile, repose, silo, smooth_vs_nonsmooth, verification,
+};
 
 /// All experiments, in the order in which they are listed and run.
 pub const ALL: &[&dyn Experiment] = &[
@@ -10,6 +12,10 @@ pub const ALL: &[&dyn Experiment] = &[
     &pile::Pile,
     &drum::Drum,
     &silo::Silo,
+    &repose::Repose,
+    &inclined_drum::InclinedDrum,
+    &smooth_vs_nonsmooth::SmoothVsNonsmooth,
+    &beverloo::Beverloo,
 ];
 
 /// The experiment with this name.
@@ -24,8 +30,13 @@ pub fn near(name: &str) -> Vec<&'static str> {
         .map(|e| e.about().name)
         .map(|known| {
             let apart = distance(name, known);
-            let inside = name.len() > 2 && (known.contains(name) || name.contains(known));
-            (if inside { 0 } else { apart }, known)
+            let shared = name
+                .chars()
+                .zip(known.chars())
+                .take_while(|(a, b)| a == b)
+                .count();
+            let alike = shared >= 4 || (name.len() > 2 && known.contains(name));
+            (if alike { 0 } else { apart }, known)
         })
         .filter(|(apart, known)| *apart <= known.len().div_ceil(2))
         .collect();

@@ -1,12 +1,13 @@
 //! Runs experiments: finished cases are kept on disk and not run again.
 //!
 //! A result is stored as `DIR/cases/EXPERIMENT/HASH.json` and is used only if
-//! experiment, case, program version and scene text are all the same.
+//! experiment, case, scene text and program (version and the very executable) are
+//! all the same.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -101,6 +102,7 @@ struct Stored {
     case: String,
     version: String,
     scene: u64,
+    program: u64,
     seconds: f64,
     result: Value,
 }
@@ -122,6 +124,7 @@ pub fn run(
         folder: &folder,
         experiment: name,
         scene: hash(experiment.scene().bytes()),
+        program: program(),
     };
     let mut results = Results::default();
     let mut seconds = 0.0;
@@ -176,6 +179,7 @@ struct Store<'a> {
     folder: &'a Path,
     experiment: &'a str,
     scene: u64,
+    program: u64,
 }
 
 impl Store<'_> {
@@ -206,7 +210,8 @@ impl Store<'_> {
         let same = stored.experiment == self.experiment
             && stored.case == case.name
             && stored.version == env!("CARGO_PKG_VERSION")
-            && stored.scene == self.scene;
+            && stored.scene == self.scene
+            && stored.program == self.program;
         same.then_some(stored)
     }
 
@@ -223,6 +228,7 @@ impl Store<'_> {
             case: case.name.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             scene: self.scene,
+            program: self.program,
             seconds,
             result: result.clone(),
         };
@@ -238,6 +244,16 @@ impl Store<'_> {
                 source,
             })
     }
+}
+
+/// Fingerprint of the running executable; zero where it cannot be read.
+fn program() -> u64 {
+    static PROGRAM: OnceLock<u64> = OnceLock::new();
+    *PROGRAM.get_or_init(|| {
+        std::env::current_exe()
+            .and_then(fs::read)
+            .map_or(0, |bytes| hash(bytes.into_iter()))
+    })
 }
 
 /// FNV-1a, 64 bit.

@@ -44,6 +44,7 @@ pub mod check;
 pub mod collide;
 pub mod definition;
 pub mod drive;
+mod general_solve;
 pub mod grains;
 pub mod history;
 pub mod integrate;

@@ -1,6 +1,10 @@
 //! The command line: one module per command under `commands`.
 
 mod commands;
+mod drawing;
+mod plot;
+mod run_folder;
+mod scene_file;
 
 use std::process::ExitCode;
 
@@ -20,14 +24,28 @@ enum Command {
     Check(commands::check::Arguments),
     Bench(commands::bench::Arguments),
     Experiment(commands::experiment::Arguments),
+    Solve(commands::solve::Arguments),
+    Plan(commands::plan::Arguments),
+    Info(commands::info::Arguments),
+    Export(commands::export::Arguments),
+    Render(commands::render::Arguments),
+    Report(commands::report::Arguments),
 }
 
 fn main() -> ExitCode {
+    // `esker … | head` ends quietly, as other programs do.
+    sigpipe::reset();
     let result = match CommandLine::parse().command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Bench(arguments) => commands::bench::run(&arguments),
         Command::Experiment(arguments) => commands::experiment::run(&arguments),
+        Command::Solve(arguments) => commands::solve::run(&arguments),
+        Command::Plan(arguments) => commands::plan::run(&arguments),
+        Command::Info(arguments) => commands::info::run(&arguments),
+        Command::Export(arguments) => commands::export::run(&arguments),
+        Command::Render(arguments) => commands::render::run(&arguments),
+        Command::Report(arguments) => commands::report::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         match error.downcast_ref::<esker_scene::SceneErrors>() {

@@ -1,7 +1,11 @@
 //! The experiments, one file each.
 
+pub mod beverloo;
 pub mod column;
 pub mod drum;
+pub mod inclined_drum;
 pub mod pile;
+pub mod repose;
 pub mod silo;
+pub mod smooth_vs_nonsmooth;
 pub mod verification;

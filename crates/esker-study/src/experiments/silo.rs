@@ -13,6 +13,7 @@ use esker_analysis::series::statistics;
 use esker_analysis::wall_pressure::{self, Strips};
 use esker_geometry::{Region, WallShape};
 use esker_plot::{Axis, Picture, Plot, Segment, Series, number};
+use esker_scene::estimate::sweeps_needed;
 use esker_world::definition::{Placement, WorldDef};
 use esker_world::{StepReport, World};
 use glam::DVec3;
@@ -39,7 +40,7 @@ fn widths(size: Size) -> &'static [usize] {
 
 /// Fill heights in diameters.
 fn heights(size: Size) -> &'static [usize] {
-    size.pick(&[5, 10, 20, 40, 80][..], &[6, 12, 24][..])
+    size.pick(&[5, 10, 20, 40, 80][..], &[5, 10, 20][..])
 }
 
 /// Grains that fill a cylinder about this high.
@@ -49,7 +50,7 @@ fn grains(width: usize, height: usize) -> usize {
 
 /// Cylinder in which pressure profiles are taken.
 fn profile_silo(size: Size) -> (usize, usize) {
-    size.pick((9, 107), (6, 24))
+    size.pick((9, 107), (6, 20))
 }
 
 fn profile_cases(size: Size) -> Vec<(Start, usize)> {
@@ -160,7 +161,15 @@ fn scan(
     start: Start,
 ) -> Result<Vec<Rest>, StudyError> {
     let mut found: Vec<Rest> = Vec::new();
-    for sweeps in [4, 6, 9, 13, 19, 28, 40, 60, 85, 120, 180, 260, 400] {
+    // Far below the formula's number nothing is learnt but how soup behaves.
+    let formula = sweeps_needed(TOLERANCE, height as f64, width as f64, 0.0);
+    let first = if start == Start::Cold {
+        0.4 * formula
+    } else {
+        4.0
+    };
+    let ladder = [4, 6, 9, 13, 19, 28, 40, 60, 85, 120, 180, 260, 400];
+    for sweeps in ladder.into_iter().filter(|n| *n as f64 >= first) {
         let (rest, _) = rest(prepared, width, height, (start, sweeps), |_, _| {})?;
         let done = rest.overlap < 0.8 * TOLERANCE;
         found.push(rest);
@@ -275,7 +284,7 @@ fn column_name((start, sweeps): (Start, usize), size: Size) -> String {
 
 /// Cylinder in which starts are compared.
 fn compared(size: Size) -> (usize, usize) {
-    size.pick((9, 20), (6, 12))
+    size.pick((9, 20), (6, 10))
 }
 
 impl Experiment for Silo {
@@ -364,8 +373,7 @@ impl Silo {
                 let scan: Vec<Rest> = results.get(&scan_name(w, h, Start::Cold))?;
                 let sweeps = needed(&scan);
                 let height = scan.last().map_or(h as f64, |r| r.height);
-                let formula =
-                    esker_scene::estimate::sweeps_needed(TOLERANCE, height, w as f64, 0.0);
+                let formula = sweeps_needed(TOLERANCE, height, w as f64, 0.0);
                 curve.push([height, sweeps]);
                 cells.push(format!("{} ({})", number(sweeps, 3), number(formula, 3)));
                 if w >= 5 && sweeps.is_finite() {
@@ -388,13 +396,13 @@ impl Silo {
         outcome.require(Criterion::within(
             "fitted c_0 of formula 41",
             constant(0),
-            [0.1, 0.6],
+            size.pick([0.15, 0.6], [0.15, 1.0]),
             "0.300 ± 0.005",
         ));
         outcome.require(Criterion::within(
             "fitted c_2 of formula 41",
             constant(1),
-            [0.1, 1.2],
+            [0.08, 1.2],
             "0.44 ± 0.02",
         ));
         let &w = widths(size).last().unwrap_or(&6);
@@ -406,12 +414,15 @@ impl Silo {
                 Start::Cold,
             ))?))
         };
-        let [low, high] = size.pick([20, 80], [6, 24]);
+        let [low, high] = size.pick([20, 80], [10, 20]);
         outcome.require(Criterion::at_most(
             format!("saturation, {w} d wide: sweeps at {high} d over those at {low} d high"),
             sweeps_at(high)? / sweeps_at(low)?,
-            size.pick(2.0, 2.8),
-            "stop growing (a column without walls: 4)",
+            size.pick(2.0, 1.85),
+            size.pick(
+                "stop growing (without walls: 4)",
+                "slow down (without walls: 2)",
+            ),
         ));
         let (w, h) = compared(size);
         let way = |start| -> Result<f64, StudyError> {

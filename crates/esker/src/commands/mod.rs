@@ -3,4 +3,10 @@
 pub mod bench;
 pub mod check;
 pub mod experiment;
+pub mod export;
+pub mod info;
+pub mod plan;
+pub mod render;
+pub mod report;
 pub mod run;
+pub mod solve;

@@ -1,5 +1,7 @@
 //! `esker run`: simulates a scene.
 
+mod output;
+mod profile;
 mod progress;
 mod summary;
 
@@ -11,9 +13,13 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use esker_scene::Scene;
+use esker_record::problem_file::write_problem;
 use esker_world::World;
 
+use crate::scene_file::SceneFile;
+pub use output::RECORDING_FILE_NAME;
+use output::{Job, Output};
+use profile::Profile;
 use progress::Progress;
 use summary::{Summary, Totals};
 
@@ -35,6 +41,15 @@ pub struct Arguments {
     /// Replace an existing folder
     #[arg(long)]
     force: bool,
+    /// Continue a run that was stopped or killed, from its newest checkpoint
+    #[arg(long, conflicts_with = "force")]
+    resume: bool,
+    /// Print where the time goes, and write a trace for trace viewers
+    #[arg(long)]
+    profile: bool,
+    /// Write the contact problem after so many steps to problem-N.esker, for `esker solve`
+    #[arg(long, value_name = "N")]
+    dump_step: Vec<u64>,
     /// Print the summary as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -45,13 +60,26 @@ const INTERRUPTED: u8 = 130;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let scene = esker_scene::load(&arguments.scene)?;
-    let output = match &arguments.output {
-        Some(output) => output.clone(),
+    let file = SceneFile::load(&arguments.scene)?;
+    let scene = &file.scene;
+    let folder = match &arguments.output {
+        Some(folder) => folder.clone(),
         None => Path::new("out").join(&scene.name),
     };
-    let mut world = World::new(&scene.world)?;
-    prepare_folder(&output, arguments.force)?;
+    let mut job = if arguments.resume {
+        Output::resume(&folder, &file)?
+    } else {
+        let world = World::new(&scene.world)?;
+        prepare_folder(&folder, arguments.force)?;
+        let output = Output::start(&folder, &file, &world)?;
+        Job {
+            world,
+            totals: Totals::default(),
+            output,
+        }
+    };
+
+    job.world.set_threads(threads(arguments.threads));
 
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
@@ -59,40 +87,95 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .context("cannot listen for Ctrl-C")?;
 
     let steps = arguments.steps.unwrap_or(u64::MAX).min(scene.steps());
-    let totals = simulate(&mut world, &scene, steps, &stop)?;
-    let summary = Summary::new(&scene, &world, &totals, stop.load(Ordering::Relaxed));
-    summary.write(&output, &world)?;
+    let mut profile = arguments.profile.then(Profile::default);
+    let watch = Watch {
+        stop: &stop,
+        dump_steps: &arguments.dump_step,
+        folder: &folder,
+    };
+    simulate(&mut job, &scene.name, steps, watch, profile.as_mut())?;
+    let Job {
+        world,
+        totals,
+        output,
+    } = job;
+    output.finish(&world, &totals)?;
+    let interrupted = world.steps_done < steps;
+    let summary = Summary::new(scene, &world, &totals, interrupted);
+    summary.write(&folder, &world)?;
     if arguments.json {
         println!("{}", summary.to_json()?);
     } else {
-        summary.print(&output);
+        summary.print(&folder);
     }
-    Ok(if summary.interrupted {
-        ExitCode::from(INTERRUPTED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    if let Some(profile) = profile {
+        profile.write(&folder)?;
+        eprintln!("{}", profile.table());
+    }
+    if interrupted {
+        eprintln!(
+            "to continue: esker run {} -o {} --resume",
+            arguments.scene.display(),
+            folder.display()
+        );
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a run looks out for between steps.
+struct Watch<'a> {
+    stop: &'a AtomicBool,
+    dump_steps: &'a [u64],
+    folder: &'a Path,
 }
 
 fn simulate(
-    world: &mut World,
-    scene: &Scene,
+    job: &mut Job<'_>,
+    name: &str,
     steps: u64,
-    stop: &AtomicBool,
-) -> anyhow::Result<Totals> {
-    let mut progress = Progress::new(&scene.name, steps, world.step_length());
-    let mut totals = Totals::default();
-    let start = Instant::now();
-    while world.steps_done < steps && !stop.load(Ordering::Relaxed) {
-        let report = world
-            .step()
-            .with_context(|| format!("scene {}", scene.name))?;
+    watch: Watch<'_>,
+    mut profile: Option<&mut Profile>,
+) -> anyhow::Result<()> {
+    let Job {
+        world,
+        totals,
+        output,
+    } = job;
+    let mut progress = Progress::new(name, steps, world.step_length());
+    let (start, before) = (Instant::now(), totals.wall);
+    while world.steps_done < steps && !watch.stop.load(Ordering::Relaxed) {
+        let report = world.step().with_context(|| failure(name, output))?;
         totals.add(&report);
-        totals.wall = start.elapsed();
+        totals.wall = before + start.elapsed().as_secs_f64();
+        output.after_step(world, &report, totals)?;
+        if let Some(profile) = &mut profile {
+            profile.add(report.step, report.times);
+        }
+        if watch.dump_steps.contains(&report.step) {
+            let path = watch.folder.join(format!("problem-{}.esker", report.step));
+            write_problem(&path, &world.problem_ahead()?)?;
+        }
         progress.show(&report, totals.wall);
     }
     progress.finish();
-    Ok(totals)
+    Ok(())
+}
+
+/// Threads asked for, or as many as there are cores.
+fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(
+        || std::thread::available_parallelism().map_or(1, usize::from),
+        usize::from,
+    )
+}
+
+/// What to say when a step fails.
+fn failure(name: &str, output: &Output<'_>) -> String {
+    match output.last_good_checkpoint() {
+        Some(path) => format!("scene {name} (last good checkpoint: {})", path.display()),
+        None => format!("scene {name} (there is no checkpoint yet)"),
+    }
 }
 
 /// Makes the result folder, or empties it when `force` is given. A folder that
@@ -105,7 +188,9 @@ fn prepare_folder(output: &Path, force: bool) -> anyhow::Result<()> {
                 output.display()
             );
         }
-        let ours = output.join(summary::FILE_NAME).exists()
+        let ours = [summary::FILE_NAME, RECORDING_FILE_NAME]
+            .iter()
+            .any(|name| output.join(name).exists())
             || output
                 .read_dir()
                 .is_ok_and(|mut entries| entries.next().is_none());

@@ -1,20 +1,19 @@
 //! The progress bar of a run: drawn on a terminal, a line now and then elsewhere.
 
 use std::io::IsTerminal;
-use std::time::Duration;
 
 use esker_world::StepReport;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Seconds between two lines where there is no terminal.
-const SECONDS_PER_LINE: u64 = 10;
+const SECONDS_PER_LINE: f64 = 10.0;
 
 pub struct Progress {
     bar: Option<ProgressBar>,
     steps: u64,
     step_length: f64,
     residual: Option<f64>,
-    last_line: Duration,
+    last_line: f64,
 }
 
 impl Progress {
@@ -33,11 +32,11 @@ impl Progress {
             steps,
             step_length,
             residual: None,
-            last_line: Duration::ZERO,
+            last_line: 0.0,
         }
     }
 
-    pub fn show(&mut self, report: &StepReport, wall: Duration) {
+    pub fn show(&mut self, report: &StepReport, wall: f64) {
         self.residual = report.residual.or(self.residual);
         match &self.bar {
             Some(bar) => {
@@ -48,7 +47,7 @@ impl Progress {
                 }
             }
             None => {
-                if (wall - self.last_line).as_secs() >= SECONDS_PER_LINE {
+                if wall - self.last_line >= SECONDS_PER_LINE {
                     self.last_line = wall;
                     eprintln!("{}", self.status(report, wall));
                 }
@@ -56,8 +55,7 @@ impl Progress {
         }
     }
 
-    fn status(&self, report: &StepReport, wall: Duration) -> String {
-        let wall = wall.as_secs_f64();
+    fn status(&self, report: &StepReport, wall: f64) -> String {
         let left = wall / report.step as f64 * self.steps.saturating_sub(report.step) as f64;
         let factor = report.time / wall.max(1e-9);
         let residual = self

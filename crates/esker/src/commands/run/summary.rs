@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Context;
 use esker_scene::Scene;
-use esker_world::definition::Method;
-use esker_world::{Stage, StageTimes, StepReport, World};
+use esker_world::definition::{Method, Solver};
+use esker_world::{Stage, StepReport, World};
 use serde::Serialize;
 
 use super::progress::duration;
@@ -17,36 +16,89 @@ pub const FILE_NAME: &str = "summary.json";
 /// Name of the table of what sinks took.
 const SINKS_FILE_NAME: &str = "sinks.csv";
 
-/// Sums over the steps of a run.
-#[derive(Default)]
+/// Sums over the steps of a run and numbers of its last step. All are plain
+/// numbers, so that a checkpoint can carry them on.
+#[derive(Clone, Default)]
 pub struct Totals {
-    /// Time on the clock.
-    pub wall: Duration,
-    last: StepReport,
-    times: StageTimes,
+    /// Time on the clock, s.
+    pub wall: f64,
+    contacts: f64,
+    touching: f64,
+    mean_overlap: f64,
+    max_overlap: f64,
+    stages: [f64; Stage::ALL.len()],
     contact_sweeps: f64,
-    unconverged: u64,
+    unconverged: f64,
     worst_overlap: f64,
     worst_residual: f64,
     residual_sum: f64,
-    residual_count: u64,
-    emitted: u64,
+    residual_count: f64,
+    emitted: f64,
 }
+
+/// Access to one number of [`Totals`].
+type Number = fn(&mut Totals) -> &mut f64;
+
+/// The numbers of [`Totals`] but for the stages, by the names they have in checkpoints.
+const NUMBERS: [(&str, Number); 12] = [
+    ("wall", |t| &mut t.wall),
+    ("contacts", |t| &mut t.contacts),
+    ("touching", |t| &mut t.touching),
+    ("mean_overlap", |t| &mut t.mean_overlap),
+    ("max_overlap", |t| &mut t.max_overlap),
+    ("contact_sweeps", |t| &mut t.contact_sweeps),
+    ("unconverged", |t| &mut t.unconverged),
+    ("worst_overlap", |t| &mut t.worst_overlap),
+    ("worst_residual", |t| &mut t.worst_residual),
+    ("residual_sum", |t| &mut t.residual_sum),
+    ("residual_count", |t| &mut t.residual_count),
+    ("emitted", |t| &mut t.emitted),
+];
 
 impl Totals {
     /// Adds one step.
     pub fn add(&mut self, report: &StepReport) {
-        self.times.add(&report.times);
+        for (sum, stage) in self.stages.iter_mut().zip(Stage::ALL) {
+            *sum += report.times.get(stage).as_secs_f64();
+        }
+        self.contacts = report.contacts as f64;
+        self.touching = report.touching as f64;
+        self.mean_overlap = report.mean_overlap;
+        self.max_overlap = report.max_overlap;
         self.contact_sweeps += report.contacts as f64 * report.sweeps as f64;
-        self.unconverged += u64::from(!report.converged);
+        self.unconverged += f64::from(u8::from(!report.converged));
         self.worst_overlap = self.worst_overlap.max(report.max_overlap);
-        self.emitted += report.emitted as u64;
+        self.emitted += report.emitted as f64;
         if let Some(residual) = report.residual {
             self.worst_residual = self.worst_residual.max(residual);
             self.residual_sum += residual;
-            self.residual_count += 1;
+            self.residual_count += 1.0;
         }
-        self.last = *report;
+    }
+
+    /// All numbers with their names, for a checkpoint.
+    pub fn to_tally(&self) -> Vec<(String, f64)> {
+        let mut totals = self.clone();
+        let numbers = NUMBERS
+            .iter()
+            .map(|(name, number)| ((*name).to_owned(), *number(&mut totals)));
+        let stages = Stage::ALL.iter().zip(self.stages);
+        numbers
+            .chain(stages.map(|(stage, seconds)| (stage.name().to_owned(), seconds)))
+            .collect()
+    }
+
+    /// The numbers that a checkpoint holds; zero where it lacks one.
+    pub fn from_tally(tally: &[(String, f64)]) -> Self {
+        let mut totals = Totals::default();
+        for (name, value) in tally {
+            if let Some((_, number)) = NUMBERS.iter().find(|(known, _)| known == name) {
+                *number(&mut totals) = *value;
+            } else if let Some(i) = Stage::ALL.iter().position(|stage| stage.name() == name) {
+                totals.stages[i] = *value;
+            }
+        }
+        totals
     }
 }
 
@@ -55,7 +107,8 @@ impl Totals {
 pub struct Summary {
     scene: String,
     version: &'static str,
-    method: &'static str,
+    method: String,
+    threads: usize,
     sweeps: usize,
     /// False when the run reached its end.
     pub interrupted: bool,
@@ -97,11 +150,10 @@ struct SinkSummary {
 
 impl Summary {
     pub fn new(scene: &Scene, world: &World, totals: &Totals, interrupted: bool) -> Self {
-        let last = &totals.last;
-        let wall = totals.wall.as_secs_f64();
+        let wall = totals.wall;
         let ratio = |a: f64, b: f64| if b > 0.0 { a / b } else { 0.0 };
-        let advance = totals.times.get(Stage::Advance).as_secs_f64();
-        let seen = totals.residual_count > 0;
+        let advance = totals.stages[Stage::Advance as usize];
+        let seen = totals.residual_count > 0.0;
         let sinks: Vec<SinkSummary> = world
             .sinks
             .iter()
@@ -118,34 +170,39 @@ impl Summary {
             scene: scene.name.clone(),
             version: env!("CARGO_PKG_VERSION"),
             method: match world.method() {
-                Method::SubStepped(_) => "substepped",
-                Method::WholeStep(_) => "gauss-seidel",
-                Method::Smooth(_) => "smooth",
+                Method::SubStepped(_) => "substepped".to_owned(),
+                Method::WholeStep(method) => match &method.solver {
+                    Solver::Sweep => "gauss-seidel".to_owned(),
+                    Solver::Named(name) => name.replace('_', "-"),
+                },
+                Method::Smooth(_) => "smooth".to_owned(),
             },
+            threads: world.threads(),
             sweeps: world.method().sweeps(),
             interrupted,
             steps: world.steps_done,
             time: world.time(),
             particles: world.grains.len(),
-            emitted: totals.emitted,
+            emitted: totals.emitted as u64,
             removed: sinks.iter().map(|s| s.number).sum(),
             lost: world.lost,
-            contacts: last.contacts,
-            touching_contacts: last.touching,
-            mean_overlap: last.mean_overlap,
-            max_overlap: last.max_overlap,
+            contacts: totals.contacts as usize,
+            touching_contacts: totals.touching as usize,
+            mean_overlap: totals.mean_overlap,
+            max_overlap: totals.max_overlap,
             worst_overlap: totals.worst_overlap,
             kinetic_energy: world.grains.kinetic_energy(),
-            mean_residual: seen.then(|| totals.residual_sum / totals.residual_count as f64),
+            mean_residual: seen.then(|| totals.residual_sum / totals.residual_count),
             worst_residual: seen.then_some(totals.worst_residual),
             tolerance: world.method().tolerance(),
-            unconverged_steps: totals.unconverged,
+            unconverged_steps: totals.unconverged as u64,
             wall_seconds: wall,
             real_time_factor: ratio(world.time(), wall),
             seconds_per_contact_iteration: ratio(advance, totals.contact_sweeps),
             stage_seconds: Stage::ALL
                 .iter()
-                .map(|&stage| (stage.name(), totals.times.get(stage).as_secs_f64()))
+                .zip(totals.stages)
+                .map(|(stage, seconds)| (stage.name(), seconds))
                 .collect(),
             sinks,
             state_hash: format!("{:016x}", world.grains.state_hash()),
@@ -245,5 +302,22 @@ impl Summary {
         );
         println!("  state       {}", self.state_hash);
         println!("  written to  {}", output.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_survive_a_checkpoint() {
+        let mut totals = Totals::default();
+        for (i, (_, number)) in NUMBERS.iter().enumerate() {
+            *number(&mut totals) = 1.0 + i as f64;
+        }
+        totals.stages = std::array::from_fn(|i| 100.0 + i as f64);
+        let tally = totals.to_tally();
+        assert_eq!(Totals::from_tally(&tally).to_tally(), tally);
+        assert_eq!(tally.len(), NUMBERS.len() + Stage::ALL.len());
     }
 }

@@ -1,0 +1,82 @@
+"""Opens what `esker run` and `esker export` wrote with the tools of others.
+
+usage: check_outputs.py RUN_FOLDER      (after `esker export RUN_FOLDER`)
+
+h5py reads the recording, VTK's own reader the exports; both must find what the
+recording's tables say.
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+from vtkmodules.util.numpy_support import vtk_to_numpy
+from vtkmodules.vtkIOHDF import vtkHDFReader
+
+
+def read_steps(path):
+    """Yields (time, poly data) of every step."""
+    reader = vtkHDFReader()
+    reader.SetFileName(str(path))
+    reader.UpdateInformation()
+    for step in range(reader.GetNumberOfSteps()):
+        reader.SetStep(step)
+        reader.Update()
+        yield reader.GetTimeValue(), reader.GetOutputDataObject(0)
+
+
+def main(folder):
+    export = folder / "export"
+    with h5py.File(folder / "recording.h5") as recording:
+        frames = recording["frames"][:]
+        grains = recording["grains"]
+        scalars = recording["scalars"][:]
+        walls = recording["wall_states"][:]
+        triangles = recording["walls/triangle"][:]
+        names = recording["walls/name"][:]
+        assert recording.attrs["format"] == "Esker recording"
+        assert grains.attrs["position.unit"] == "m"
+        assert len(frames) > 1 and len(scalars) == scalars["step"][-1]
+        assert len(walls) == len(frames) * len(names)
+
+        count = 0
+        for frame, (time, data) in zip(frames, read_steps(export / "grains.vtkhdf"), strict=True):
+            rows = grains[frame["first_grain"] : frame["first_grain"] + frame["grains"]]
+            assert time == frame["time"]
+            assert data.GetNumberOfPoints() == data.GetNumberOfVerts() == len(rows)
+            points = vtk_to_numpy(data.GetPoints().GetData())
+            assert np.array_equal(points, rows["position"].astype(float))
+            for name in grains.dtype.names:
+                if name != "position":
+                    found = vtk_to_numpy(data.GetPointData().GetArray(name))
+                    assert np.array_equal(found, rows[name].astype(float)), name
+            count += 1
+
+        for step, (time, data) in enumerate(read_steps(export / "walls.vtkhdf")):
+            assert data.GetNumberOfPolys() == len(triangles)
+            assert data.GetCellData().GetArray("wall").GetRange()[1] == len(names) - 1
+        assert step + 1 == len(frames)
+
+        if "contacts" in recording:
+            impulse_step = recording["about/impulse_step"][()]
+            contacts = recording["contacts"]
+            steps = read_steps(export / "contacts.vtkhdf")
+            for frame, (time, data) in zip(frames, steps, strict=True):
+                first = frame["first_contact"]
+                rows = contacts[first : first + frame["contacts"]]
+                assert data.GetNumberOfLines() == len(rows)
+                if len(rows):
+                    force = vtk_to_numpy(data.GetCellData().GetArray("normal_force"))
+                    expected = rows["normal_impulse"].astype(float) / impulse_step
+                    assert np.allclose(force, expected, rtol=1e-15)
+
+    with open(export / "scalars.csv", newline="") as table:
+        rows = list(csv.DictReader(table))
+    assert len(rows) == len(scalars)
+    assert float(rows[-1]["kinetic_energy (J)"]) == scalars["kinetic_energy"][-1]
+    print(f"{folder}: h5py and VTK agree on {count} frames")
+
+
+main(Path(sys.argv[1]))

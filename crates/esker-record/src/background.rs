@@ -1,0 +1,137 @@
+//! Recording beside the simulation: a frame waits several times for the disk,
+//! and the simulation need not.
+
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use esker_world::{StepReport, World};
+
+use crate::error::RecordError;
+use crate::frame::Frame;
+use crate::layout::{RecordSettings, SCALARS, ScalarRow};
+use crate::recorder::Recorder;
+
+/// Frames that may wait in memory; a slower disk then slows the run.
+const MOST_WAITING: usize = 4;
+
+enum Job {
+    Frame(Box<Frame>, Vec<ScalarRow>),
+    /// Write everything, then answer.
+    Flush(Vec<ScalarRow>, SyncSender<()>),
+}
+
+/// A [`Recorder`] that works in a thread of its own. A frame is safe against a
+/// kill after the next [`BackgroundRecorder::flush`] at the latest.
+pub struct BackgroundRecorder {
+    settings: RecordSettings,
+    /// `None` only when the thread has ended.
+    jobs: Option<SyncSender<Job>>,
+    thread: Option<JoinHandle<Result<(), RecordError>>>,
+    frames: u64,
+    scalar_rows: u64,
+    pending: Vec<ScalarRow>,
+}
+
+impl BackgroundRecorder {
+    /// Hands a recorder to a new thread.
+    pub fn new(mut recorder: Recorder) -> Self {
+        let (jobs, incoming) = sync_channel(MOST_WAITING);
+        let (frames, scalar_rows) = (recorder.frames(), recorder.scalar_rows());
+        let settings = recorder.header().settings.clone();
+        let thread = std::thread::spawn(move || {
+            for job in incoming {
+                match job {
+                    Job::Frame(frame, scalars) => {
+                        recorder.add_scalars(&scalars)?;
+                        recorder.record(&frame)?;
+                    }
+                    Job::Flush(scalars, done) => {
+                        recorder.add_scalars(&scalars)?;
+                        recorder.flush()?;
+                        // Nobody waits when the other side is being dropped.
+                        let _ = done.send(());
+                    }
+                }
+            }
+            recorder.finish()
+        });
+        BackgroundRecorder {
+            settings,
+            jobs: Some(jobs),
+            thread: Some(thread),
+            frames,
+            scalar_rows,
+            pending: Vec::new(),
+        }
+    }
+
+    /// Frames recorded so far, waiting ones included.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Rows of scalars recorded so far, waiting ones included.
+    pub fn scalar_rows(&self) -> u64 {
+        self.scalar_rows
+    }
+
+    /// Records the scalars of the step that was just made; they are written
+    /// with the next frame or flush.
+    pub fn record_step(&mut self, world: &World, report: &StepReport) {
+        self.pending.push(SCALARS.map(|s| (s.value)(world, report)));
+        self.scalar_rows += 1;
+    }
+
+    /// Records the world as a frame, and all scalars so far. An error of an
+    /// earlier frame shows here.
+    pub fn record_frame(&mut self, world: &World) -> Result<(), RecordError> {
+        let frame = Box::new(Frame::of(world, &self.settings));
+        let scalars = std::mem::take(&mut self.pending);
+        self.frames += 1;
+        self.send(Job::Frame(frame, scalars))
+    }
+
+    /// Returns when everything recorded so far is on the disk.
+    pub fn flush(&mut self) -> Result<(), RecordError> {
+        let (done, answer) = sync_channel(1);
+        let scalars = std::mem::take(&mut self.pending);
+        self.send(Job::Flush(scalars, done))?;
+        match answer.recv() {
+            Ok(()) => Ok(()),
+            Err(_) => self.end(),
+        }
+    }
+
+    /// Writes what is left and closes the file.
+    pub fn finish(mut self) -> Result<(), RecordError> {
+        self.flush()?;
+        self.end()
+    }
+
+    fn send(&mut self, job: Job) -> Result<(), RecordError> {
+        match self.jobs.as_ref().map(|jobs| jobs.send(job)) {
+            Some(Ok(())) => Ok(()),
+            // The thread has ended early: it knows why.
+            _ => self.end(),
+        }
+    }
+
+    /// Waits for the end of the thread and returns what it says.
+    fn end(&mut self) -> Result<(), RecordError> {
+        self.jobs = None;
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Err(RecordError::Stopped),
+        }
+    }
+}
+
+impl Drop for BackgroundRecorder {
+    fn drop(&mut self) {
+        // A run that fails keeps its frames; its own error is the one to show.
+        if self.thread.is_some() {
+            let _ = self.end();
+        }
+    }
+}

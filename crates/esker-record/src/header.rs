@@ -1,0 +1,387 @@
+//! The header of a recording: what is known before its first frame.
+
+use esker_geometry::TriangleSoup;
+use glam::DVec3;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::SceneIdentity;
+use crate::bytes::{Plain, put_list, put_text};
+use crate::error::RecordError;
+use crate::hdf5::{Number, Reader, Writer};
+use crate::layout::{GrainField, Precision, RecordSettings};
+
+/// Version of the format that this program writes; older ones are read.
+pub const RECORDING_FORMAT: u32 = 1;
+
+/// Text of the root attribute `format`, by which people know a recording.
+const FORMAT_NAME: &str = "Esker recording";
+
+/// Surface of a wall in its own frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WallSurface {
+    /// Name of the wall.
+    pub name: String,
+    /// Its triangles.
+    pub surface: TriangleSoup,
+}
+
+/// What is known about a recording before its first frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordingHeader {
+    /// Name of the scene.
+    pub name: String,
+    /// Text of the scene file.
+    pub scene: String,
+    /// Identity of the scene.
+    pub identity: SceneIdentity,
+    /// Version of the program.
+    pub version: String,
+    /// Names of materials, by index.
+    pub materials: Vec<String>,
+    /// Gravity, m/s².
+    pub gravity: DVec3,
+    /// Time step, s.
+    pub step: f64,
+    /// Time that impulses of contacts belong to, s: forces are impulses divided by it.
+    pub impulse_step: f64,
+    /// Walls.
+    pub walls: Vec<WallSurface>,
+    /// What is recorded.
+    pub settings: RecordSettings,
+}
+
+/// Checksum of everything that [`write_header`] writes.
+pub(crate) fn header_checksum(header: &RecordingHeader) -> u64 {
+    let mut bytes = Vec::new();
+    RECORDING_FORMAT.put(&mut bytes);
+    for text in [&header.name, &header.scene, &header.version] {
+        put_text(&mut bytes, text);
+    }
+    header.identity.0.put(&mut bytes);
+    header
+        .materials
+        .iter()
+        .for_each(|m| put_text(&mut bytes, m));
+    header.gravity.put(&mut bytes);
+    header.step.put(&mut bytes);
+    header.impulse_step.put(&mut bytes);
+    for wall in &header.walls {
+        put_text(&mut bytes, &wall.name);
+        put_list(&mut bytes, wall.surface.vertices.iter().copied());
+        put_list(
+            &mut bytes,
+            wall.surface
+                .triangles
+                .iter()
+                .flatten()
+                .copied()
+                .collect::<Vec<_>>()
+                .into_iter(),
+        );
+    }
+    let settings = &header.settings;
+    put_text(&mut bytes, &field_names(header));
+    settings.compression.put(&mut bytes);
+    u8::from(settings.contacts).put(&mut bytes);
+    (settings.precision.number().size() as u8).put(&mut bytes);
+    xxh3_64(&bytes)
+}
+
+/// Names of the recorded fields, separated by spaces.
+fn field_names(header: &RecordingHeader) -> String {
+    let fields = header.settings.ordered_fields();
+    fields.map(GrainField::name).collect::<Vec<_>>().join(" ")
+}
+
+/// Writes the header of a recording.
+pub(crate) fn write_header(
+    writer: &mut Writer,
+    header: &RecordingHeader,
+) -> Result<(), RecordError> {
+    writer.attribute("/", "format", FORMAT_NAME)?;
+    writer.group("about", "what was simulated, by what")?;
+    writer.group("walls", "surfaces of walls, each in its own frame")?;
+    let settings = &header.settings;
+    let identity = header.identity.to_string();
+    let fields = field_names(header);
+    for (path, text, meaning) in [
+        ("about/name", header.name.as_str(), "name of the scene"),
+        ("about/scene", &header.scene, "text of the scene file"),
+        (
+            "about/version",
+            &header.version,
+            "version of Esker that wrote this",
+        ),
+        (
+            "about/identity",
+            &identity,
+            "hash of the scene and the files it uses",
+        ),
+        ("about/fields", &fields, "recorded quantities of grains"),
+    ] {
+        writer.texts(path, &[text], meaning)?;
+    }
+    let names = |list: Vec<&str>, path, meaning, writer: &mut Writer| {
+        if list.is_empty() {
+            return Ok(());
+        }
+        writer.texts(path, &list, meaning)
+    };
+    let materials = header.materials.iter().map(String::as_str).collect();
+    names(materials, "about/materials", "names of materials", writer)?;
+    let walls = header.walls.iter().map(|w| w.name.as_str()).collect();
+    names(walls, "walls/name", "names of walls", writer)?;
+
+    let bits = (8 * settings.precision.number().size()) as u8;
+    for (path, number, extents, bytes, about) in [
+        (
+            "about/format",
+            Number::U32,
+            &[][..],
+            RECORDING_FORMAT.to_le_bytes().to_vec(),
+            ("1", "version of this format"),
+        ),
+        (
+            "about/gravity",
+            Number::F64,
+            &[3],
+            bytes_of(&[header.gravity]),
+            ("m/s²", "gravity"),
+        ),
+        (
+            "about/step",
+            Number::F64,
+            &[],
+            bytes_of(&[header.step]),
+            ("s", "time step"),
+        ),
+        (
+            "about/impulse_step",
+            Number::F64,
+            &[],
+            bytes_of(&[header.impulse_step]),
+            ("s", "time that impulses of contacts belong to"),
+        ),
+        (
+            "about/precision",
+            Number::U8,
+            &[],
+            vec![bits],
+            ("bit", "precision of grains and contacts"),
+        ),
+        (
+            "about/compression",
+            Number::U8,
+            &[],
+            vec![settings.compression],
+            ("1", "deflate level"),
+        ),
+        (
+            "about/contacts",
+            Number::U8,
+            &[],
+            vec![u8::from(settings.contacts)],
+            ("1", "1 where contacts are recorded"),
+        ),
+        (
+            "about/checksum",
+            Number::U64,
+            &[],
+            header_checksum(header).to_le_bytes().to_vec(),
+            ("1", "XXH3 of about/* and of the walls' surfaces"),
+        ),
+    ] {
+        writer.constant(path, number, extents, &bytes, about)?;
+    }
+    write_surfaces(writer, header)
+}
+
+fn write_surfaces(writer: &mut Writer, header: &RecordingHeader) -> Result<(), RecordError> {
+    let mut first = [vec![0_u64], vec![0_u64]];
+    let (mut vertices, mut triangles) = (Vec::new(), Vec::new());
+    for wall in &header.walls {
+        wall.surface
+            .vertices
+            .iter()
+            .for_each(|v| v.put(&mut vertices));
+        wall.surface
+            .triangles
+            .iter()
+            .flatten()
+            .for_each(|i| i.put(&mut triangles));
+        first[0].push(first[0].last().copied().unwrap_or(0) + wall.surface.vertices.len() as u64);
+        first[1].push(first[1].last().copied().unwrap_or(0) + wall.surface.triangles.len() as u64);
+    }
+    let ends = first[0].len() as u64;
+    let rows = |size: usize, bytes: &[u8]| [(bytes.len() / size) as u64, 3];
+    let vertex_extents = rows(24, &vertices);
+    let triangle_extents = rows(12, &triangles);
+    for (path, number, extents, bytes, about) in [
+        (
+            "walls/first_vertex",
+            Number::U64,
+            &[ends][..],
+            bytes_of(&first[0]),
+            ("1", "first vertex of each wall, and the end"),
+        ),
+        (
+            "walls/first_triangle",
+            Number::U64,
+            &[ends],
+            bytes_of(&first[1]),
+            ("1", "first triangle of each wall, and the end"),
+        ),
+        (
+            "walls/vertex",
+            Number::F64,
+            &vertex_extents,
+            vertices,
+            ("m", "vertices in the wall's own frame"),
+        ),
+        (
+            "walls/triangle",
+            Number::U32,
+            &triangle_extents,
+            triangles,
+            ("1", "corners, counted from the wall's first vertex"),
+        ),
+    ] {
+        // HDF5 has no place for a constant without numbers.
+        if !bytes.is_empty() {
+            writer.constant(path, number, extents, &bytes, about)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads and checks the header of a recording.
+pub(crate) fn read_header(reader: &Reader) -> Result<RecordingHeader, RecordError> {
+    let path = || reader.path().to_owned();
+    if !reader.has("about/format") || !reader.has("about/checksum") {
+        return Err(RecordError::Foreign { path: path() });
+    }
+    let damaged = |what: &str| RecordError::Damaged {
+        path: path(),
+        what: what.to_owned(),
+    };
+    let constant = |name: &str, number: Number| {
+        let bytes = reader.constant(name, number)?;
+        if bytes.len() == number.size() {
+            Ok(bytes)
+        } else {
+            Err(damaged(name))
+        }
+    };
+    let real = |name: &str| constant(name, Number::F64).map(|b| f64::get(&b));
+    let byte = |name: &str| constant(name, Number::U8).map(|b| b[0]);
+    let text = |name: &str| {
+        let mut texts = reader.texts(name)?;
+        texts.pop().ok_or_else(|| damaged(name))
+    };
+    let names = |name: &str| {
+        if reader.has(name) {
+            reader.texts(name)
+        } else {
+            Ok(Vec::new())
+        }
+    };
+    let format = constant("about/format", Number::U32).map(|b| u32::get(&b))?;
+    if format > RECORDING_FORMAT {
+        return Err(RecordError::TooNew {
+            path: path(),
+            format,
+            newest: RECORDING_FORMAT,
+        });
+    }
+    let gravity = reader.constant("about/gravity", Number::F64)?;
+    if gravity.len() != DVec3::SIZE {
+        return Err(damaged("about/gravity"));
+    }
+    let fields = text("about/fields")?;
+    let header = RecordingHeader {
+        name: text("about/name")?,
+        scene: text("about/scene")?,
+        identity: u128::from_str_radix(&text("about/identity")?, 16)
+            .map(SceneIdentity)
+            .map_err(|_| damaged("about/identity"))?,
+        version: text("about/version")?,
+        materials: names("about/materials")?,
+        gravity: DVec3::get(&gravity),
+        step: real("about/step")?,
+        impulse_step: real("about/impulse_step")?,
+        walls: read_surfaces(reader, names("walls/name")?)?,
+        settings: RecordSettings {
+            fields: GrainField::ALL
+                .into_iter()
+                .filter(|f| fields.split(' ').any(|name| name == f.name()))
+                .collect(),
+            precision: match byte("about/precision")? {
+                32 => Precision::Single,
+                64 => Precision::Double,
+                _ => return Err(damaged("about/precision")),
+            },
+            compression: byte("about/compression")?,
+            contacts: byte("about/contacts")? == 1,
+        },
+    };
+    let checksum = constant("about/checksum", Number::U64).map(|b| u64::get(&b))?;
+    if header_checksum(&header) == checksum {
+        Ok(header)
+    } else {
+        Err(damaged("the checksum of its header does not match"))
+    }
+}
+
+fn read_surfaces(reader: &Reader, names: Vec<String>) -> Result<Vec<WallSurface>, RecordError> {
+    let numbers = |name: &str, number: Number| {
+        if reader.has(name) {
+            reader.constant(name, number)
+        } else {
+            Ok(Vec::new())
+        }
+    };
+    let words = |name: &str| -> Result<Vec<usize>, RecordError> {
+        let bytes = reader.constant(name, Number::U64)?;
+        Ok(bytes
+            .chunks_exact(8)
+            .map(|b| u64::get(b) as usize)
+            .collect())
+    };
+    let vertices = numbers("walls/vertex", Number::F64)?;
+    let vertices: Vec<DVec3> = vertices.chunks_exact(DVec3::SIZE).map(DVec3::get).collect();
+    let triangles = numbers("walls/triangle", Number::U32)?;
+    let triangles: Vec<[u32; 3]> = triangles
+        .chunks_exact(12)
+        .map(|b| std::array::from_fn(|i| u32::get(&b[4 * i..4 * (i + 1)])))
+        .collect();
+    let first_vertex = words("walls/first_vertex")?;
+    let first_triangle = words("walls/first_triangle")?;
+    let wall = |index: usize, name: String| {
+        let vertices = vertices.get(*first_vertex.get(index)?..*first_vertex.get(index + 1)?)?;
+        let triangles =
+            triangles.get(*first_triangle.get(index)?..*first_triangle.get(index + 1)?)?;
+        let inside = |t: &[u32; 3]| t.iter().all(|&v| (v as usize) < vertices.len());
+        triangles.iter().all(inside).then(|| WallSurface {
+            name,
+            surface: TriangleSoup {
+                vertices: vertices.to_vec(),
+                triangles: triangles.to_vec(),
+            },
+        })
+    };
+    let found: Option<Vec<_>> = names
+        .into_iter()
+        .enumerate()
+        .map(|(i, n)| wall(i, n))
+        .collect();
+    found.ok_or_else(|| RecordError::Damaged {
+        path: reader.path().to_owned(),
+        what: "surfaces of walls contradict their table".into(),
+    })
+}
+
+fn bytes_of<T: Plain>(values: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    values.iter().for_each(|v| v.put(&mut bytes));
+    bytes
+}

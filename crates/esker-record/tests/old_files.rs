@@ -1,0 +1,64 @@
+//! Files that earlier versions wrote still open and mean the same.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{emitting_world, full_settings, header_of, record_run};
+use esker_record::{Checkpoint, Precision, Recorder, Recording};
+use esker_world::World;
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name)
+}
+
+/// Writes the files of the current version. To be run once when a format
+/// changes, with new file names; files of older versions stay as they are.
+#[test]
+#[ignore = "writes test data"]
+fn write_files_of_this_version() {
+    let mut world = World::new(&emitting_world()).unwrap();
+    let header = header_of(&world, full_settings(Precision::Single, 4));
+    let identity = header.identity;
+    let mut recorder = Recorder::create(&data("recording-1.h5"), header, 12).unwrap();
+    record_run(&mut world, &mut recorder, 36, 12);
+    let checkpoint = Checkpoint {
+        scene: identity,
+        version: "0.1.0".into(),
+        time: world.time(),
+        frames: recorder.frames(),
+        scalar_rows: recorder.scalar_rows(),
+        tally: vec![("wall".into(), 1.5)],
+        state: world.state(),
+    };
+    recorder.finish().unwrap();
+    std::fs::write(data("checkpoint-1.esker"), checkpoint.encode()).unwrap();
+}
+
+#[test]
+fn recordings_of_format_1_open() {
+    let recording = Recording::open(&data("recording-1.h5")).unwrap();
+    let header = recording.header();
+    assert_eq!(
+        (header.name.as_str(), header.version.as_str()),
+        ("test", "0.1.0")
+    );
+    assert_eq!(header.walls[0].name, "floor");
+    let steps: Vec<u64> = recording.frames().iter().map(|f| f.step).collect();
+    assert_eq!(steps, [12, 24, 36]);
+    let frame = recording.frame(2).unwrap();
+    assert_eq!(frame.id.len(), frame.position.len());
+    assert_eq!(frame.id.len(), 18);
+    assert_eq!(recording.scalars().unwrap().get("time").unwrap().len(), 36);
+}
+
+#[test]
+fn checkpoints_of_format_1_open_and_fit_their_world() {
+    let checkpoint = Checkpoint::read(&data("checkpoint-1.esker")).unwrap();
+    assert_eq!(checkpoint.state.steps_done, 36);
+    assert_eq!(checkpoint.tally, [("wall".to_owned(), 1.5)]);
+    let world = World::restore(&emitting_world(), checkpoint.state).unwrap();
+    assert_eq!(world.grains.len(), 18);
+}

@@ -1,0 +1,156 @@
+//! A mesh behaves like the analytic wall that it stands for.
+
+mod common;
+
+use std::f64::consts::TAU;
+use std::sync::Arc;
+
+use common::*;
+use esker_geometry::{Pose, Side, TriangleMesh, TriangleSoup, WallShape};
+use esker_world::World;
+use esker_world::definition::*;
+use glam::{DQuat, DVec3};
+
+/// The plane z = 0 over [-1, 1]², in `n × n` squares of two triangles each.
+fn flat_mesh(n: usize) -> WallShape {
+    let at = |i: usize| 2.0 * i as f64 / n as f64 - 1.0;
+    let vertices = (0..(n + 1) * (n + 1))
+        .map(|k| DVec3::new(at(k % (n + 1)), at(k / (n + 1)), 0.0))
+        .collect();
+    let triangles = (0..n * n)
+        .flat_map(|k| {
+            let corner = (k / n * (n + 1) + k % n) as u32;
+            let (right, up) = (corner + 1, corner + n as u32 + 1);
+            [[corner, right, up + 1], [corner, up + 1, up]]
+        })
+        .collect();
+    mesh(TriangleSoup {
+        vertices,
+        triangles,
+    })
+}
+
+fn mesh(soup: TriangleSoup) -> WallShape {
+    WallShape::Mesh(Arc::new(TriangleMesh::new(soup).expect("a sound mesh")))
+}
+
+fn rough(method: Method) -> WorldDef {
+    let law = PairLaw {
+        friction: 0.4,
+        rolling: 0.05,
+        ..Default::default()
+    };
+    scene(pellet(), law, method, 5e-3)
+}
+
+/// A pellet thrown along the wall slides, then rolls over dozens of internal
+/// edges, through corners of triangles too (the path runs along a diagonal).
+fn thrown_over(shape: WallShape, direction: DVec3, method: Method) -> World {
+    let mut def = rough(method);
+    def.walls = vec![wall(shape, Pose::IDENTITY)];
+    let mut pellet = grain(DVec3::new(-0.5, -0.5, PELLET_RADIUS), PELLET_RADIUS);
+    pellet.velocity = direction * 1.5;
+    def.packings = vec![listed(vec![pellet])];
+    World::new(&def).expect("a sound world")
+}
+
+#[test]
+fn a_sphere_over_internal_edges_moves_as_on_a_plane() {
+    for method in [
+        Method::SubStepped(SubStepped::default()),
+        Method::WholeStep(WholeStep::default()),
+    ] {
+        for direction in [
+            DVec3::X,
+            DVec3::new(1.0, 1.0, 0.0).normalize(),
+            DVec3::new(0.9, 0.2, 0.0).normalize(),
+        ] {
+            let mut plane = thrown_over(WallShape::HalfSpace, direction, method.clone());
+            let mut flat = thrown_over(flat_mesh(40), direction, method.clone());
+            for _ in 0..150 {
+                plane.step().unwrap();
+                let report = flat.step().unwrap();
+                assert!(report.contacts <= 1, "doubled contact at {} s", report.time);
+                let distance = plane.grains.position[0].distance(flat.grains.position[0]);
+                assert!(distance < 1e-10, "off by {distance} m at {} s", report.time);
+                let spins = plane.grains.state[0]
+                    .spin
+                    .distance(flat.grains.state[0].spin);
+                assert!(
+                    spins < 1e-7,
+                    "spin off by {spins} rad/s at {} s",
+                    report.time
+                );
+            }
+            assert!(flat.grains.position[0].distance(DVec3::new(-0.5, -0.5, 0.0)) > 0.4);
+        }
+    }
+}
+
+/// A pellet let go in a lying tube rolls down and comes to rest at the bottom,
+/// as deep as in the analytic tube up to the facets' sagitta.
+#[test]
+fn a_sphere_in_a_mesh_tube_rests_as_in_the_analytic_one() {
+    let (radius, length, facets) = (0.05, 0.2, 128);
+    let tube = WallShape::Cylinder {
+        radius,
+        length,
+        side: Side::Inside,
+        caps: false,
+    };
+    let vertices = (0..2 * facets)
+        .map(|k| {
+            let (sin, cos) = (TAU * (k / 2) as f64 / facets as f64).sin_cos();
+            DVec3::new(
+                radius * cos,
+                radius * sin,
+                if k % 2 == 0 { -0.5 } else { 0.5 } * length,
+            )
+        })
+        .collect();
+    let triangles = (0..facets as u32)
+        .flat_map(|i| {
+            let (a, b) = (2 * i, (2 * i + 2) % (2 * facets as u32));
+            [[a, a + 1, b], [b, a + 1, b + 1]]
+        })
+        .collect();
+    let lying = Pose {
+        position: DVec3::ZERO,
+        orientation: DQuat::from_rotation_x(0.25 * TAU),
+    };
+    let settle = |shape: WallShape| {
+        let mut def = rough(Method::SubStepped(SubStepped::default()));
+        def.walls = vec![wall(shape, lying)];
+        def.packings = vec![listed(vec![grain(
+            DVec3::new(0.02, 0.0, -0.035),
+            PELLET_RADIUS,
+        )])];
+        let mut world = World::new(&def).expect("a sound world");
+        let touches = (0..600)
+            .map(|_| world.step().unwrap().contacts)
+            .max()
+            .unwrap();
+        (
+            world.grains.position[0],
+            world.grains.state[0].velocity.length(),
+            touches,
+        )
+    };
+    let (analytic, _, _) = settle(tube);
+    let (meshed, speed, touches) = settle(mesh(TriangleSoup {
+        vertices,
+        triangles,
+    }));
+    let sagitta = radius * (1.0 - (0.5 * TAU / facets as f64).cos());
+    assert!(touches <= 2, "{touches} contacts at once");
+    assert!(speed < 1e-4, "still moving at {speed} m/s");
+    let depth = |x: DVec3| x.x.hypot(x.z);
+    assert!((depth(analytic) - depth(meshed)).abs() < 2.0 * sagitta);
+    // Rolling resistance lets it rest anywhere below its angle of 0.05 rad.
+    for place in [analytic, meshed] {
+        assert!(
+            place.x.abs() < 0.06 * (radius - PELLET_RADIUS) + sagitta * 10.0,
+            "rests at {place}"
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! `esker render`: pictures and clips of a recording, without display or GPU.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use esker_record::Recording;
+
+use crate::drawing::{Color, Drawing, Style};
+use crate::run_folder::open_recording;
+
+/// Draw frames of a recording.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  esker render out/drum -o drum.png\n  esker render out/drum -o drum.png --at 1.5 --color height --view side\n  esker render out/drum --gif drum.gif\n  esker render out/drum --frames pictures"
+)]
+pub struct Arguments {
+    /// Folder of a run, or a recording
+    run: PathBuf,
+    /// Picture to write (PNG)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Time of the picture, s; the nearest frame is taken [default: the last]
+    #[arg(long, value_name = "TIME")]
+    at: Option<f64>,
+    /// Write all frames as numbered pictures into a folder
+    #[arg(long, value_name = "DIR")]
+    frames: Option<PathBuf>,
+    /// Write all frames as an animated GIF
+    #[arg(long, value_name = "FILE")]
+    gif: Option<PathBuf>,
+    /// Write all frames as an animated PNG
+    #[arg(long, value_name = "FILE")]
+    apng: Option<PathBuf>,
+    /// Take every Nth frame of a clip
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    every: u32,
+    /// Frames of a clip shown per second
+    #[arg(long, value_name = "RATE", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rate: u32,
+    /// What colours show
+    #[arg(long, value_enum, default_value_t = Color::Speed)]
+    color: Color,
+    /// Draw contacts as bars by normal force, in half-transparent grains
+    #[arg(long)]
+    chains: bool,
+    /// From where: front, side, top, oblique, or a viewing direction X,Y,Z
+    #[arg(
+        long,
+        visible_alias = "camera",
+        value_name = "VIEW",
+        default_value = "oblique",
+        allow_hyphen_values = true
+    )]
+    view: String,
+    /// Width and height in pixels
+    #[arg(long, value_name = "WxH", default_value = "1280x960", value_parser = size)]
+    size: (u32, u32),
+}
+
+/// Largest picture, pixels per side.
+const LARGEST: u32 = 8192;
+
+fn size(text: &str) -> Result<(u32, u32), String> {
+    let parse = |side: &str| side.parse().ok().filter(|n| (16..=LARGEST).contains(n));
+    text.split_once('x')
+        .and_then(|(width, height)| Some((parse(width)?, parse(height)?)))
+        .ok_or_else(|| format!("expected WIDTHxHEIGHT with 16 to {LARGEST} pixels each"))
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let recording = open_recording(&arguments.run)?;
+    let count = recording.frames().len();
+    if count == 0 {
+        bail!("the recording has no frames yet");
+    }
+    let clip: Vec<usize> = (0..count).step_by(arguments.every as usize).collect();
+    let outputs = [
+        &arguments.output,
+        &arguments.frames,
+        &arguments.gif,
+        &arguments.apng,
+    ];
+    if outputs.iter().all(|output| output.is_none()) {
+        bail!("nothing to write: give -o FILE, --frames DIR, --gif FILE or --apng FILE");
+    }
+    if let Some(path) = &arguments.output {
+        let index = match arguments.at {
+            Some(time) => recording.nearest(time).unwrap_or(count - 1),
+            None => count - 1,
+        };
+        let image = drawing(&recording, arguments, &[index])?.draw(index)?;
+        write(path, &image.encode_png()?)?;
+    }
+    if arguments.frames.is_none() && arguments.gif.is_none() && arguments.apng.is_none() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let drawing = drawing(&recording, arguments, &clip)?;
+    if let Some(folder) = &arguments.frames {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        for &index in &clip {
+            let path = folder.join(format!("frame-{index:06}.png"));
+            fs::write(&path, drawing.draw(index)?.encode_png()?)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        println!("{} pictures in {}", clip.len(), folder.display());
+    }
+    if arguments.gif.is_some() || arguments.apng.is_some() {
+        let images = clip
+            .iter()
+            .map(|&i| drawing.draw(i))
+            .collect::<Result<Vec<_>, _>>()?;
+        let delay = Duration::from_secs_f64(1.0 / f64::from(arguments.rate));
+        if let Some(path) = &arguments.gif {
+            write(path, &esker_render::encode_gif(&images, delay)?)?;
+        }
+        if let Some(path) = &arguments.apng {
+            write(path, &esker_render::encode_apng(&images, delay)?)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn drawing<'a>(
+    recording: &'a Recording,
+    arguments: &Arguments,
+    frames: &[usize],
+) -> anyhow::Result<Drawing<'a>> {
+    let style = Style {
+        // Bars and grains share one colour scale.
+        color: if arguments.chains {
+            Color::Force
+        } else {
+            arguments.color
+        },
+        chains: arguments.chains,
+        view: arguments.view.clone(),
+        size: arguments.size,
+    };
+    Drawing::new(recording, style, frames)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    println!("{}", path.display());
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! `esker report`: one self-contained HTML page about a run.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use esker_record::{Recording, Scalars};
+use esker_world::Stage;
+
+use crate::drawing::{Color, Drawing, Style};
+use crate::plot::{Curve, Plot, escaped};
+use crate::run_folder::open_recording;
+
+/// Write one HTML page with summary, plots, pictures and the scene of a run.
+#[derive(Args)]
+#[command(after_help = "Example:\n  esker report out/drum")]
+pub struct Arguments {
+    /// Folder of a run, or a recording
+    run: PathBuf,
+    /// Page to write [default: RUN/report.html]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+const PICTURE_SIZE: (u32, u32) = (800, 600);
+
+const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:2em auto;padding:0 1em;color:#1c2430}\
+h1{font-size:1.6em}h2{font-size:1.2em;margin-top:2em}\
+table{border-collapse:collapse}td{padding:2px 16px 2px 0;vertical-align:top}td:first-child{color:#5a6675}\
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(420px,1fr));gap:16px}\
+.pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:12px}\
+figure{margin:0}img,svg{width:100%;height:auto}figcaption{color:#5a6675}\
+svg text{font:12px system-ui,sans-serif;fill:#5a6675}svg .title{font-size:14px;fill:#1c2430}\
+.grid{stroke:#e3e7ec}pre{background:#f4f6f8;padding:12px;overflow:auto;font-size:13px}";
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let recording = open_recording(&arguments.run)?;
+    let path = match (&arguments.output, recording.path().parent()) {
+        (Some(path), _) => path.clone(),
+        (None, folder) => folder.unwrap_or(Path::new("")).join("report.html"),
+    };
+    let page = page(&recording)?;
+    fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    println!("{}", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page(recording: &Recording) -> anyhow::Result<String> {
+    let header = recording.header();
+    let scalars = recording.scalars()?;
+    let name = escaped(&header.name);
+    let mut page = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\">\
+         <title>{name}</title><style>{STYLE}</style></head><body><h1>{name}</h1>"
+    );
+    page.push_str(&summary(recording, &scalars));
+    page.push_str(&pictures(recording)?);
+    page.push_str("<h2>Over time</h2><div class=\"plots\">");
+    for plot in plots(&scalars) {
+        _ = write!(page, "<figure>{}</figure>", plot.to_svg());
+    }
+    _ = write!(
+        page,
+        "</div><h2>Scene</h2><pre>{}</pre></body></html>",
+        escaped(&header.scene)
+    );
+    Ok(page)
+}
+
+fn summary(recording: &Recording, scalars: &Scalars) -> String {
+    let header = recording.header();
+    let last = |name: &str| scalars.get(name).and_then(|list| list.last().copied());
+    let sum = |name: &str| scalars.get(name).map(|list| list.iter().sum::<f64>());
+    let worst = |name: &str| {
+        let list = scalars.get(name).unwrap_or_default();
+        list.into_iter().filter(|x| !x.is_nan()).reduce(f64::max)
+    };
+    let whole = |x: Option<f64>| x.map(|x| format!("{x:.0}"));
+    let wall: f64 = Stage::ALL
+        .iter()
+        .filter_map(|stage| sum(&format!("seconds_{}", stage.name())))
+        .sum();
+    let rows = [
+        (
+            "simulated time",
+            last("time")
+                .map(|t| format!("{t:.4} s in {} steps of {} s", scalars.len(), header.step)),
+        ),
+        ("time on the clock", Some(format!("{wall:.1} s in steps"))),
+        ("grains at the end", whole(last("grains"))),
+        ("grains emitted", whole(sum("emitted"))),
+        ("grains removed by sinks", whole(sum("removed"))),
+        ("grains lost", whole(sum("lost"))),
+        ("contacts touching at the end", whole(last("touching"))),
+        (
+            "kinetic energy at the end",
+            last("kinetic_energy").map(|e| format!("{e:.3e} J")),
+        ),
+        (
+            "largest overlap",
+            worst("max_overlap").map(|x| format!("{:.3} % of a diameter", 100.0 * x)),
+        ),
+        (
+            "largest residual",
+            worst("residual").map(|r| format!("{r:.2e}")),
+        ),
+        (
+            "steps that missed the tolerance",
+            sum("converged").map(|c| format!("{:.0}", scalars.len() as f64 - c)),
+        ),
+        (
+            "frames recorded",
+            Some(recording.frames().len().to_string()),
+        ),
+        ("program", Some(format!("esker {}", header.version))),
+    ];
+    let mut table = String::from("<table>");
+    for (what, value) in rows
+        .iter()
+        .filter_map(|(what, value)| Some((what, value.as_ref()?)))
+    {
+        _ = write!(table, "<tr><td>{what}</td><td>{}</td></tr>", escaped(value));
+    }
+    table + "</table>"
+}
+
+/// First, middle and last frame; nothing where the recording lacks what a
+/// picture needs.
+fn pictures(recording: &Recording) -> anyhow::Result<String> {
+    let count = recording.frames().len();
+    let mut frames: Vec<usize> = (count > 0)
+        .then_some([0, count / 2, count.saturating_sub(1)])
+        .into_iter()
+        .flatten()
+        .collect();
+    frames.dedup();
+    let fields = &recording.header().settings.fields;
+    let has = |field| fields.contains(&field);
+    use esker_record::GrainField::{Position, Radius, Velocity};
+    if frames.is_empty() || !has(Position) || !has(Radius) {
+        return Ok(String::new());
+    }
+    let style = Style {
+        color: if has(Velocity) {
+            Color::Speed
+        } else {
+            Color::Height
+        },
+        chains: false,
+        view: "oblique".into(),
+        size: PICTURE_SIZE,
+    };
+    let drawing = Drawing::new(recording, style, &frames)?;
+    let mut html = String::from("<h2>Pictures</h2><div class=\"pictures\">");
+    for index in frames {
+        let picture = drawing.draw(index)?.encode_png()?;
+        let time = recording.frames()[index].time;
+        _ = write!(
+            html,
+            "<figure><img alt=\"t = {time:.3} s\" src=\"data:image/png;base64,{}\">\
+             <figcaption>t = {time:.3} s</figcaption></figure>",
+            base64(&picture)
+        );
+    }
+    Ok(html + "</div>")
+}
+
+fn plots(scalars: &Scalars) -> Vec<Plot> {
+    let times = scalars.get("time").unwrap_or_default();
+    let curve = |name: &str, scale: f64| Curve {
+        name: name.trim_start_matches("seconds_").replace('_', " "),
+        points: times
+            .iter()
+            .zip(scalars.get(name).unwrap_or_default())
+            .filter(|(_, y)| !y.is_nan())
+            .map(|(&t, y)| (t, y * scale))
+            .collect(),
+    };
+    let plot = |title: &str, y_label: &str, logarithmic, curves| Plot {
+        title: title.into(),
+        x_label: "time (s)".into(),
+        y_label: y_label.into(),
+        logarithmic,
+        curves,
+    };
+    let stages = Stage::ALL
+        .iter()
+        .map(|s| curve(&format!("seconds_{}", s.name()), 1e3));
+    vec![
+        plot(
+            "Kinetic energy",
+            "energy (J)",
+            true,
+            vec![curve("kinetic_energy", 1.0)],
+        ),
+        plot(
+            "Contacts",
+            "number",
+            false,
+            vec![curve("contacts", 1.0), curve("touching", 1.0)],
+        ),
+        plot("Grains", "number", false, vec![curve("grains", 1.0)]),
+        plot(
+            "Overlap",
+            "overlap (% of a diameter)",
+            true,
+            vec![curve("mean_overlap", 100.0), curve("max_overlap", 100.0)],
+        ),
+        plot(
+            "Residual",
+            "residual (1)",
+            true,
+            vec![curve("residual", 1.0)],
+        ),
+        plot(
+            "Sweeps",
+            "sweeps per step",
+            false,
+            vec![curve("sweeps", 1.0)],
+        ),
+        plot(
+            "Time per stage",
+            "time (ms per step)",
+            true,
+            stages.collect(),
+        ),
+    ]
+}
+
+/// Base64 with padding, as data URIs take it (RFC 4648).
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(group.get(i).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4 {
+            let digit = (bits >> (18 - 6 * i)) as usize & 63;
+            text.push(if i <= group.len() {
+                DIGITS[digit] as char
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn base64_follows_the_examples_of_its_standard() {
+        let cases = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(base64(text.as_bytes()), expected);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! From frames of a recording to pictures.
+
+use anyhow::bail;
+use clap::ValueEnum;
+use esker_record::{Frame, FramePartner, GrainField, Recording, walls_in_frame};
+use esker_render::{
+    Bounds, Camera, ColorMap, Framing, Image, Legend, Line, Picture, Sphere, Triangle, Wall, render,
+};
+use glam::DVec3;
+
+/// What the colour of a grain shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// Speed of the centre
+    Speed,
+    /// Radius
+    Radius,
+    /// Material
+    Material,
+    /// Greatest normal force of its contacts
+    Force,
+    /// Height against gravity
+    Height,
+}
+
+/// What a picture shows and from where.
+#[derive(Clone, Debug)]
+pub struct Style {
+    pub color: Color,
+    /// Whether contacts are drawn as bars.
+    pub chains: bool,
+    /// Viewing direction in words or as `x,y,z`.
+    pub view: String,
+    pub size: (u32, u32),
+}
+
+/// A view that is the same for all frames of a recording.
+pub struct Drawing<'a> {
+    recording: &'a Recording,
+    style: Style,
+    camera: Camera,
+    range: (f64, f64),
+}
+
+/// Frames that a common camera and colour range are chosen from.
+const SAMPLES: usize = 5;
+/// Share of grains at each end of an axis that a picture may leave out.
+const TRIM: f64 = 0.01;
+/// A wall this many times larger than the bulk is not fitted into the picture.
+const LARGE_WALL: f64 = 3.0;
+/// Share of grains whose values the colours span.
+const COLORED_SHARE: f64 = 0.995;
+const WALL_COLOR: [f32; 4] = [0.45, 0.52, 0.60, 0.22];
+/// Opacity of grains around force chains.
+const GHOST: f32 = 0.25;
+/// Radius of the thickest chain, in mean grain radii.
+const THICKEST_CHAIN: f64 = 0.5;
+
+impl<'a> Drawing<'a> {
+    /// Chooses camera and colours from a sample of `frames`.
+    pub fn new(recording: &'a Recording, style: Style, frames: &[usize]) -> anyhow::Result<Self> {
+        check_fields(recording, &style)?;
+        let up = up(recording.header().gravity);
+        let direction = view_direction(&style.view, up)?;
+        let mut bounds = Bounds::EMPTY;
+        let mut range = (f64::INFINITY, f64::NEG_INFINITY);
+        let stride = frames.len().div_ceil(SAMPLES).max(1);
+        let last = frames.last().copied();
+        for index in frames.iter().copied().step_by(stride).chain(last) {
+            let frame = recording.frame(index)?;
+            let spheres = spheres(recording, &frame, style.color);
+            bounds = bounds.union(&subject(&spheres, &walls(recording, &frame)));
+            let (low, high) = color_range(&spheres);
+            range = (range.0.min(low), range.1.max(high));
+        }
+        let framing = Framing {
+            up,
+            right_strip: Framing::LEGEND_STRIP,
+            ..Framing::new(direction, f64::from(style.size.0) / f64::from(style.size.1))
+        };
+        let camera = framing.fit(&bounds);
+        Ok(Drawing {
+            recording,
+            style,
+            camera,
+            range,
+        })
+    }
+
+    /// Draws a frame.
+    pub fn draw(&self, index: usize) -> anyhow::Result<Image> {
+        let frame = self.recording.frame(index)?;
+        let spheres = spheres(self.recording, &frame, self.style.color);
+        let lines = if self.style.chains {
+            self.chains(&frame)
+        } else {
+            Vec::new()
+        };
+        let (title, color_map, categories) = match self.style.color {
+            Color::Speed => ("speed (m/s)", ColorMap::Viridis, Vec::new()),
+            Color::Radius => ("radius (m)", ColorMap::Viridis, Vec::new()),
+            Color::Force => ("normal force (N)", ColorMap::Viridis, Vec::new()),
+            Color::Height => ("height (m)", ColorMap::Cividis, Vec::new()),
+            Color::Material => {
+                let names = self.recording.header().materials.clone();
+                ("material", ColorMap::Categorical, names)
+            }
+        };
+        Ok(render(&Picture {
+            spheres: &spheres,
+            sphere_opacity: if self.style.chains { GHOST } else { 1.0 },
+            walls: &walls(self.recording, &frame),
+            lines: &lines,
+            color_map,
+            range: Some(self.range),
+            legend: Some(Legend {
+                title: title.to_owned(),
+                categories,
+            }),
+            time_stamp: Some(format!("t = {:.3} s", frame.time)),
+            ..Picture::new(self.camera, self.style.size)
+        }))
+    }
+
+    /// Bars between centres whose section grows with the normal force.
+    fn chains(&self, frame: &Frame) -> Vec<Line> {
+        let step = self.recording.header().impulse_step;
+        let centre = |id| frame.index_of(id).map(|i| frame.position[i]);
+        let mean = frame.radius.iter().sum::<f64>() / frame.radius.len().max(1) as f64;
+        let forces = frame.contacts.iter().map(|c| c.normal_impulse / step);
+        let greatest = forces.fold(0.0, f64::max);
+        let bars = frame.contacts.iter().filter_map(|contact| {
+            let force = contact.normal_impulse / step;
+            let to = match contact.partner {
+                FramePartner::Grain(id) => centre(id)?,
+                FramePartner::Wall(_) => contact.point,
+            };
+            Some(Line {
+                from: centre(contact.grain)?,
+                to,
+                radius: THICKEST_CHAIN * mean * (force / greatest).sqrt(),
+                value: force,
+            })
+        });
+        bars.filter(|bar| bar.value > 0.0).collect()
+    }
+}
+
+/// Refuses what the recording does not hold.
+fn check_fields(recording: &Recording, style: &Style) -> anyhow::Result<()> {
+    let settings = &recording.header().settings;
+    let mut needed = vec![GrainField::Position, GrainField::Radius];
+    match style.color {
+        Color::Speed => needed.push(GrainField::Velocity),
+        Color::Material => needed.push(GrainField::Material),
+        Color::Radius | Color::Force | Color::Height => {}
+    }
+    if let Some(field) = needed.iter().find(|f| !settings.fields.contains(f)) {
+        bail!(
+            "the recording does not hold the field \"{}\"; add it to [record] fields of the scene",
+            field.name()
+        );
+    }
+    if (style.chains || style.color == Color::Force) && !settings.contacts {
+        bail!("the recording holds no contacts; set contacts = true in [record] of the scene");
+    }
+    Ok(())
+}
+
+fn up(gravity: DVec3) -> DVec3 {
+    (-gravity).try_normalize().unwrap_or(DVec3::Z)
+}
+
+/// Direction from the eye into the scene.
+fn view_direction(view: &str, up: DVec3) -> anyhow::Result<DVec3> {
+    // "front" looks along y where z is up, and along −z where y is.
+    let front = if up.z.abs() > 0.5 {
+        DVec3::Y
+    } else {
+        DVec3::NEG_Z
+    };
+    let front = front.reject_from_normalized(up).normalize_or(DVec3::X);
+    let side = up.cross(front);
+    Ok(match view {
+        "front" => front - 0.15 * up,
+        "side" => side - 0.15 * up,
+        "top" => 0.05 * front - up,
+        "oblique" => front + 0.35 * side - 0.35 * up,
+        numbers => {
+            let parts: Vec<f64> = numbers
+                .split(',')
+                .filter_map(|x| x.trim().parse().ok())
+                .collect();
+            match parts[..] {
+                [x, y, z] if DVec3::new(x, y, z).length() > 0.0 => DVec3::new(x, y, z),
+                _ => bail!(
+                    "\"{view}\" is no view: use front, side, top, oblique or a direction x,y,z"
+                ),
+            }
+        }
+    })
+}
+
+fn spheres(recording: &Recording, frame: &Frame, color: Color) -> Vec<Sphere> {
+    let header = recording.header();
+    let up = up(header.gravity);
+    let mut force = Vec::new();
+    if color == Color::Force {
+        force = vec![0.0_f64; frame.id.len()];
+        for contact in &frame.contacts {
+            let partner = match contact.partner {
+                FramePartner::Grain(id) => Some(id),
+                FramePartner::Wall(_) => None,
+            };
+            for id in [Some(contact.grain), partner].into_iter().flatten() {
+                if let Some(i) = frame.index_of(id) {
+                    force[i] = force[i].max(contact.normal_impulse / header.impulse_step);
+                }
+            }
+        }
+    }
+    (0..frame.id.len())
+        .map(|i| Sphere {
+            centre: frame.position[i],
+            radius: frame.radius[i],
+            value: match color {
+                Color::Speed => frame.velocity[i].length(),
+                Color::Radius => frame.radius[i],
+                Color::Material => f64::from(frame.material[i]),
+                Color::Height => frame.position[i].dot(up),
+                Color::Force => force[i],
+            },
+            orientation: None,
+        })
+        .collect()
+}
+
+fn walls(recording: &Recording, frame: &Frame) -> Vec<Wall> {
+    walls_in_frame(recording.header(), frame)
+        .iter()
+        .map(|(_, soup)| Wall {
+            triangles: (0..soup.triangles.len())
+                .map(|i| Triangle {
+                    corners: soup.corners(i),
+                })
+                .collect(),
+            color: WALL_COLOR,
+        })
+        .collect()
+}
+
+/// Values that the colours span: all but the highest few, so that one grain in
+/// free fall does not turn all others dark.
+fn color_range(spheres: &[Sphere]) -> (f64, f64) {
+    let mut values: Vec<f64> = spheres.iter().map(|s| s.value).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let highest = (COLORED_SHARE * (values.len().saturating_sub(1)) as f64).ceil() as usize;
+    match (values.first(), values.get(highest)) {
+        (Some(&low), Some(&high)) => (low, high),
+        _ => (f64::INFINITY, f64::NEG_INFINITY),
+    }
+}
+
+/// What the picture must show: the bulk of grains and walls of like size.
+fn subject(spheres: &[Sphere], walls: &[Wall]) -> Bounds {
+    let bulk = Bounds::of_bulk(spheres, TRIM);
+    let diagonal = |bounds: &Bounds| (bounds.max - bounds.min).length();
+    walls.iter().fold(bulk, |bounds, wall| {
+        let of_wall = Bounds::of_walls(std::slice::from_ref(wall));
+        if bulk.is_empty() || diagonal(&of_wall) < LARGE_WALL * diagonal(&bulk) {
+            bounds.union(&of_wall)
+        } else {
+            bounds
+        }
+    })
+}

@@ -1,0 +1,163 @@
+//! What a user meets at the command line: results, messages and exit codes.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const HEAP: &str = r#"
+duration = 0.05
+step = 2e-3
+material.glass = { density = 2500, young = 5e7, poisson = 0.3 }
+pair = [{ materials = ["glass", "glass"], friction = 0.5, restitution = 0.6 }]
+wall = [{ name = "floor", shape = "plane" }]
+grains = [{ place = "random", region = { box = [[0, 0, 0], [0.1, 0.1, 0.3]] }, diameter = 0.016, count = 100 }]
+"#;
+
+fn esker(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_esker"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the program starts")
+}
+
+fn with_scene(text: &str, test: impl FnOnce(&Path)) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("heap.toml"), text).expect("the scene is written");
+    test(folder.path());
+}
+
+fn summary(output: &Output) -> serde_json::Value {
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("standard output is one JSON object")
+}
+
+#[test]
+fn a_run_leaves_a_summary_with_all_keys_and_the_same_hash_every_time() {
+    with_scene(HEAP, |folder| {
+        let first = summary(&esker(folder, &["run", "heap.toml", "-o", "a", "--json"]));
+        for key in [
+            "scene",
+            "steps",
+            "time",
+            "particles",
+            "contacts",
+            "mean_overlap",
+            "max_overlap",
+            "kinetic_energy",
+            "unconverged_steps",
+            "wall_seconds",
+            "real_time_factor",
+            "seconds_per_contact_iteration",
+            "stage_seconds",
+            "state_hash",
+        ] {
+            assert!(!first[key].is_null(), "{key} is missing");
+        }
+        assert_eq!(first["steps"], 25);
+        assert_eq!(first["particles"], 100);
+        let written = std::fs::read(folder.join("a/summary.json")).expect("the summary is written");
+        let written: serde_json::Value = serde_json::from_slice(&written).expect("it is JSON");
+        assert_eq!(written["state_hash"], first["state_hash"]);
+        let second = summary(&esker(
+            folder,
+            &["run", "heap.toml", "-o", "b", "--json", "--threads", "2"],
+        ));
+        assert_eq!(first["state_hash"], second["state_hash"]);
+        let shorter = summary(&esker(
+            folder,
+            &["run", "heap.toml", "-o", "c", "--json", "--steps", "7"],
+        ));
+        assert_eq!(shorter["steps"], 7);
+        assert_ne!(first["state_hash"], shorter["state_hash"]);
+    });
+}
+
+#[test]
+fn an_existing_folder_is_replaced_only_when_asked_and_only_if_it_is_ours() {
+    with_scene(HEAP, |folder| {
+        let run = |more: &[&str]| {
+            let mut arguments = vec!["run", "heap.toml", "-o", "out", "--steps", "1"];
+            arguments.extend(more);
+            esker(folder, &arguments)
+        };
+        assert!(run(&[]).status.success());
+        let refused = run(&[]);
+        assert!(!refused.status.success());
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("--force"));
+        assert!(run(&["--force"]).status.success());
+        std::fs::remove_file(folder.join("out/summary.json")).expect("it was there");
+        std::fs::write(folder.join("out/thesis.txt"), "years of work").expect("written");
+        assert!(!run(&["--force"]).status.success());
+        assert!(folder.join("out/thesis.txt").exists());
+    });
+}
+
+/// Each mistake has its own message, names its line, and leaves nothing behind.
+#[test]
+fn a_wrong_scene_is_refused_before_anything_is_written() {
+    for (right, wrong, message, line) in [
+        ("friction", "fricton", "did you mean `friction`?", 5),
+        ("density = 2500", "density = -1", "greater than 0", 4),
+        ("step = 2e-3", "step = 0", "greater than 0", 3),
+        (
+            "diameter = 0.016",
+            "diameter = nan",
+            "not a finite number",
+            7,
+        ),
+        (
+            "[\"glass\", \"glass\"]",
+            "[\"glass\", \"gloss\"]",
+            "no material \"gloss\"",
+            5,
+        ),
+        ("count = 100", "count = \"many\"", "expected", 7),
+        ("\"plane\"", "\"mesh\", file = \"none.stl\"", "none.stl", 6),
+        (
+            "[0.1, 0.1, 0.3]",
+            "[0.1, 0.1, 0.05]",
+            "of 100 grains fit",
+            7,
+        ),
+    ] {
+        assert!(HEAP.contains(right));
+        with_scene(&HEAP.replace(right, wrong), |folder| {
+            let output = esker(folder, &["run", "heap.toml", "-o", "out"]);
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{wrong}: {told}");
+            assert!(told.contains(message), "{wrong}: {told}");
+            assert!(
+                told.contains(&format!("heap.toml:{line}:")),
+                "{wrong}: {told}"
+            );
+            assert!(
+                !folder.join("out").exists(),
+                "{wrong} left something behind"
+            );
+        });
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    with_scene(HEAP, |folder| {
+        std::fs::write(folder.join("file"), "not a folder").expect("written");
+        let output = esker(folder, &["run", "heap.toml", "-o", "file/out"]);
+        assert!(!output.status.success());
+        assert!(String::from_utf8_lossy(&output.stderr).contains("file/out"));
+    });
+}
+
+#[test]
+fn check_estimates_a_scene_and_prints_the_schema() {
+    with_scene(HEAP, |folder| {
+        let estimate = summary(&esker(folder, &["check", "heap.toml", "--json"]));
+        assert_eq!(estimate["grains_at_start"], 100);
+        let schema = summary(&esker(folder, &["check", "--schema"]));
+        assert!(schema["properties"]["duration"].is_object());
+    });
+}

@@ -1,0 +1,240 @@
+//! What a run leaves behind, tried with the program itself: exact restarts,
+//! kills, a full disk, exports and reports.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use esker::record::Recording;
+use tempfile::TempDir;
+
+fn esker(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
+    command.args(arguments);
+    command
+}
+
+fn run(scene: &Path, folder: &Path, more: &[&str]) -> Command {
+    let mut command = esker(&[
+        "run",
+        scene.to_str().unwrap(),
+        "-o",
+        folder.to_str().unwrap(),
+    ]);
+    command.args(more);
+    command
+}
+
+fn succeed(mut command: Command) -> Output {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}");
+    output
+}
+
+/// `state_hash` of a finished run.
+fn hash(folder: &Path) -> String {
+    let text = std::fs::read_to_string(folder.join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    summary["state_hash"].as_str().unwrap().to_owned()
+}
+
+/// Grains poured onto a shaken plate; a second of work in many steps.
+fn busy_scene(dir: &TempDir) -> PathBuf {
+    let path = dir.path().join("busy.toml");
+    let text = r#"
+        duration = 1.2
+        step = 2e-3
+        material.glass = { density = 2500, young = 1e8 }
+        record = { every = 0.02, contacts = true }
+        checkpoint = { every = 0.05 }
+        [[wall]]
+        shape = "plane"
+        motion = { type = "oscillate", direction = [0, 0, 1], amplitude = 5e-4, frequency = 12 }
+        [[emitter]]
+        region = { box = [[-0.04, -0.04, 0.04], [0.04, 0.04, 0.08]] }
+        diameter = 0.008
+        rate = { number = 300 }
+        velocity = [0, 0, -0.5]
+    "#;
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn every_shipped_scene_resumes_with_identical_bits() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
+    let mut count = 0;
+    for entry in std::fs::read_dir(scenes).unwrap() {
+        let scene = entry.unwrap().path();
+        if scene.extension().is_none_or(|e| e != "toml") {
+            continue;
+        }
+        let name = scene.file_stem().unwrap().to_str().unwrap().to_owned();
+        let (whole, broken) = (
+            dir.path().join(&name),
+            dir.path().join(name.clone() + "-broken"),
+        );
+        succeed(run(&scene, &whole, &["--steps", "30"]));
+        succeed(run(&scene, &broken, &["--steps", "17", "--threads", "1"]));
+        succeed(run(
+            &scene,
+            &broken,
+            &["--steps", "30", "--resume", "--threads", "2"],
+        ));
+        assert_eq!(hash(&whole), hash(&broken), "{name}");
+        count += 1;
+    }
+    assert!(count >= 8);
+}
+
+#[test]
+fn a_run_killed_twenty_times_ends_as_if_nothing_had_happened() {
+    let dir = tempfile::tempdir().unwrap();
+    let scene = busy_scene(&dir);
+    let (whole, broken) = (dir.path().join("whole"), dir.path().join("broken"));
+    succeed(run(&scene, &whole, &[]));
+    let mut random = 12345_u64;
+    let mut resumed = 0;
+    for _ in 0..20 {
+        let has_checkpoint = broken.read_dir().is_ok_and(|mut entries| {
+            entries.any(|e| e.unwrap().path().extension().is_some_and(|e| e == "esker"))
+        });
+        let how = if has_checkpoint {
+            "--resume"
+        } else {
+            "--force"
+        };
+        resumed += usize::from(has_checkpoint);
+        let mut child = run(&scene, &broken, &[how])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        random = random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        std::thread::sleep(Duration::from_millis(20 + (random >> 33) % 250));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if has_checkpoint {
+            let recording = Recording::open(&broken.join("recording.h5")).unwrap();
+            (0..recording.frames().len()).for_each(|i| drop(recording.frame(i).unwrap()));
+        }
+    }
+    assert!(
+        resumed >= 10,
+        "only {resumed} kills hit a run with a checkpoint"
+    );
+    succeed(run(&scene, &broken, &["--resume"]));
+    assert_eq!(hash(&whole), hash(&broken));
+    let [a, b] = [&whole, &broken].map(|f| Recording::open(&f.join("recording.h5")).unwrap());
+    assert_eq!(a.frames().len(), b.frames().len());
+    for i in 0..a.frames().len() {
+        assert_eq!(a.frame(i).unwrap(), b.frame(i).unwrap());
+    }
+}
+
+/// The shell limits the size of files: what a full disk does, without one.
+#[cfg(unix)]
+#[test]
+fn a_recording_that_cannot_grow_stops_the_run_and_keeps_its_frames() {
+    let dir = tempfile::tempdir().unwrap();
+    let scene = busy_scene(&dir);
+    let folder = dir.path().join("out");
+    let script = "trap '' XFSZ; ulimit -f 500; exec \"$0\" run \"$1\" -o \"$2\"";
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_esker")])
+        .args([&scene, &folder])
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("greatest size"), "{message}");
+    let recording = Recording::open(&folder.join("recording.h5")).unwrap();
+    assert!(recording.frames().len() > 3);
+    (0..recording.frames().len()).for_each(|i| drop(recording.frame(i).unwrap()));
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named_and_the_older_one_is_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let scene = busy_scene(&dir);
+    let folder = dir.path().join("out");
+    succeed(run(&scene, &folder, &["--steps", "60"]));
+    let newest = folder.join("checkpoint-00000000000000000060.esker");
+    let bytes = std::fs::read(&newest).unwrap();
+    std::fs::write(&newest, &bytes[..bytes.len() - 1]).unwrap();
+    let output = succeed(run(&scene, &folder, &["--steps", "60", "--resume"]));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        message.contains("truncated") && message.contains("older"),
+        "{message}"
+    );
+    assert!(message.contains("resuming at step 50"), "{message}");
+
+    std::fs::write(
+        &scene,
+        std::fs::read_to_string(&scene).unwrap() + "# changed\n",
+    )
+    .unwrap();
+    let output = run(&scene, &folder, &["--resume"]).output().unwrap();
+    assert!(!output.status.success());
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("another scene"), "{message}");
+}
+
+#[test]
+fn a_run_can_be_described_drawn_exported_and_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let scene = busy_scene(&dir);
+    let folder = dir.path().join("out");
+    succeed(run(&scene, &folder, &["--steps", "120"]));
+    let text = folder.to_str().unwrap();
+    let info = succeed(esker(&["info", text, "--json"]));
+    let info: serde_json::Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!(
+        (info["kind"].as_str(), info["frames"].as_u64()),
+        (Some("recording"), Some(13))
+    );
+
+    let picture = dir.path().join("picture.png");
+    let small = ["--size", "160x120"];
+    let mut command = esker(&["render", text, "--chains", "-o", picture.to_str().unwrap()]);
+    command.args(small);
+    succeed(command);
+    assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+    let clip = dir.path().join("clip.gif");
+    let mut command = esker(&["render", text, "--color", "height", "--every", "4", "--gif"]);
+    command.arg(&clip).args(small);
+    succeed(command);
+    assert!(std::fs::read(&clip).unwrap().starts_with(b"GIF89a"));
+
+    succeed(esker(&["export", text]));
+    for name in [
+        "grains.vtkhdf",
+        "walls.vtkhdf",
+        "contacts.vtkhdf",
+        "scalars.csv",
+    ] {
+        assert!(folder.join("export").join(name).exists(), "{name}");
+    }
+    succeed(esker(&["report", text]));
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    assert_eq!(page.matches("data:image/png;base64,").count(), 3);
+    assert!(page.contains("Kinetic energy") && page.contains("duration = 1.2"));
+    assert!(!page.contains("<script") && !page.contains("http"));
+}
+
+#[test]
+fn a_wrong_file_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.h5");
+    std::fs::write(&path, "nothing").unwrap();
+    for command in ["info", "export", "report"] {
+        let output = esker(&[command, path.to_str().unwrap()]).output().unwrap();
+        assert!(!output.status.success());
+        assert!(String::from_utf8_lossy(&output.stderr).contains("x.h5"));
+    }
+}
