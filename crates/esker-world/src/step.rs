@@ -151,7 +151,12 @@ impl World {
             reach.of_grain(grains.radius[i], grains.state[i].velocity)
         });
         work.broad_phase
-            .find_pairs(&grains.position, &work.reach, &mut work.pairs)
+            .find_pairs_on(
+                &mut self.team,
+                &grains.position,
+                &work.reach,
+                &mut work.pairs,
+            )
             .map_err(|source| StepError::Crowd {
                 step: self.steps_done + 1,
                 source,
