@@ -64,4 +64,4 @@ pub use grains::{GrainId, Grains};
 pub use report::{Stage, StageTimes, StepReport};
 pub use state::{RestoreError, WorldState};
 pub use step::StepError;
-pub use world::{BuildError, World};
+pub use world::{BuildError, LastProblem, World};

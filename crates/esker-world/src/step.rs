@@ -151,7 +151,12 @@ impl World {
             reach.of_grain(grains.radius[i], grains.state[i].velocity)
         });
         work.broad_phase
-            .find_pairs(&grains.position, &work.reach, &mut work.pairs)
+            .find_pairs_on(
+                &mut self.team,
+                &grains.position,
+                &work.reach,
+                &mut work.pairs,
+            )
             .map_err(|source| StepError::Crowd {
                 step: self.steps_done + 1,
                 source,
@@ -499,6 +504,10 @@ impl World {
         } else {
             [1.0, 1.0]
         }
+    }
+
+    pub(crate) fn step_constants(&self) -> StepConstants<'_> {
+        step_constants(&self.contact, &self.method, self.step, self.gravity)
     }
 
     /// Step that stored impulses belong to: h, or h/n when sub-stepping, s.

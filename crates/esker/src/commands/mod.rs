@@ -1,5 +1,6 @@
 //! The commands of `esker`, one file each.
 
+pub mod bench;
 pub mod check;
 pub mod experiment;
 pub mod export;
