@@ -24,6 +24,7 @@
 //! outputs, joined in order, are the same pairs in the same order.
 
 use crate::Aabb;
+use esker_parallel::Team;
 use glam::DVec3;
 use std::ops::Range;
 use thiserror::Error;
@@ -117,6 +118,9 @@ pub struct BroadPhase {
     swap: Vec<Ticket>,
     counts: Vec<u32>,
     median: Vec<f64>,
+    // Scratch of the search.
+    parts: Vec<Vec<[u32; 2]>>,
+    found: Vec<[u32; 2]>,
 }
 
 impl BroadPhase {
@@ -147,16 +151,40 @@ impl BroadPhase {
         reach: &[f64],
         pairs: &mut Vec<[u32; 2]>,
     ) -> Result<(), TooManyPairs> {
+        self.find_pairs_on(&mut Team::default(), centres, reach, pairs)
+    }
+
+    /// [`BroadPhase::find_pairs`] on several threads, with the same pairs in the same order.
+    pub fn find_pairs_on(
+        &mut self,
+        team: &mut Team,
+        centres: &[DVec3],
+        reach: &[f64],
+        pairs: &mut Vec<[u32; 2]>,
+    ) -> Result<(), TooManyPairs> {
         assert_eq!(centres.len(), reach.len(), "one reach per centre");
         assert!(u32::try_from(centres.len()).is_ok(), "indices are 32 bits");
         pairs.clear();
         self.sort_into_levels(centres, reach);
+        let mut parts = std::mem::take(&mut self.parts);
+        let mut found = std::mem::take(&mut self.found);
         for (depth, level) in self.levels.iter().enumerate() {
-            self.pairs_within(level, pairs)?;
+            let start = level.range.start;
+            team.gather(level.range.len(), &mut parts, &mut found, |range, out| {
+                self.pairs_within(level, start + range.start..start + range.end, out);
+            });
+            pairs.extend_from_slice(&found);
             for finer in &self.levels[depth + 1..] {
-                self.pairs_between(level, finer, pairs)?;
+                team.gather(level.range.len(), &mut parts, &mut found, |range, out| {
+                    let slots = start + range.start..start + range.end;
+                    self.pairs_between(finer, slots, out);
+                });
+                pairs.extend_from_slice(&found);
             }
+            self.check_limit(pairs)?;
         }
+        self.parts = parts;
+        self.found = found;
         Ok(())
     }
 
@@ -269,14 +297,14 @@ impl BroadPhase {
     }
 
     /// Pairs of spheres of the same level.
-    fn pairs_within(&self, level: &Level, pairs: &mut Vec<[u32; 2]>) -> Result<(), TooManyPairs> {
+    fn pairs_within(&self, level: &Level, slots: Range<usize>, pairs: &mut Vec<[u32; 2]>) {
         let keys = &self.keys[..level.range.end];
         let rows = [(1, 0), (-1, 1), (0, 1), (1, 1)].map(|(dy, dz)| level.row_offset(dy, dz));
         // Own cell and the next one in x, then three cells in each of the other rows.
         let mut beside = level.range.start;
         let mut runs = [(level.range.start, level.range.start); 4];
         let mut last_key = u64::MAX;
-        for slot in level.range.clone() {
+        for slot in slots {
             let key = keys[slot];
             if key != last_key {
                 last_key = key;
@@ -290,20 +318,16 @@ impl BroadPhase {
             for run in runs {
                 self.append_near(slot, run.0..run.1, pairs);
             }
-            self.check_limit(slot, pairs)?;
+            if self.is_crowd(pairs.len()) {
+                break;
+            }
         }
-        Ok(())
     }
 
-    /// Pairs of a sphere of `level` with one of the `finer` level.
-    fn pairs_between(
-        &self,
-        level: &Level,
-        finer: &Level,
-        pairs: &mut Vec<[u32; 2]>,
-    ) -> Result<(), TooManyPairs> {
+    /// Pairs of the spheres at `slots` with those of a `finer` level.
+    fn pairs_between(&self, finer: &Level, slots: Range<usize>, pairs: &mut Vec<[u32; 2]>) {
         let keys = &self.keys[..finer.range.end];
-        for slot in level.range.clone() {
+        for slot in slots {
             let Ball { centre, reach } = self.balls[slot];
             // A fine sphere reaches half a cell less the slack; rounding is monotone.
             let half_width = reach + 0.5 / finer.cells_per_metre;
@@ -330,9 +354,10 @@ impl BroadPhase {
                     }
                 }
             }
-            self.check_limit(slot, pairs)?;
+            if self.is_crowd(pairs.len()) {
+                break;
+            }
         }
-        Ok(())
     }
 
     /// Appends the near ones of the spheres `others` to the sphere `slot`.
@@ -348,17 +373,22 @@ impl BroadPhase {
         }
     }
 
-    fn check_limit(&self, slot: usize, pairs: &[[u32; 2]]) -> Result<(), TooManyPairs> {
+    /// Whether so many pairs are more than any packing has.
+    fn is_crowd(&self, pairs: usize) -> bool {
+        pairs > Self::pair_limit(self.keys.len())
+    }
+
+    fn check_limit(&self, pairs: &[[u32; 2]]) -> Result<(), TooManyPairs> {
         let spheres = self.keys.len();
         let limit = Self::pair_limit(spheres);
-        if pairs.len() <= limit {
-            return Ok(());
+        match pairs.get(limit) {
+            None => Ok(()),
+            Some(&[sphere, _]) => Err(TooManyPairs {
+                limit,
+                spheres,
+                sphere,
+            }),
         }
-        Err(TooManyPairs {
-            limit,
-            spheres,
-            sphere: self.indices[slot],
-        })
     }
 }
 

@@ -76,19 +76,26 @@ pub const SCENE: Section = Section {
 };
 
 const SUBSTEPPED: &[When] = &[is("method", &["substepped"])];
-const WHOLE_STEP: &[When] = &[is("method", &["gauss-seidel"])];
+/// Methods that solve a whole step: the sweep, and the solvers of the registry.
+const WHOLE_STEP_METHODS: &[&str] = &[
+    "gauss-seidel", "auto", "newton", "anderson", "quasi-newton", "interior-point", "accelerated-gradient", "jacobi",
+];
+const WHOLE_STEP: &[When] = &[is("method", WHOLE_STEP_METHODS)];
 
 /// `[solver]`.
 pub const SOLVER: Section = Section {
     title: "[solver]",
-    doc: "`substepped` finds contacts once per step and then takes substeps of one sweep each; `gauss-seidel` solves the whole step at once, after an impact stage.",
+    doc: "`substepped` finds contacts once per step and then takes substeps of one sweep each; `gauss-seidel` solves the whole step at once, after an impact stage, and so do the general solvers (`auto` to `jacobi`), which work until the tolerance is met; `smooth` follows springs and dashpots explicitly.",
     keys: &[
-        key("method", Kind::Choice(&["substepped", "gauss-seidel"]), "", Default("\"substepped\""), "How a step is solved."),
-        key("substeps", Kind::Integer(1, MOST_SWEEPS), "", Default("25"), "Substeps per step; more make deep beds stiffer.").when(SUBSTEPPED),
+        key("method", Kind::Choice(&[
+            "substepped", "gauss-seidel", "smooth",
+            "auto", "newton", "anderson", "quasi-newton", "interior-point", "accelerated-gradient", "jacobi",
+        ]), "", Default("\"substepped\""), "How a step is solved."),
+        key("substeps", Kind::Integer(1, MOST_SWEEPS), "", Default("25"), "Substeps per step; more make deep beds stiffer. `smooth` needs enough to follow a collision.").when(&[is("method", &["substepped", "smooth"])]),
         key("stiffness_cap", Kind::Number(NOT_NEGATIVE), "", Default("1.0"), "1 keeps any stack stable; smaller is stiffer and less safe.").when(SUBSTEPPED),
-        key("sweeps", Kind::Integer(1, MOST_SWEEPS), "", Default("100"), "Most sweeps per step.").when(WHOLE_STEP),
+        key("sweeps", Kind::Integer(1, MOST_SWEEPS), "", Default("100"), "Most sweeps per step; iterations for the general solvers.").when(WHOLE_STEP),
         key("warm_start", Kind::Choice(&["cold", "history", "model"]), "", Default("\"history\""), "Start from zero, from the last step's impulses, or from the static contact law.").when(WHOLE_STEP),
-        key("warm_factor", Kind::Number(UNIT), "", Default("0.85"), "Factor on the last step's impulses.").when(&[is("method", &["gauss-seidel"]), is("warm_start", &["history"])]),
+        key("warm_factor", Kind::Number(UNIT), "", Default("0.85"), "Factor on the last step's impulses.").when(&[is("method", WHOLE_STEP_METHODS), is("warm_start", &["history"])]),
         key("impact_sweeps", Kind::Integer(0, MOST_SWEEPS), "", Default("20"), "Sweeps of the impact stage, in steps that have an impact.").when(WHOLE_STEP),
         key("tolerance", Kind::Number(POSITIVE), "", Optional("no step is judged, and all sweeps are made"), "Residual below which a step counts as converged (and sweeps stop); usual: 1e-3 to 1e-6."),
     ],
@@ -400,7 +407,7 @@ pub const RECORD: Section = Section {
     title: "[record]",
     doc: "What is recorded.",
     keys: &[
-        key("every", Kind::Number(POSITIVE), "s", Optional("nothing is recorded"), "Simulated time between frames."),
+        key("every", Kind::Number(POSITIVE), "s", Optional("only the first and the last state"), "Simulated time between frames."),
         key("fields", Kind::Choices(FIELDS), "", Default("[\"position\", \"velocity\", \"radius\"]"), "What is recorded of each grain."),
         key("precision", Kind::Choice(&["single", "double"]), "", Default("\"single\""), "Precision of recorded numbers."),
         key("compression", Kind::Integer(0, 9), "", Default("4"), "Effort of the compression; 0: none."),

@@ -39,7 +39,7 @@ pub struct RunDef {
 /// What is recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordDef {
-    /// Simulated time between frames, s; `None`: nothing is recorded.
+    /// Simulated time between frames, s; `None`: only the first and the last state.
     pub every: Option<f64>,
     /// What is recorded of each grain.
     pub fields: Vec<Field>,

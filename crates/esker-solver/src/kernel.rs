@@ -14,7 +14,7 @@ use esker_contact::BodyState;
 
 use crate::lanes::Instructions;
 #[cfg(target_arch = "x86_64")]
-use crate::lanes::{Avx2, Avx512};
+use crate::lanes::{Avx2, Avx512, Pair};
 use crate::lanes::{Lanes, Portable, Quad};
 use crate::packed::{Group, Law, RollingGroup};
 use crate::plan::LANES;
@@ -78,7 +78,7 @@ pub(crate) unsafe fn sweep(
             Instructions::Avx512 => sweep_avx512(work, groups, times, impacts),
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => sweep_avx2(work, groups, times, impacts),
-            _ => sweep_lanes::<Portable>(work, groups, times, impacts),
+            _ => sweep_lanes::<Portable, Portable>(work, groups, times, impacts),
         }
     }
 }
@@ -92,7 +92,7 @@ unsafe fn sweep_avx2(
     impacts: &mut Vec<u32>,
 ) {
     // SAFETY: passed on to the caller.
-    unsafe { sweep_lanes::<Avx2>(work, groups, times, impacts) }
+    unsafe { sweep_lanes::<Pair<Avx2>, Avx2>(work, groups, times, impacts) }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -104,11 +104,12 @@ unsafe fn sweep_avx512(
     impacts: &mut Vec<u32>,
 ) {
     // SAFETY: passed on to the caller.
-    unsafe { sweep_lanes::<Avx512>(work, groups, times, impacts) }
+    unsafe { sweep_lanes::<Avx512, Avx512>(work, groups, times, impacts) }
 }
 
+/// Wide registers for full groups, narrow ones for what is left of others.
 #[inline(always)]
-unsafe fn sweep_lanes<V: Lanes>(
+unsafe fn sweep_lanes<V: Lanes, N: Lanes>(
     work: &Work<'_>,
     groups: std::ops::Range<usize>,
     times: Option<SubstepTimes>,
@@ -117,20 +118,20 @@ unsafe fn sweep_lanes<V: Lanes>(
     // SAFETY: passed on to the caller.
     unsafe {
         match times {
-            Some(times) => sweep_rows::<V, true>(work, groups, times, impacts),
+            Some(times) => sweep_rows::<V, N, true>(work, groups, times, impacts),
             None => {
                 let unused = SubstepTimes {
                     moved: 0.0,
                     step: 1.0,
                 };
-                sweep_rows::<V, false>(work, groups, unused, impacts);
+                sweep_rows::<V, N, false>(work, groups, unused, impacts);
             }
         }
     }
 }
 
 #[inline(always)]
-unsafe fn sweep_rows<V: Lanes, const SUBSTEP: bool>(
+unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
     work: &Work<'_>,
     groups: std::ops::Range<usize>,
     times: SubstepTimes,
@@ -143,22 +144,26 @@ unsafe fn sweep_rows<V: Lanes, const SUBSTEP: bool>(
         while first < size {
             let active = size - first;
             // SAFETY: passed on to the caller.
-            let struck = unsafe {
-                let group = work.groups.add(g);
-                if law.rolls {
-                    let rolling = work.rolling.add(g);
-                    relax::<V, SUBSTEP, true>(work, (group, rolling), law, times, (first, active))
-                } else {
-                    let rolling = std::ptr::null_mut();
-                    relax::<V, SUBSTEP, false>(work, (group, rolling), law, times, (first, active))
+            unsafe {
+                let group = (work.groups.add(g), work.rolling.wrapping_add(g));
+                let lanes = (first, active);
+                let struck = match (active > N::WIDTH, law.rolls) {
+                    (true, true) => relax::<V, SUBSTEP, true>(work, group, law, times, lanes),
+                    (true, false) => relax::<V, SUBSTEP, false>(work, group, law, times, lanes),
+                    (false, true) => relax::<N, SUBSTEP, true>(work, group, law, times, lanes),
+                    (false, false) => relax::<N, SUBSTEP, false>(work, group, law, times, lanes),
+                };
+                if SUBSTEP && struck != 0 {
+                    let slot = (g * LANES + first) as u32;
+                    let lanes = 0..active as u32;
+                    impacts.extend(lanes.filter(|k| struck >> k & 1 == 1).map(|k| slot + k));
                 }
-            };
-            if SUBSTEP && struck != 0 {
-                let slot = (g * LANES + first) as u32;
-                let lanes = 0..V::WIDTH.min(active) as u32;
-                impacts.extend(lanes.filter(|k| struck >> k & 1 == 1).map(|k| slot + k));
             }
-            first += V::WIDTH;
+            first += if active > N::WIDTH {
+                V::WIDTH
+            } else {
+                N::WIDTH
+            };
         }
     }
 }
@@ -178,23 +183,18 @@ fn cross<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
 }
 
 #[inline(always)]
-fn each<V: Lanes>(a: [V; 3], b: [V; 3], f: impl Fn(V, V) -> V) -> [V; 3] {
-    [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2])]
-}
-
-#[inline(always)]
 fn times<V: Lanes>(a: [V; 3], s: V) -> [V; 3] {
     [a[0] * s, a[1] * s, a[2] * s]
 }
 
 #[inline(always)]
 fn plus<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
-    each(a, b, |x, y| x + y)
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
 #[inline(always)]
 fn minus<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
-    each(a, b, |x, y| x - y)
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
 /// The nearest point of a disc (see `esker_contact::project_disc`).
@@ -202,23 +202,39 @@ fn minus<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
 fn onto_disc<V: Lanes>(x: [V; 3], radius: V, one: V) -> [V; 3] {
     let square = dot(x, x);
     let outside = (radius * radius).less(square);
+    if V::bits(outside) == 0 {
+        // At rest nearly all contacts stick, and roots and quotients are slow.
+        return x;
+    }
     times(x, V::select(outside, radius / square.sqrt(), one))
 }
 
 #[inline(always)]
 unsafe fn load3<V: Lanes>(lines: *const [f64; LANES], first: usize) -> [V; 3] {
     // SAFETY: three lines follow one another.
-    unsafe { [0, 1, 2].map(|k| V::load(lines.add(k).cast::<f64>().add(first))) }
+    unsafe {
+        [
+            V::load(lines.cast::<f64>().add(first)),
+            V::load(lines.add(1).cast::<f64>().add(first)),
+            V::load(lines.add(2).cast::<f64>().add(first)),
+        ]
+    }
 }
 
 #[inline(always)]
 unsafe fn store3<V: Lanes>(value: [V; 3], lines: *mut [f64; LANES], first: usize) {
     // SAFETY: three lines follow one another.
     unsafe {
-        for (k, v) in value.into_iter().enumerate() {
-            v.store(lines.add(k).cast::<f64>().add(first));
-        }
+        value[0].store(lines.cast::<f64>().add(first));
+        value[1].store(lines.add(1).cast::<f64>().add(first));
+        value[2].store(lines.add(2).cast::<f64>().add(first));
     }
+}
+
+#[inline(always)]
+unsafe fn load<V: Lanes>(line: &[f64; LANES], first: usize) -> V {
+    // SAFETY: the caller's lanes are those of the line.
+    unsafe { V::load(line.as_ptr().add(first)) }
 }
 
 /// Relaxes the lanes `first..first + WIDTH` of a group, of which the first
@@ -234,7 +250,6 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
     // SAFETY: the invariants of `Work`.
     unsafe {
         let g = &mut *group;
-        let at = |line: &[f64; LANES]| V::load(line.as_ptr().add(first));
         let index_a = g.bodies[0].as_ptr().add(first);
         let index_b = g.bodies[1].as_ptr().add(first);
         let zero = V::splat(0.0);
@@ -248,27 +263,28 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         let (va, vb) = ([vax, vay, vaz], [vbx, vby, vbz]);
         let (mut wa, mut wb) = ([wax, way, waz], [wbx, wby, wbz]);
         let mobility = mass_a + mass_b;
-        let p = at(&g.impulse);
+        let p = load::<V>(&g.impulse, first);
 
         let dv = minus(vb, va);
         let u_n = dot(n, dv);
 
+        // With `σ = A/s` the normal update is
+        // `p − (s (u_n − b_n) + A p)/(s S_n + A)`: one division.
         let mut struck = 0;
-        let (mut target, mut sigma);
+        let (mut target, mut soft, mut root);
         if SUBSTEP {
             let before_a = V::gather_quads(work.before, index_a);
             let before_b = V::gather_quads(work.before, index_b);
             let u_before = dot(n, minus(before_b, before_a));
-            let overlap = at(&g.overlap) - V::splat(step.moved) * u_before;
+            let overlap = load::<V>(&g.overlap, first) - V::splat(step.moved) * u_before;
             overlap.store(g.overlap.as_mut_ptr().add(first));
-            let softness = at(&g.softness);
-            sigma = if law.hertz {
+            root = if law.hertz {
                 let least = V::load_single(g.least_overlap.as_ptr().add(first));
-                softness / overlap.max(least).sqrt()
+                overlap.max(least).sqrt()
             } else {
-                softness
+                one
             };
-            sigma = sigma.max(mobility * V::splat(law.cap));
+            soft = load::<V>(&g.softness, first).max(mobility * V::splat(law.cap) * root);
             target = V::select(
                 zero.less(overlap),
                 V::splat(law.push) * overlap + V::splat(law.keep) * u_before,
@@ -287,14 +303,17 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
                 // An approach that others have slowed already is returned as such.
                 let returned = V::splat(law.restitution) * u_before.max(u_n).min(zero);
                 target = V::select(strikes, zero - returned, target);
-                sigma = V::select(strikes, zero, sigma);
+                soft = V::select(strikes, zero, soft);
+                root = V::select(strikes, one, root);
             }
         } else {
-            sigma = at(&g.softness);
-            target = at(&g.overlap);
+            root = one;
+            soft = load::<V>(&g.softness, first);
+            target = load::<V>(&g.overlap, first);
         }
 
-        let p_new = (p - (u_n + sigma * p - target) / (mobility + sigma)).max(zero);
+        let excess = root * (u_n - target) + soft * p;
+        let p_new = (p - excess / (root * mobility + soft)).max(zero);
         if V::bits(zero.less(p.max(p_new))) == 0 {
             // Open before and after: nothing else can change.
             return struck;
@@ -303,10 +322,10 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         let mut push = times(n, p_new - p);
 
         if law.friction > 0.0 {
-            let (arm_a, arm_b) = (at(&g.arms[0]), at(&g.arms[1]));
+            let (arm_a, arm_b) = (load::<V>(&g.arms[0], first), load::<V>(&g.arms[1], first));
             let slip = cross(plus(times(wa, arm_a), times(wb, arm_b)), n);
             let u_t = minus(minus(dv, times(n, u_n)), slip);
-            let inverse = at(&g.inverse_tangent);
+            let inverse = load::<V>(&g.inverse_tangent, first);
             let keep = one - V::splat(work.compliance.friction) * inverse;
             let old: [V; 3] = load3(g.friction.as_ptr(), first);
             let wanted = minus(times(old, keep), times(u_t, inverse));
@@ -324,13 +343,13 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             let spin = minus(wb, wa);
             let spin_n = dot(n, spin);
             let spin_t = minus(spin, times(n, spin_n));
-            let inverse = at(&r.inverse_rolling);
+            let inverse = load::<V>(&r.inverse_rolling, first);
             let keep = one - V::splat(work.compliance.rolling) * inverse;
             let old: [V; 3] = load3(r.rolling.as_ptr(), first);
             let wanted = minus(times(old, keep), times(spin_t, inverse));
-            let rolled = onto_disc(wanted, at(&r.rolling_limit) * p_new, one);
-            let old_twist = at(&r.twisting);
-            let limit = at(&r.twisting_limit) * p_new;
+            let rolled = onto_disc(wanted, load::<V>(&r.rolling_limit, first) * p_new, one);
+            let old_twist = load::<V>(&r.twisting, first);
+            let limit = load::<V>(&r.twisting_limit, first) * p_new;
             let twisted = (old_twist * keep - spin_n * inverse)
                 .min(limit)
                 .max(zero - limit);

@@ -242,6 +242,144 @@ impl Lanes for Portable {
     }
 }
 
+/// Two registers side by side: two chains of dependent instructions that a
+/// core can work on at the same time.
+#[derive(Clone, Copy)]
+pub(crate) struct Pair<V>(V, V);
+
+macro_rules! pair_operator {
+    ($trait:ident, $method:ident) => {
+        impl<V: Lanes> $trait for Pair<V> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                Pair(self.0.$method(other.0), self.1.$method(other.1))
+            }
+        }
+    };
+}
+pair_operator!(Add, add);
+pair_operator!(Sub, sub);
+pair_operator!(Mul, mul);
+pair_operator!(Div, div);
+
+impl<V: Lanes> Lanes for Pair<V> {
+    const WIDTH: usize = 2 * V::WIDTH;
+    type Mask = (V::Mask, V::Mask);
+
+    #[inline(always)]
+    unsafe fn load(from: *const f64) -> Self {
+        // SAFETY: passed on to the caller. So below.
+        unsafe { Pair(V::load(from), V::load(from.add(V::WIDTH))) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_single(from: *const f32) -> Self {
+        unsafe { Pair(V::load_single(from), V::load_single(from.add(V::WIDTH))) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f64) {
+        unsafe {
+            self.0.store(to);
+            self.1.store(to.add(V::WIDTH));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(x: f64) -> Self {
+        unsafe { Pair(V::splat(x), V::splat(x)) }
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Pair(self.0.sqrt(), self.1.sqrt())
+    }
+
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        Pair(self.0.max(other.0), self.1.max(other.1))
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        Pair(self.0.min(other.0), self.1.min(other.1))
+    }
+
+    #[inline(always)]
+    fn less(self, other: Self) -> Self::Mask {
+        (self.0.less(other.0), self.1.less(other.1))
+    }
+
+    #[inline(always)]
+    fn both(a: Self::Mask, b: Self::Mask) -> Self::Mask {
+        (V::both(a.0, b.0), V::both(a.1, b.1))
+    }
+
+    #[inline(always)]
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+        Pair(
+            V::select(mask.0, yes.0, no.0),
+            V::select(mask.1, yes.1, no.1),
+        )
+    }
+
+    #[inline(always)]
+    fn bits(mask: Self::Mask) -> u32 {
+        V::bits(mask.0) | V::bits(mask.1) << V::WIDTH
+    }
+
+    #[inline(always)]
+    unsafe fn gather_bodies(bodies: *const BodyState, index: *const u32) -> [Self; 8] {
+        unsafe {
+            let low = V::gather_bodies(bodies, index);
+            let high = V::gather_bodies(bodies, index.add(V::WIDTH));
+            let [a, b, c, d, e, f, g, h] = low;
+            let [i, j, k, l, m, n, o, p] = high;
+            [
+                Pair(a, i),
+                Pair(b, j),
+                Pair(c, k),
+                Pair(d, l),
+                Pair(e, m),
+                Pair(f, n),
+                Pair(g, o),
+                Pair(h, p),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter_bodies(
+        values: [Self; 8],
+        bodies: *mut BodyState,
+        index: *const u32,
+        active: usize,
+    ) {
+        unsafe {
+            let [a, b, c, d, e, f, g, h] = values;
+            let low = [a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0];
+            let high = [a.1, b.1, c.1, d.1, e.1, f.1, g.1, h.1];
+            V::scatter_bodies(low, bodies, index, active);
+            let rest = active.saturating_sub(V::WIDTH);
+            V::scatter_bodies(high, bodies, index.add(V::WIDTH), rest);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3] {
+        unsafe {
+            let low = V::gather_quads(quads, index);
+            let high = V::gather_quads(quads, index.add(V::WIDTH));
+            [
+                Pair(low[0], high[0]),
+                Pair(low[1], high[1]),
+                Pair(low[2], high[2]),
+            ]
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
 
@@ -280,6 +418,34 @@ mod x86 {
     operator!(Avx512, Mul, mul, _mm512_mul_pd);
     operator!(Avx512, Div, div, _mm512_div_pd);
 
+    // No closure and no `map` below: they would be functions of their own,
+    // without the instruction set, and inlined only as long as the optimiser
+    // likes it. It stopped once, at three times the run time.
+
+    /// Two numbers from each of two addresses.
+    #[inline(always)]
+    unsafe fn join(low: *const f64, high: *const f64) -> __m256d {
+        // SAFETY: the caller's addresses hold two numbers each.
+        unsafe {
+            let low = _mm256_castpd128_pd256(_mm_loadu_pd(low));
+            _mm256_insertf128_pd(low, _mm_loadu_pd(high), 1)
+        }
+    }
+
+    /// Address of the line of the body at a place of the index list.
+    #[inline(always)]
+    unsafe fn line(bodies: *const BodyState, index: *const u32, k: usize) -> *mut f64 {
+        // SAFETY: the caller's indices are those of bodies.
+        unsafe { bodies.add(*index.add(k) as usize).cast_mut().cast::<f64>() }
+    }
+
+    /// Address of the quad at a place of the index list.
+    #[inline(always)]
+    unsafe fn quad(quads: *const Quad, index: *const u32, k: usize) -> *const f64 {
+        // SAFETY: the caller's indices are those of quads.
+        unsafe { quads.add(*index.add(k) as usize).cast::<f64>() }
+    }
+
     impl Avx2 {
         /// Columns of the 4 × 4 matrix whose rows begin at four addresses.
         /// Halves are joined while they are loaded, which spares shuffles.
@@ -287,13 +453,6 @@ mod x86 {
         unsafe fn columns(rows: [*const f64; 4]) -> [Self; 4] {
             // SAFETY: the caller's addresses hold four numbers each.
             unsafe {
-                let join = |low: *const f64, high: *const f64| {
-                    _mm256_insertf128_pd(
-                        _mm256_castpd128_pd256(_mm_loadu_pd(low)),
-                        _mm_loadu_pd(high),
-                        1,
-                    )
-                };
                 let a = join(rows[0], rows[2]);
                 let b = join(rows[1], rows[3]);
                 let c = join(rows[0].add(2), rows[2].add(2));
@@ -310,7 +469,7 @@ mod x86 {
         /// Rows of the 4 × 4 matrix with these columns.
         #[inline(always)]
         fn rows(columns: [Self; 4]) -> [__m256d; 4] {
-            let [x, y, z, w] = columns.map(|c| c.0);
+            let [Avx2(x), Avx2(y), Avx2(z), Avx2(w)] = columns;
             // SAFETY: a value exists only where the instructions do.
             unsafe {
                 let (xy_low, xy_high) = (_mm256_unpacklo_pd(x, y), _mm256_unpackhi_pd(x, y));
@@ -393,9 +552,12 @@ mod x86 {
         unsafe fn gather_bodies(bodies: *const BodyState, index: *const u32) -> [Self; 8] {
             // SAFETY: the caller's indices are those of bodies.
             unsafe {
-                let rows = [0, 1, 2, 3].map(|k| bodies.add(*index.add(k) as usize).cast::<f64>());
-                let [vx, vy, vz, im] = Self::columns(rows);
-                let [wx, wy, wz, ii] = Self::columns(rows.map(|r| r.add(4)));
+                let a = line(bodies, index, 0);
+                let b = line(bodies, index, 1);
+                let c = line(bodies, index, 2);
+                let d = line(bodies, index, 3);
+                let [vx, vy, vz, im] = Self::columns([a, b, c, d]);
+                let [wx, wy, wz, ii] = Self::columns([a.add(4), b.add(4), c.add(4), d.add(4)]);
                 [vx, vy, vz, im, wx, wy, wz, ii]
             }
         }
@@ -410,19 +572,15 @@ mod x86 {
             let [vx, vy, vz, im, wx, wy, wz, ii] = values;
             let velocity = Self::rows([vx, vy, vz, im]);
             let spin = Self::rows([wx, wy, wz, ii]);
-            // SAFETY: the caller's indices are those of bodies.
-            let put = |k: usize| unsafe {
-                let line = bodies.add(*index.add(k) as usize).cast::<f64>();
-                _mm256_store_pd(line, velocity[k]);
-                _mm256_store_pd(line.add(4), spin[k]);
-            };
-            if active >= 4 {
-                put(0);
-                put(1);
-                put(2);
-                put(3);
-            } else {
-                (0..active).for_each(put);
+            for k in 0..4 {
+                if k < active {
+                    // SAFETY: the caller's indices are those of bodies.
+                    unsafe {
+                        let line = line(bodies, index, k);
+                        _mm256_store_pd(line, velocity[k]);
+                        _mm256_store_pd(line.add(4), spin[k]);
+                    }
+                }
             }
         }
 
@@ -430,10 +588,42 @@ mod x86 {
         unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3] {
             // SAFETY: the caller's indices are those of quads.
             unsafe {
-                let rows = [0, 1, 2, 3].map(|k| quads.add(*index.add(k) as usize).cast::<f64>());
-                let [x, y, z, _] = Self::columns(rows);
+                let [x, y, z, _] = Self::columns([
+                    quad(quads, index, 0),
+                    quad(quads, index, 1),
+                    quad(quads, index, 2),
+                    quad(quads, index, 3),
+                ]);
                 [x, y, z]
             }
+        }
+    }
+
+    /// Columns 0, 2, 4 and 6 of eight rows that come in pairs, interleaved.
+    #[inline(always)]
+    unsafe fn even_columns([a, b, c, d]: [__m512d; 4]) -> [__m512d; 4] {
+        // SAFETY: the caller has the instructions.
+        unsafe {
+            let e = _mm512_shuffle_f64x2(a, b, 0x88);
+            let f = _mm512_shuffle_f64x2(a, b, 0xdd);
+            let g = _mm512_shuffle_f64x2(c, d, 0x88);
+            let h = _mm512_shuffle_f64x2(c, d, 0xdd);
+            [
+                _mm512_shuffle_f64x2(e, g, 0x88),
+                _mm512_shuffle_f64x2(f, h, 0x88),
+                _mm512_shuffle_f64x2(e, g, 0xdd),
+                _mm512_shuffle_f64x2(f, h, 0xdd),
+            ]
+        }
+    }
+
+    /// The quads at places k and k + 4 of the index list.
+    #[inline(always)]
+    unsafe fn two_quads(quads: *const Quad, index: *const u32, k: usize) -> __m512d {
+        // SAFETY: the caller's indices are those of quads.
+        unsafe {
+            let low = _mm512_castpd256_pd512(_mm256_load_pd(quad(quads, index, k)));
+            _mm512_insertf64x4(low, _mm256_load_pd(quad(quads, index, k + 4)), 1)
         }
     }
 
@@ -443,27 +633,19 @@ mod x86 {
         unsafe fn transpose(rows: [__m512d; 8]) -> [__m512d; 8] {
             // SAFETY: the caller has the instructions.
             unsafe {
-                let low = |k: usize| _mm512_unpacklo_pd(rows[k], rows[k + 1]);
-                let high = |k: usize| _mm512_unpackhi_pd(rows[k], rows[k + 1]);
-                let columns = |[a, b, c, d]: [__m512d; 4]| {
-                    let (e, f) = (
-                        _mm512_shuffle_f64x2(a, b, 0x88),
-                        _mm512_shuffle_f64x2(a, b, 0xdd),
-                    );
-                    let (g, h) = (
-                        _mm512_shuffle_f64x2(c, d, 0x88),
-                        _mm512_shuffle_f64x2(c, d, 0xdd),
-                    );
-                    // Columns k, k + 2, k + 4 and k + 6.
-                    [
-                        _mm512_shuffle_f64x2(e, g, 0x88),
-                        _mm512_shuffle_f64x2(f, h, 0x88),
-                        _mm512_shuffle_f64x2(e, g, 0xdd),
-                        _mm512_shuffle_f64x2(f, h, 0xdd),
-                    ]
-                };
-                let [c0, c2, c4, c6] = columns([low(0), low(2), low(4), low(6)]);
-                let [c1, c3, c5, c7] = columns([high(0), high(2), high(4), high(6)]);
+                let [r0, r1, r2, r3, r4, r5, r6, r7] = rows;
+                let [c0, c2, c4, c6] = even_columns([
+                    _mm512_unpacklo_pd(r0, r1),
+                    _mm512_unpacklo_pd(r2, r3),
+                    _mm512_unpacklo_pd(r4, r5),
+                    _mm512_unpacklo_pd(r6, r7),
+                ]);
+                let [c1, c3, c5, c7] = even_columns([
+                    _mm512_unpackhi_pd(r0, r1),
+                    _mm512_unpackhi_pd(r2, r3),
+                    _mm512_unpackhi_pd(r4, r5),
+                    _mm512_unpackhi_pd(r6, r7),
+                ]);
                 [c0, c1, c2, c3, c4, c5, c6, c7]
             }
         }
@@ -538,9 +720,26 @@ mod x86 {
             // SAFETY: the caller's indices are those of bodies, each of which
             // is one line of eight numbers.
             unsafe {
-                let rows = [0, 1, 2, 3, 4, 5, 6, 7]
-                    .map(|k| _mm512_load_pd(bodies.add(*index.add(k) as usize).cast::<f64>()));
-                Self::transpose(rows).map(Avx512)
+                let [a, b, c, d, e, f, g, h] = Self::transpose([
+                    _mm512_load_pd(line(bodies, index, 0)),
+                    _mm512_load_pd(line(bodies, index, 1)),
+                    _mm512_load_pd(line(bodies, index, 2)),
+                    _mm512_load_pd(line(bodies, index, 3)),
+                    _mm512_load_pd(line(bodies, index, 4)),
+                    _mm512_load_pd(line(bodies, index, 5)),
+                    _mm512_load_pd(line(bodies, index, 6)),
+                    _mm512_load_pd(line(bodies, index, 7)),
+                ]);
+                [
+                    Avx512(a),
+                    Avx512(b),
+                    Avx512(c),
+                    Avx512(d),
+                    Avx512(e),
+                    Avx512(f),
+                    Avx512(g),
+                    Avx512(h),
+                ]
             }
         }
 
@@ -553,10 +752,11 @@ mod x86 {
         ) {
             // SAFETY: the caller's indices are those of bodies.
             unsafe {
-                let rows = Self::transpose(values.map(|v| v.0));
-                for (k, row) in rows.into_iter().enumerate() {
+                let [a, b, c, d, e, f, g, h] = values;
+                let rows = Self::transpose([a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0]);
+                for k in 0..8 {
                     if k < active {
-                        _mm512_store_pd(bodies.add(*index.add(k) as usize).cast::<f64>(), row);
+                        _mm512_store_pd(line(bodies, index, k), rows[k]);
                     }
                 }
             }
@@ -566,12 +766,10 @@ mod x86 {
         unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3] {
             // SAFETY: the caller's indices are those of quads.
             unsafe {
-                let pair = |k: usize| {
-                    let row =
-                        |k: usize| _mm256_load_pd(quads.add(*index.add(k) as usize).cast::<f64>());
-                    _mm512_insertf64x4(_mm512_castpd256_pd512(row(k)), row(k + 4), 1)
-                };
-                let (a, b, c, d) = (pair(0), pair(1), pair(2), pair(3));
+                let a = two_quads(quads, index, 0);
+                let b = two_quads(quads, index, 1);
+                let c = two_quads(quads, index, 2);
+                let d = two_quads(quads, index, 3);
                 let (ab, cd) = (_mm512_unpacklo_pd(a, b), _mm512_unpacklo_pd(c, d));
                 let even = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
                 let odd = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);

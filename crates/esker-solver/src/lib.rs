@@ -20,9 +20,9 @@
 pub mod accelerated_gradient;
 pub mod anderson;
 pub mod auto;
+pub mod block_sweep;
 mod contact_cones;
 pub mod direct;
-pub mod block_sweep;
 pub mod gauss_seidel;
 pub mod interior_point;
 pub mod jacobi;

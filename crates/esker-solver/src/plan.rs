@@ -82,9 +82,9 @@ struct Scratch {
 }
 
 /// Blocks aimed at: enough for many threads to share them evenly.
-const BLOCKS_WANTED: f64 = 2000.0;
+const BLOCKS_WANTED: f64 = 1000.0;
 /// Least and greatest edge of a block, in mean diameters.
-const EDGE_RANGE: [f64; 2] = [3.5, 8.0];
+const EDGE_RANGE: [f64; 2] = [4.0, 8.0];
 /// The edge may grow to this many mean diameters to hold the largest grains.
 const WIDEST_EDGE: f64 = 12.0;
 /// Cells farther than this from the mean cell, per axis, join the outermost.
@@ -154,6 +154,11 @@ impl SweepPlan {
     /// Number of groups.
     pub fn group_count(&self) -> usize {
         self.laws.len()
+    }
+
+    /// Share of the lanes that hold a contact.
+    pub fn fill(&self) -> f64 {
+        self.contacts() as f64 / (LANES * self.group_count()).max(1) as f64
     }
 
     /// Plans a sweep over these contacts of `bodies` bodies with blocks of
@@ -592,8 +597,11 @@ mod tests {
                 }
             }
         }
-        let full = places.len() as f64 / (LANES * plan.group_count()) as f64;
-        assert!(full > 0.6, "lanes are filled to {full} only");
+        assert!(
+            plan.fill() > 0.6,
+            "lanes are filled to {} only",
+            plan.fill()
+        );
     }
 
     #[test]

@@ -9,6 +9,8 @@ use esker_solver::packed::{Law, Row};
 use esker_solver::substep::Impact;
 use esker_solver::sweep::TangentCompliance;
 
+use glam::DVec3;
+
 use crate::collide::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, NormalLaw, WarmStart};
 use crate::grains::Grains;
@@ -316,6 +318,16 @@ impl WholeStepEquations {
             };
         });
         count.into_inner()
+    }
+
+    /// Adds the velocity that a force like gravity gives to every body with a
+    /// finite mass, m/s.
+    pub fn add_velocity(&mut self, team: &mut Team, velocity: DVec3) {
+        team.for_each_part(&mut self.problem.bodies, 1, |_, bodies| {
+            for body in bodies.iter_mut().filter(|b| b.inverse_mass > 0.0) {
+                body.velocity += velocity;
+            }
+        });
     }
 
     /// Sets the rows of the main stage from overlaps and current velocities.

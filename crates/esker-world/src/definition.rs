@@ -146,7 +146,10 @@ impl Default for Smooth {
 /// Settings of the whole-step way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WholeStep {
-    /// Most sweeps of the main stage per step.
+    /// What solves the contact problem of the main stage.
+    pub solver: Solver,
+    /// Most sweeps of the main stage per step; iterations, in its own unit, of
+    /// a named solver.
     pub sweeps: usize,
     /// Residual at which the solve stops early; `None`: always all sweeps.
     pub tolerance: Option<f64>,
@@ -159,12 +162,23 @@ pub struct WholeStep {
 impl Default for WholeStep {
     fn default() -> Self {
         WholeStep {
+            solver: Solver::Sweep,
             sweeps: 100,
             tolerance: None,
             warm_start: WarmStart::History { factor: 0.85 },
             impact_sweeps: 20,
         }
     }
+}
+
+/// What solves a whole step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Solver {
+    /// The projected Gauss–Seidel sweep of steps, on lanes and threads.
+    #[default]
+    Sweep,
+    /// A solver of `esker_solver::registry` by name.
+    Named(String),
 }
 
 /// Where a whole-step solve starts from.

@@ -1,6 +1,6 @@
 //! One step, on one screen.
 
-use esker_contact::{BodyState, Impulse};
+use esker_contact::{BodyState, ContactProblem, Impulse};
 use esker_geometry::{BroadPhase, TooManyPairs};
 use esker_parallel::{SharedSlice, Team};
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
@@ -12,7 +12,10 @@ use glam::DVec3;
 use crate::World;
 use crate::assemble::{Equations, Rows, StepConstants, WholeStepEquations};
 use crate::collide::{Collider, ContactGeometry, Order, Partner, Reach, Scene};
-use crate::definition::{ContactSettings, Method, Smooth, SubStepped, WarmStart, WholeStep};
+use crate::definition::{
+    ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
+};
+use crate::general_solve;
 use crate::grains::{GrainId, Grains};
 use crate::integrate;
 use crate::report::{Stage, StageClock, StepReport};
@@ -149,7 +152,12 @@ impl World {
             reach.of_grain(grains.radius[i], grains.state[i].velocity)
         });
         work.broad_phase
-            .find_pairs(&grains.position, &work.reach, &mut work.pairs)
+            .find_pairs_on(
+                &mut self.team,
+                &grains.position,
+                &work.reach,
+                &mut work.pairs,
+            )
             .map_err(|source| StepError::Crowd {
                 step: self.steps_done + 1,
                 source,
@@ -263,6 +271,18 @@ impl World {
         }
     }
 
+    /// The problem of a whole step's main stage from the present state, without
+    /// impacts; only scratch changes.
+    pub(crate) fn whole_step_problem(&mut self) -> Result<ContactProblem, StepError> {
+        let reach = self.find_pairs()?;
+        self.collide(reach);
+        self.assemble();
+        let (whole, team) = (&mut self.workspace.whole, &mut self.team);
+        whole.set_main_rows(team, self.step);
+        whole.add_velocity(team, self.gravity * self.step);
+        Ok(whole.problem.clone())
+    }
+
     /// Impact stage where there are impacts, then one solve over the step.
     fn advance_whole(&mut self, method: &WholeStep) -> Advanced {
         let (work, team) = (&mut self.workspace, &mut self.team);
@@ -291,12 +311,7 @@ impl World {
             std::mem::swap(&mut whole.problem.bodies, &mut work.velocities);
         }
         whole.set_main_rows(team, self.step);
-        let fall = self.gravity * self.step;
-        team.for_each_part(&mut whole.problem.bodies, 1, |_, bodies| {
-            for body in bodies.iter_mut().filter(|b| b.inverse_mass > 0.0) {
-                body.velocity += fall;
-            }
-        });
+        whole.add_velocity(team, self.gravity * self.step);
         let rows = Rows {
             equations: &work.equations,
             grains: &self.grains,
@@ -308,16 +323,25 @@ impl World {
         };
         let force = |i: usize| rows.static_force(i);
         whole.warm_start(method.warm_start, self.step, &mut work.impulses, force);
-        let problem = WholeStepProblem {
-            plan,
-            laws,
-            problem: &whole.problem,
-            stop: Stop {
-                sweeps: method.sweeps,
-                tolerance: method.tolerance,
-            },
+        let stop = Stop {
+            sweeps: method.sweeps,
+            tolerance: method.tolerance,
         };
-        let solve = sweeper.solve(team, problem, &mut work.impulses, &mut work.velocities);
+        let (impulses, velocities) = (&mut work.impulses, &mut work.velocities);
+        let solve = match &method.solver {
+            Solver::Sweep => {
+                let problem = WholeStepProblem {
+                    plan,
+                    laws,
+                    problem: &whole.problem,
+                    stop,
+                };
+                sweeper.solve(team, problem, impulses, velocities)
+            }
+            Solver::Named(name) => {
+                general_solve::solve(name, &whole.problem, stop, impulses, velocities)
+            }
+        };
         let (velocities, step) = (&work.velocities, self.step);
         move_grains(team, &mut self.grains, velocities, |i| {
             (velocities[i].velocity * step, velocities[i].spin * step)
@@ -481,6 +505,10 @@ impl World {
         } else {
             [1.0, 1.0]
         }
+    }
+
+    pub(crate) fn step_constants(&self) -> StepConstants<'_> {
+        step_constants(&self.contact, &self.method, self.step, self.gravity)
     }
 
     /// Step that stored impulses belong to: h, or h/n when sub-stepping, s.

@@ -1,9 +1,13 @@
 //! The world: its state, how it is built and what can be read from it.
 
-use esker_contact::Impulse;
+use esker_contact::{BodyState, Impulse};
 use esker_parallel::Team;
+use esker_solver::packed::{Law, Row};
+use esker_solver::plan::SweepPlan;
+use esker_solver::sweep::TangentCompliance;
 use glam::DVec3;
 
+use crate::assemble::Rows;
 use crate::collide::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
 use crate::grains::Grains;
@@ -40,6 +44,21 @@ pub struct World {
     pub(crate) team: Team,
     pub(crate) plain_order: bool,
     pub(crate) workspace: Workspace,
+}
+
+/// The equations of a step; see [`World::last_problem`].
+#[derive(Clone, Debug)]
+pub struct LastProblem<'a> {
+    /// Order of the contacts.
+    pub plan: &'a SweepPlan,
+    /// Laws, by the plan's index.
+    pub laws: &'a [Law],
+    /// Compliances of friction and rolling rows.
+    pub compliance: TangentCompliance,
+    /// Grains, then one body per contact with a wall.
+    pub bodies: &'a [BodyState],
+    /// Contacts in the order of the plan.
+    pub rows: Vec<Row>,
 }
 
 /// Why a world could not be built.
@@ -113,6 +132,28 @@ impl World {
     /// instead of in blocks: slow, for comparisons of the two.
     pub fn set_plain_order(&mut self, plain: bool) {
         self.plain_order = plain;
+    }
+
+    /// The equations of the last step once more, with the velocities and
+    /// impulses that it ended with: something real to measure solvers on.
+    pub fn last_problem(&self) -> LastProblem<'_> {
+        let work = &self.workspace;
+        let rows = Rows {
+            equations: &work.equations,
+            grains: &self.grains,
+            walls: &self.walls,
+            pairs: &self.pairs,
+            contacts: &work.contacts,
+            impulses: &work.impulses,
+            constants: self.step_constants(),
+        };
+        LastProblem {
+            plan: &work.collider.plan,
+            laws: &work.equations.laws,
+            compliance: work.equations.compliance,
+            bodies: &work.equations.bodies,
+            rows: (0..work.contacts.len()).map(|i| rows.row(i)).collect(),
+        }
     }
 
     /// Time now, s. A product rather than a sum: it does not drift.

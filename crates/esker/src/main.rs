@@ -22,6 +22,7 @@ struct CommandLine {
 enum Command {
     Run(commands::run::Arguments),
     Check(commands::check::Arguments),
+    Bench(commands::bench::Arguments),
     Experiment(commands::experiment::Arguments),
     Solve(commands::solve::Arguments),
     Plan(commands::plan::Arguments),
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let result = match CommandLine::parse().command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Check(arguments) => commands::check::run(&arguments),
+        Command::Bench(arguments) => commands::bench::run(&arguments),
         Command::Experiment(arguments) => commands::experiment::run(&arguments),
         Command::Solve(arguments) => commands::solve::run(&arguments),
         Command::Plan(arguments) => commands::plan::run(&arguments),

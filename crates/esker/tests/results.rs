@@ -52,9 +52,9 @@ fn busy_scene(dir: &TempDir) -> PathBuf {
         shape = "plane"
         motion = { type = "oscillate", direction = [0, 0, 1], amplitude = 5e-4, frequency = 12 }
         [[emitter]]
-        region = { box = { center = [0, 0, 0.06], size = [0.08, 0.08, 0.04] } }
+        region = { box = [[-0.04, -0.04, 0.04], [0.04, 0.04, 0.08]] }
         diameter = 0.008
-        rate = 300
+        rate = { number = 300 }
         velocity = [0, 0, -0.5]
     "#;
     std::fs::write(&path, text).unwrap();
@@ -130,7 +130,7 @@ fn a_run_killed_twenty_times_ends_as_if_nothing_had_happened() {
     succeed(run(&scene, &broken, &["--resume"]));
     assert_eq!(hash(&whole), hash(&broken));
     let [a, b] = [&whole, &broken].map(|f| Recording::open(&f.join("recording.h5")).unwrap());
-    assert_eq!(a.frames(), b.frames());
+    assert_eq!(a.frames().len(), b.frames().len());
     for i in 0..a.frames().len() {
         assert_eq!(a.frame(i).unwrap(), b.frame(i).unwrap());
     }

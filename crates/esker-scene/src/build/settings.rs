@@ -1,6 +1,8 @@
 //! Settings that need no judgement beyond their own keys.
 
-use esker_world::definition::{ContactSettings, Method, SubStepped, WarmStart, WholeStep};
+use esker_world::definition::{
+    ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
+};
 
 use crate::scene::{CheckpointDef, Field, Precision, RecordDef};
 use crate::walk::Node;
@@ -11,7 +13,20 @@ const CHECKPOINT_EVERY_WALL: f64 = 600.0;
 pub(super) fn method(node: &Node) -> Option<Method> {
     let tolerance = node.number("tolerance");
     Some(match node.text("method")? {
-        "gauss-seidel" => Method::WholeStep(WholeStep {
+        "substepped" => Method::SubStepped(SubStepped {
+            substeps: node.integer("substeps")? as usize,
+            stiffness_cap: node.number("stiffness_cap")?,
+            tolerance,
+        }),
+        "smooth" => Method::Smooth(Smooth {
+            substeps: node.integer("substeps")? as usize,
+            ..Default::default()
+        }),
+        whole_step => Method::WholeStep(WholeStep {
+            solver: match whole_step {
+                "gauss-seidel" => Solver::Sweep,
+                name => Solver::Named(name.replace('-', "_")),
+            },
             sweeps: node.integer("sweeps")? as usize,
             tolerance,
             warm_start: match node.text("warm_start")? {
@@ -22,11 +37,6 @@ pub(super) fn method(node: &Node) -> Option<Method> {
                 },
             },
             impact_sweeps: node.integer("impact_sweeps")? as usize,
-        }),
-        _ => Method::SubStepped(SubStepped {
-            substeps: node.integer("substeps")? as usize,
-            stiffness_cap: node.number("stiffness_cap")?,
-            tolerance,
         }),
     })
 }

@@ -1,10 +1,11 @@
 //! The commands of `esker`, one file each.
 
+pub mod bench;
 pub mod check;
 pub mod experiment;
-pub mod plan;
 pub mod export;
 pub mod info;
+pub mod plan;
 pub mod render;
 pub mod report;
 pub mod run;

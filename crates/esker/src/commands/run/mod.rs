@@ -1,6 +1,7 @@
 //! `esker run`: simulates a scene.
 
 mod output;
+mod profile;
 mod progress;
 mod summary;
 
@@ -12,11 +13,13 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use esker_record::problem_file::write_problem;
 use esker_world::World;
 
 use crate::scene_file::SceneFile;
 pub use output::RECORDING_FILE_NAME;
 use output::{Job, Output};
+use profile::Profile;
 use progress::Progress;
 use summary::{Summary, Totals};
 
@@ -41,6 +44,12 @@ pub struct Arguments {
     /// Continue a run that was stopped or killed, from its newest checkpoint
     #[arg(long, conflicts_with = "force")]
     resume: bool,
+    /// Print where the time goes, and write a trace for trace viewers
+    #[arg(long)]
+    profile: bool,
+    /// Write the contact problem after so many steps to problem-N.esker, for `esker solve`
+    #[arg(long, value_name = "N")]
+    dump_step: Vec<u64>,
     /// Print the summary as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -70,13 +79,21 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     };
 
+    job.world.set_threads(threads(arguments.threads));
+
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
         .context("cannot listen for Ctrl-C")?;
 
     let steps = arguments.steps.unwrap_or(u64::MAX).min(scene.steps());
-    simulate(&mut job, &scene.name, steps, &stop)?;
+    let mut profile = arguments.profile.then(Profile::default);
+    let watch = Watch {
+        stop: &stop,
+        dump_steps: &arguments.dump_step,
+        folder: &folder,
+    };
+    simulate(&mut job, &scene.name, steps, watch, profile.as_mut())?;
     let Job {
         world,
         totals,
@@ -91,6 +108,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         summary.print(&folder);
     }
+    if let Some(profile) = profile {
+        profile.write(&folder)?;
+        eprintln!("{}", profile.table());
+    }
     if interrupted {
         eprintln!(
             "to continue: esker run {} -o {} --resume",
@@ -102,7 +123,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn simulate(job: &mut Job<'_>, name: &str, steps: u64, stop: &AtomicBool) -> anyhow::Result<()> {
+/// What a run looks out for between steps.
+struct Watch<'a> {
+    stop: &'a AtomicBool,
+    dump_steps: &'a [u64],
+    folder: &'a Path,
+}
+
+fn simulate(
+    job: &mut Job<'_>,
+    name: &str,
+    steps: u64,
+    watch: Watch<'_>,
+    mut profile: Option<&mut Profile>,
+) -> anyhow::Result<()> {
     let Job {
         world,
         totals,
@@ -110,15 +144,30 @@ fn simulate(job: &mut Job<'_>, name: &str, steps: u64, stop: &AtomicBool) -> any
     } = job;
     let mut progress = Progress::new(name, steps, world.step_length());
     let (start, before) = (Instant::now(), totals.wall);
-    while world.steps_done < steps && !stop.load(Ordering::Relaxed) {
+    while world.steps_done < steps && !watch.stop.load(Ordering::Relaxed) {
         let report = world.step().with_context(|| failure(name, output))?;
         totals.add(&report);
         totals.wall = before + start.elapsed().as_secs_f64();
         output.after_step(world, &report, totals)?;
+        if let Some(profile) = &mut profile {
+            profile.add(report.step, report.times);
+        }
+        if watch.dump_steps.contains(&report.step) {
+            let path = watch.folder.join(format!("problem-{}.esker", report.step));
+            write_problem(&path, &world.problem_ahead()?)?;
+        }
         progress.show(&report, totals.wall);
     }
     progress.finish();
     Ok(())
+}
+
+/// Threads asked for, or as many as there are cores.
+fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(
+        || std::thread::available_parallelism().map_or(1, usize::from),
+        usize::from,
+    )
 }
 
 /// What to say when a step fails.

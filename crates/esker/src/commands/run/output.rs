@@ -22,6 +22,9 @@ pub const RECORDING_FILE_NAME: &str = "recording.h5";
 /// Version of the program, as recordings and checkpoints name it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Grains that are expected at least where there are emitters.
+const LEAST_EXPECTED: usize = 1024;
+
 /// Share of a step by which a moment may be missed through rounding.
 const STEP_TOLERANCE: f64 = 1e-6;
 
@@ -44,8 +47,13 @@ impl<'a> Output<'a> {
     /// Starts the recording of a new run with its first frame.
     pub fn start(dir: &Path, file: &'a SceneFile, world: &World) -> anyhow::Result<Self> {
         let header = header(file, world);
-        let recorder =
-            Recorder::create(&dir.join(RECORDING_FILE_NAME), header, world.grains.len())?;
+        let least = if world.emitters.is_empty() {
+            0
+        } else {
+            LEAST_EXPECTED
+        };
+        let expected = world.grains.len().max(least);
+        let recorder = Recorder::create(&dir.join(RECORDING_FILE_NAME), header, expected)?;
         let mut output = Output::new(dir, file, recorder);
         output.record(world)?;
         Ok(output)

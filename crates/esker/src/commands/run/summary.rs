@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use esker_scene::Scene;
-use esker_world::definition::Method;
+use esker_world::definition::{Method, Solver};
 use esker_world::{Stage, StepReport, World};
 use serde::Serialize;
 
@@ -124,7 +124,8 @@ impl Totals {
 pub struct Summary {
     scene: String,
     version: &'static str,
-    method: &'static str,
+    method: String,
+    threads: usize,
     sweeps: usize,
     /// False when the run reached its end.
     pub interrupted: bool,
@@ -203,10 +204,14 @@ impl Summary {
             scene: scene.name.clone(),
             version: env!("CARGO_PKG_VERSION"),
             method: match world.method() {
-                Method::SubStepped(_) => "substepped",
-                Method::WholeStep(_) => "gauss-seidel",
-                Method::Smooth(_) => "smooth",
+                Method::SubStepped(_) => "substepped".to_owned(),
+                Method::WholeStep(method) => match &method.solver {
+                    Solver::Sweep => "gauss-seidel".to_owned(),
+                    Solver::Named(name) => name.replace('_', "-"),
+                },
+                Method::Smooth(_) => "smooth".to_owned(),
             },
+            threads: world.threads(),
             sweeps: world.method().sweeps(),
             interrupted,
             steps: world.steps_done,

@@ -1,0 +1,152 @@
+//! Whole steps with any solver of the registry, and contact problems for use
+//! outside a run.
+
+use esker_contact::{BodyOperator, BodyState, ContactProblem, FrictionLaw, Impulse, Measure};
+use esker_solver::sweep::{Stop, SweepReport};
+use esker_solver::{Status, Stopping, by_name};
+
+use crate::World;
+use crate::definition::{Method, WholeStep};
+use crate::step::StepError;
+
+/// Tolerance where a scene sets none: general solvers work towards one.
+const DEFAULT_TOLERANCE: f64 = 1e-6;
+
+/// Solves `problem` with the method of a name from the impulses given;
+/// `velocities` become those after the step. A name that is not in the
+/// registry, or a problem that is none, leaves the bodies free and is reported
+/// as unconverged.
+pub(crate) fn solve(
+    name: &str,
+    problem: &ContactProblem,
+    stop: Stop,
+    impulses: &mut Vec<Impulse>,
+    velocities: &mut Vec<BodyState>,
+) -> SweepReport {
+    let (Ok(solver), Ok(operator)) = (by_name(name), BodyOperator::new(problem)) else {
+        velocities.clone_from(&problem.bodies);
+        impulses.fill(Impulse::default());
+        return SweepReport {
+            sweeps: 0,
+            residual: 1.0,
+            converged: problem.contacts.is_empty(),
+        };
+    };
+    let mut lambda = operator.to_local(impulses);
+    let stopping = Stopping {
+        law: FrictionLaw::Coulomb,
+        // The measure in which runs report their residual.
+        measure: Measure::Scaled,
+        tolerance: stop.tolerance.unwrap_or(DEFAULT_TOLERANCE),
+        iterations: stop.sweeps,
+        seconds: None,
+    };
+    let report = solver.solve(&operator, &mut lambda, &stopping);
+    impulses.clone_from(&operator.to_impulses(&lambda));
+    velocities.clone_from(&operator.velocities(&lambda));
+    SweepReport {
+        sweeps: report.products,
+        residual: report.residuals.scaled,
+        converged: report.status == Status::Converged,
+    }
+}
+
+impl World {
+    /// The contact problem that a whole step from the present state would
+    /// solve in its main stage, without the impacts before it. The state does
+    /// not change.
+    pub fn problem_ahead(&mut self) -> Result<ContactProblem, StepError> {
+        let whole_step = Method::WholeStep(WholeStep::default());
+        let method = std::mem::replace(&mut self.method, whole_step);
+        let problem = self.whole_step_problem();
+        self.method = method;
+        problem
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::*;
+    use esker_geometry::{Pose, Region, WallShape};
+    use glam::DVec3;
+
+    fn heap(method: Method) -> World {
+        World::new(&WorldDef {
+            step: 2e-3,
+            method,
+            materials: vec![Material {
+                name: "glass".into(),
+                density: 2500.0,
+                young: 5e7,
+                poisson: 0.3,
+            }],
+            walls: vec![WallDef {
+                name: "box".into(),
+                shape: WallShape::Box {
+                    half_extents: DVec3::new(0.025, 0.025, 0.2),
+                    side: esker_geometry::Side::Inside,
+                },
+                pose: Pose::IDENTITY,
+                material: 0,
+                motion: Motion::Still,
+                surface_velocity: DVec3::ZERO,
+            }],
+            packings: vec![PackingDef {
+                material: 0,
+                velocity: DVec3::ZERO,
+                placement: Placement::Random {
+                    region: Region::Box {
+                        half_extents: DVec3::new(0.025, 0.025, 0.1),
+                        pose: Pose::from_position(DVec3::new(0.0, 0.0, -0.1)),
+                    },
+                    count: 60,
+                    sizes: SizeDistribution::Fixed { radius: 5e-3 },
+                },
+            }],
+            ..Default::default()
+        })
+        .unwrap()
+    }
+
+    /// A general solver inside a run meets its tolerance and holds the heap up
+    /// like the sweep does.
+    #[test]
+    fn a_run_with_a_general_solver_meets_its_tolerance() {
+        let mut world = heap(Method::WholeStep(WholeStep {
+            solver: Solver::Named("newton".into()),
+            sweeps: 10_000,
+            tolerance: Some(1e-6),
+            ..Default::default()
+        }));
+        let mut swept = heap(Method::WholeStep(WholeStep {
+            sweeps: 2000,
+            tolerance: Some(1e-4),
+            ..Default::default()
+        }));
+        let mut missed = 0;
+        for _ in 0..150 {
+            let report = world.step().unwrap();
+            missed += usize::from(!report.converged);
+            assert!(!report.converged || report.residual.unwrap() <= 1e-6);
+            swept.step().unwrap();
+        }
+        assert!(missed <= 3, "{missed} of 150 steps missed 1e-6");
+        let height = |w: &World| w.grains.position.iter().map(|x| x.z).sum::<f64>() / 60.0;
+        assert!((height(&world) - height(&swept)).abs() < 2e-3);
+        assert!(world.grains.kinetic_energy() < 1e-4);
+    }
+
+    #[test]
+    fn looking_at_the_problem_ahead_changes_nothing() {
+        let mut looked = heap(Method::default());
+        let mut left_alone = heap(Method::default());
+        for _ in 0..60 {
+            looked.step().unwrap();
+            left_alone.step().unwrap();
+            assert!(looked.problem_ahead().is_ok());
+        }
+        assert!(looked.problem_ahead().unwrap().contacts.len() > 60);
+        assert_eq!(looked.grains.state_hash(), left_alone.grains.state_hash());
+    }
+}

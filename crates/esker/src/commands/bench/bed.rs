@@ -1,0 +1,163 @@
+//! The bed that benchmarks run on: spheres of 10 mm settled in a box.
+//!
+//! A box of 4,096 spheres is filled and settled once. Larger beds are made of
+//! copies of it side by side, each the mirror image of its neighbour: a sphere
+//! that leaned on a wall then leans on its own image, and the bed is as settled
+//! as the box was.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use esker_geometry::{Pose, Region, WallShape};
+use esker_world::World;
+use esker_world::definition::*;
+use glam::{DQuat, DVec3};
+
+/// Diameter of the spheres, m.
+pub const DIAMETER: f64 = 0.01;
+/// Inner width of the settled box, m: 16 diameters and a little.
+const WIDTH: f64 = 16.3 * DIAMETER;
+/// Spheres of the settled box.
+pub const BOX_GRAINS: usize = 4096;
+/// Time step, s.
+pub const STEP: f64 = 5e-3;
+
+/// Rows per contact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowCount {
+    /// Normal and friction.
+    Three,
+    /// Rolling and twisting too.
+    Six,
+}
+
+/// A settled box; beds of any size are made of it.
+pub struct SettledBox {
+    grains: Vec<ListedGrain>,
+}
+
+impl SettledBox {
+    /// Fills a box and lets it come to rest.
+    pub fn prepare(threads: usize) -> anyhow::Result<Self> {
+        let height = 1.1 * (BOX_GRAINS as f64 / 225.0) * DIAMETER;
+        let mut def = definition(WIDTH, WIDTH, RowCount::Three, 25);
+        def.packings = vec![PackingDef {
+            material: 0,
+            velocity: DVec3::ZERO,
+            placement: Placement::Lattice {
+                region: Region::Box {
+                    half_extents: DVec3::new(0.5 * WIDTH, 0.5 * WIDTH, height),
+                    pose: Pose::from_position(DVec3::new(0.5 * WIDTH, 0.5 * WIDTH, height)),
+                },
+                spacing: Some(1.05 * DIAMETER),
+                jitter: 0.9,
+                count: Some(BOX_GRAINS),
+                sizes: SizeDistribution::Fixed {
+                    radius: 0.5 * DIAMETER,
+                },
+            },
+        }];
+        let mut world = World::new(&def)?;
+        world.set_threads(threads);
+        for _ in 0..SETTLING_STEPS {
+            world.step().context("settling the box")?;
+        }
+        let grains = world.grains.in_id_order().into_iter().map(|i| ListedGrain {
+            position: world.grains.position[i],
+            radius: world.grains.radius[i],
+            velocity: DVec3::ZERO,
+            spin: DVec3::ZERO,
+        });
+        Ok(SettledBox {
+            grains: grains.collect(),
+        })
+    }
+
+    /// A bed of about this many grains, after a few steps.
+    pub fn bed(&self, grains: usize, rows: RowCount, substeps: usize) -> anyhow::Result<World> {
+        let tiles = (grains as f64 / BOX_GRAINS as f64).max(0.1);
+        let across = tiles.sqrt().round().max(1.0) as usize;
+        let along = (tiles / across as f64).round().max(1.0) as usize;
+        let mut placed = Vec::with_capacity(across * along * BOX_GRAINS);
+        for tile in 0..across * along {
+            let (i, j) = (tile % across, tile / across);
+            let mirror = |x: f64, k: usize| {
+                let place = if k % 2 == 0 { x } else { WIDTH - x };
+                place + k as f64 * WIDTH
+            };
+            placed.extend(self.grains.iter().map(|g| ListedGrain {
+                position: DVec3::new(
+                    mirror(g.position.x, i),
+                    mirror(g.position.y, j),
+                    g.position.z,
+                ),
+                ..*g
+            }));
+        }
+        let mut size = [across as f64 * WIDTH, along as f64 * WIDTH];
+        if tiles < 0.7 {
+            // A small bed is a corner of the box.
+            let width = (tiles.sqrt() * WIDTH / DIAMETER).ceil() * DIAMETER;
+            let inside = |x: f64| x < width - 0.5 * DIAMETER;
+            placed.retain(|g| inside(g.position.x) && inside(g.position.y));
+            size = [width; 2];
+        }
+        let mut def = definition(size[0], size[1], rows, substeps);
+        def.packings = vec![PackingDef {
+            material: 0,
+            velocity: DVec3::ZERO,
+            placement: Placement::Listed {
+                grains: Arc::new(placed),
+            },
+        }];
+        Ok(World::new(&def)?)
+    }
+}
+
+/// Steps until the box is at rest: 1.25 s.
+const SETTLING_STEPS: usize = 250;
+
+fn definition(width: f64, depth: f64, rows: RowCount, substeps: usize) -> WorldDef {
+    let half_space = |point: DVec3, normal: DVec3| WallDef {
+        name: "box".into(),
+        shape: WallShape::HalfSpace,
+        pose: Pose::new(point, DQuat::from_rotation_arc(DVec3::Z, normal)),
+        material: 0,
+        motion: Motion::Still,
+        surface_velocity: DVec3::ZERO,
+    };
+    let rolling = match rows {
+        RowCount::Three => 0.0,
+        RowCount::Six => 0.05,
+    };
+    WorldDef {
+        step: STEP,
+        method: Method::SubStepped(SubStepped {
+            substeps,
+            ..Default::default()
+        }),
+        materials: vec![Material {
+            name: "glass".into(),
+            density: 2500.0,
+            young: 5e9,
+            poisson: 0.3,
+        }],
+        pairs: vec![PairDef {
+            materials: [0, 0],
+            law: PairLaw {
+                friction: 0.5,
+                rolling,
+                twisting: rolling,
+                ..Default::default()
+            },
+        }],
+        walls: vec![
+            half_space(DVec3::ZERO, DVec3::Z),
+            half_space(DVec3::ZERO, DVec3::X),
+            half_space(DVec3::ZERO, DVec3::Y),
+            half_space(DVec3::X * width, -DVec3::X),
+            half_space(DVec3::Y * depth, -DVec3::Y),
+        ],
+        ..Default::default()
+    }
+}
