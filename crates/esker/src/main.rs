@@ -2,7 +2,6 @@
 
 mod commands;
 mod drawing;
-mod plot;
 mod run_folder;
 mod scene_file;
 

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use esker_plot::{Axis, Plot, Series, escape};
 use esker_record::{Recording, Scalars};
 use esker_world::Stage;
 
 use crate::drawing::{Color, Drawing, Style};
-use crate::plot::{Curve, Plot, escaped};
 use crate::run_folder::open_recording;
 
 /// Write one HTML page with summary, plots, pictures and the scene of a run.
@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn page(recording: &Recording) -> anyhow::Result<String> {
     let header = recording.header();
     let scalars = recording.scalars()?;
-    let name = escaped(&header.name);
+    let name = escape(&header.name);
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\">\
@@ -62,12 +62,12 @@ fn page(recording: &Recording) -> anyhow::Result<String> {
     page.push_str(&pictures(recording)?);
     page.push_str("<h2>Over time</h2><div class=\"plots\">");
     for plot in plots(&scalars) {
-        _ = write!(page, "<figure>{}</figure>", plot.to_svg());
+        _ = write!(page, "<figure>{}</figure>", plot.svg());
     }
     _ = write!(
         page,
         "</div><h2>Scene</h2><pre>{}</pre></body></html>",
-        escaped(&header.scene)
+        escape(&header.scene)
     );
     Ok(page)
 }
@@ -124,7 +124,7 @@ fn summary(recording: &Recording, scalars: &Scalars) -> String {
         .iter()
         .filter_map(|(what, value)| Some((what, value.as_ref()?)))
     {
-        _ = write!(table, "<tr><td>{what}</td><td>{}</td></tr>", escaped(value));
+        _ = write!(table, "<tr><td>{what}</td><td>{}</td></tr>", escape(value));
     }
     table + "</table>"
 }
@@ -170,23 +170,35 @@ fn pictures(recording: &Recording) -> anyhow::Result<String> {
     Ok(html + "</div>")
 }
 
+/// Points drawn per curve.
+const MOST_POINTS: usize = 1500;
+
 fn plots(scalars: &Scalars) -> Vec<Plot> {
     let times = scalars.get("time").unwrap_or_default();
-    let curve = |name: &str, scale: f64| Curve {
-        name: name.trim_start_matches("seconds_").replace('_', " "),
-        points: times
+    // More points than pixels cannot be told apart on a page.
+    let stride = times.len().div_ceil(MOST_POINTS).max(1);
+    let curve = |name: &str, scale: f64| {
+        let points = times
             .iter()
             .zip(scalars.get(name).unwrap_or_default())
             .filter(|(_, y)| !y.is_nan())
-            .map(|(&t, y)| (t, y * scale))
-            .collect(),
+            .step_by(stride)
+            .map(|(&t, y)| [t, y * scale])
+            .collect();
+        Series::line(
+            name.trim_start_matches("seconds_").replace('_', " "),
+            points,
+        )
     };
-    let plot = |title: &str, y_label: &str, logarithmic, curves| Plot {
-        title: title.into(),
-        x_label: "time (s)".into(),
-        y_label: y_label.into(),
-        logarithmic,
-        curves,
+    let plot = |title: &str, y_label: &str, logarithmic, curves: Vec<Series>| {
+        let y = if logarithmic {
+            Axis::log(y_label)
+        } else {
+            Axis::linear(y_label)
+        };
+        curves
+            .into_iter()
+            .fold(Plot::new(title, Axis::linear("time (s)"), y), Plot::with)
     };
     let stages = Stage::ALL
         .iter()

@@ -2,11 +2,12 @@
 
 mod bed;
 mod kernels;
+mod solvers;
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use esker_parallel::Team;
 use esker_solver::lanes::Instructions;
 use esker_solver::packed::{BYTES_PER_CONTACT, BYTES_WRITTEN_PER_CONTACT};
@@ -20,6 +21,8 @@ use kernels::{KernelTime, Sweeps, Way};
 #[derive(Args)]
 #[command(after_help = "Example:\n  esker bench --quick")]
 pub struct Arguments {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Take under a minute: beds of up to 1e5 grains, fewer repeats
     #[arg(long)]
     quick: bool,
@@ -29,6 +32,11 @@ pub struct Arguments {
     /// Thread counts to measure, besides one [default: 2 and all cores]
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     threads: Vec<usize>,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Solvers(solvers::Arguments),
 }
 
 /// Everything measured.
@@ -89,6 +97,9 @@ const SWEEPS: usize = 50;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(What::Solvers(arguments)) = &arguments.what {
+        return solvers::run(arguments);
+    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut thread_counts = if arguments.threads.is_empty() {
         vec![2, cores]
