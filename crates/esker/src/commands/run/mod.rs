@@ -4,12 +4,13 @@ mod output;
 mod profile;
 mod progress;
 mod summary;
+mod threads;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -22,6 +23,7 @@ use output::{Job, Output};
 use profile::Profile;
 use progress::Progress;
 use summary::{Summary, Totals};
+use threads::ThreadChoice;
 
 /// Simulate a scene and write what came of it.
 #[derive(Args)]
@@ -32,7 +34,7 @@ pub struct Arguments {
     /// Folder for the results [default: out/NAME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Threads to use; results do not depend on it [default: all cores]
+    /// Threads to use; results do not depend on it [default: one or all cores, whichever is faster]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Stop after so many steps
@@ -79,8 +81,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     };
 
-    job.world.set_threads(threads(arguments.threads));
-
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
@@ -93,7 +93,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         dump_steps: &arguments.dump_step,
         folder: &folder,
     };
-    simulate(&mut job, &scene.name, steps, watch, profile.as_mut())?;
+    let threads = match arguments.threads {
+        Some(threads) => Threads::Fixed(usize::from(threads)),
+        None => Threads::Chosen(ThreadChoice::new(
+            std::thread::available_parallelism().map_or(1, usize::from),
+        )),
+    };
+    simulate(
+        &mut job,
+        &scene.name,
+        steps,
+        watch,
+        threads,
+        profile.as_mut(),
+    )?;
     let Job {
         world,
         totals,
@@ -135,6 +148,7 @@ fn simulate(
     name: &str,
     steps: u64,
     watch: Watch<'_>,
+    mut threads: Threads,
     mut profile: Option<&mut Profile>,
 ) -> anyhow::Result<()> {
     let Job {
@@ -145,7 +159,9 @@ fn simulate(
     let mut progress = Progress::new(name, steps, world.step_length());
     let (start, before) = (Instant::now(), totals.wall);
     while world.steps_done < steps && !watch.stop.load(Ordering::Relaxed) {
+        world.set_threads(threads.for_next_step());
         let report = world.step().with_context(|| failure(name, output))?;
+        threads.note(report.times.total());
         totals.add(&report);
         totals.wall = before + start.elapsed().as_secs_f64();
         output.after_step(world, &report, totals)?;
@@ -162,12 +178,27 @@ fn simulate(
     Ok(())
 }
 
-/// Threads asked for, or as many as there are cores.
-fn threads(asked: Option<u16>) -> usize {
-    asked.map_or_else(
-        || std::thread::available_parallelism().map_or(1, usize::from),
-        usize::from,
-    )
+/// How many threads a run uses.
+enum Threads {
+    /// As many as asked for.
+    Fixed(usize),
+    /// As many as turn out to be fastest.
+    Chosen(ThreadChoice),
+}
+
+impl Threads {
+    fn for_next_step(&self) -> usize {
+        match self {
+            Threads::Fixed(count) => *count,
+            Threads::Chosen(choice) => choice.threads(),
+        }
+    }
+
+    fn note(&mut self, time: Duration) {
+        if let Threads::Chosen(choice) = self {
+            choice.note(time);
+        }
+    }
 }
 
 /// What to say when a step fails.
