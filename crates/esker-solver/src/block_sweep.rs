@@ -11,7 +11,7 @@
 //! `unsafe`: threads write to bodies and groups through raw pointers. A plan's
 //! blocks of one colour share no body (tested there), each block is claimed by
 //! one thread, and barriers stand between colours: the invariants of
-//! [`crate::kernel::Work`]. Passes over bodies work on disjoint parts.
+//! the kernel. Passes over bodies work on disjoint parts.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -5,7 +5,7 @@
 //! same bits. (On current cores additions and multiplications issue side by
 //! side; fusing them was not faster where it was tried.)
 //!
-//! `unsafe`: a value of [`Avx2`] or [`Avx512`] exists only where the processor
+//! `unsafe`: a value of `Avx2` or `Avx512` exists only where the processor
 //! has these instructions, because making one is unsafe and the kernels are
 //! entered through [`Instructions::detect`] only. Gathers and scatters trust
 //! their indices.
