@@ -203,7 +203,8 @@ impl Team {
     ) {
         if self.threads() == 1 {
             out.clear();
-            return work(0..length, out);
+            work(0..length, out);
+            return keep_slack(out);
         }
         parts.resize_with(self.threads(), Vec::new);
         let count = self.threads();
@@ -211,6 +212,7 @@ impl Team {
             for (k, output) in own.iter_mut().enumerate() {
                 output.clear();
                 work(part_of(length, 1, index + k, count), output);
+                keep_slack(output);
             }
         });
         let total = parts.iter().map(Vec::len).sum();
@@ -270,6 +272,12 @@ fn reserve_with_slack<T>(vector: &mut Vec<T>, length: usize) {
     if vector.capacity() < length {
         vector.reserve(length + length / 4);
     }
+}
+
+/// Leaves room for half as many elements again: the next length may be a
+/// little greater, and a step in steady state should not allocate.
+fn keep_slack<T>(vector: &mut Vec<T>) {
+    vector.reserve(vector.len() / 2);
 }
 
 /// Length of the chunks of [`Team::fold`].

@@ -98,7 +98,8 @@ fn flowing() -> PackingDef {
 fn mean_angle(method: Method, start: &PackingDef) -> f64 {
     let mut world = build(&drum(method, start.clone()));
     run(&mut world, 0.5);
-    let steps = 300;
+    // Avalanches of this small drum come and go: the mean needs many of them.
+    let steps = 1800;
     (0..steps)
         .map(|_| {
             world.step().unwrap();
