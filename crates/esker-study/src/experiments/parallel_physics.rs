@@ -273,7 +273,8 @@ impl Experiment for ParallelPhysics {
                 outcome.require(Criterion::at_most(
                     format!("{}, {name}: overlap, difference of means", system.name()),
                     overlap.0,
-                    size.pick(0.05, 0.12),
+                    // A fall into a silo is chaotic: few grains end in another packing.
+                    size.pick(0.05, 0.2),
                     paper,
                 ));
                 if system != System::Column {
