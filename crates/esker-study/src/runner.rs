@@ -133,7 +133,7 @@ pub fn run(
     for stage in 0..=last_stage {
         let of_stage: Vec<&Case> = cases.iter().filter(|c| c.stage == stage).collect();
         let next = AtomicUsize::new(0);
-        let found: Mutex<Vec<(usize, Result<(Value, f64), StudyError>)>> = Mutex::default();
+        let found: Mutex<Vec<(usize, TimedResult)>> = Mutex::default();
         std::thread::scope(|scope| {
             for _ in 0..options.workers.clamp(1, of_stage.len().max(1)) {
                 scope.spawn(|| {
@@ -175,6 +175,9 @@ pub fn run(
     })
 }
 
+/// A result and the time it took, s.
+type TimedResult = Result<(Value, f64), StudyError>;
+
 struct Store<'a> {
     folder: &'a Path,
     experiment: &'a str,
@@ -185,11 +188,7 @@ struct Store<'a> {
 impl Store<'_> {
     /// The stored or newly computed result of a case, the time it took, and
     /// whether it was stored.
-    fn result_of(
-        &self,
-        case: &Case,
-        earlier: &Results,
-    ) -> (Result<(Value, f64), StudyError>, bool) {
+    fn result_of(&self, case: &Case, earlier: &Results) -> (TimedResult, bool) {
         let path = self
             .folder
             .join(format!("{:016x}.json", hash(case.name.bytes())));

@@ -26,7 +26,6 @@ pub struct Drum;
 const SCENE: &str = include_str!("../../../../scenes/experiments/drum.toml");
 const SHELL: usize = 0;
 const ENDS: usize = 1;
-const GLASS: usize = 2;
 
 /// Measures of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -90,12 +89,13 @@ impl Variant {
             Variant::QuadrupleRolling => 4.0,
             _ => 1.0,
         };
+        let (ends, grains) = (def.walls[ENDS].material, def.packings[0].material);
         for pair in &mut def.pairs {
-            if roughen && pair.materials.contains(&GLASS) {
+            if roughen && pair.materials.contains(&ends) {
                 pair.law.friction = 0.91;
                 pair.law.rolling = 0.32;
             }
-            if pair.materials == [0, 0] {
+            if pair.materials == [grains, grains] {
                 pair.law.rolling *= factor;
             }
         }
@@ -400,9 +400,10 @@ impl Drum {
         outcome.table(table);
         outcome.text(format!(
             "The steepest variant is “{}” with {}°. The paper does not say whether the end walls \
-             are rough or which effective radius bounds the rolling torque (its equation 17 is \
-             printed upside down); smooth end walls and r* = r_a r_b/(r_a + r_b) give the lower \
-             angles above.",
+             are rough, nor which effective radius bounds the rolling torque (its equation 17 is \
+             printed upside down). In a drum seven diameters wide, rough end walls alone lift the \
+             bed by about seven degrees (38° to 45° at full size): most of the difference. Smooth \
+             end walls and r* = r_a r_b/(r_a + r_b) give the lower angles above.",
             greatest.1,
             number(greatest.0, 3)
         ));

@@ -136,7 +136,7 @@ fn surface_velocity(snapshot: &Snapshot) -> Option<DVec3> {
         let share = (angle(x) - 20.0) / 25.0;
         (0.0..1.0)
             .contains(&share)
-            .then(|| (share * SECTORS as f64) as usize)
+            .then_some((share * SECTORS as f64) as usize)
     };
     for x in &snapshot.positions {
         if let Some(k) = sector(x) {
