@@ -176,7 +176,7 @@ impl Team {
         value: impl Fn(usize) -> T + Sync,
     ) {
         out.clear();
-        reserve_with_slack(out, length);
+        out.reserve(length);
         let shared = SharedSlice::new(&mut out.spare_capacity_mut()[..length]);
         self.run(|worker| {
             let part = worker.part_of(length, 1);
@@ -189,6 +189,7 @@ impl Team {
         // SAFETY: the parts cover the range, and all were written (a panic
         // would not have come here).
         unsafe { out.set_len(length) };
+        keep_slack(out);
     }
 
     /// Cuts `0..length` into one part per thread, lets `work` append to an
@@ -217,7 +218,7 @@ impl Team {
         });
         let total = parts.iter().map(Vec::len).sum();
         out.clear();
-        reserve_with_slack(out, total);
+        out.reserve(total);
         let shared = SharedSlice::new(&mut out.spare_capacity_mut()[..total]);
         self.run(|worker| {
             let own = &parts[worker.index];
@@ -230,6 +231,7 @@ impl Team {
         });
         // SAFETY: the parts cover the range, and all were written.
         unsafe { out.set_len(total) };
+        keep_slack(out);
     }
 
     /// Folds chunks of a fixed length in parallel and joins their results in
@@ -266,18 +268,12 @@ impl Team {
     }
 }
 
-/// Makes room for an empty vector to hold `length` elements, and for more of
-/// them next time: lengths that change a little should not allocate each time.
-fn reserve_with_slack<T>(vector: &mut Vec<T>, length: usize) {
-    if vector.capacity() < length {
-        vector.reserve(length + length / 4);
-    }
-}
-
-/// Leaves room for half as many elements again: the next length may be a
+/// Doubles the room of a vector that is nearly full: the next length may be a
 /// little greater, and a step in steady state should not allocate.
 fn keep_slack<T>(vector: &mut Vec<T>) {
-    vector.reserve(vector.len() / 2);
+    if vector.capacity() < vector.len() + vector.len() / 4 {
+        vector.reserve(vector.len());
+    }
 }
 
 /// Length of the chunks of [`Team::fold`].
