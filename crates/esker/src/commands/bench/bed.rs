@@ -82,7 +82,7 @@ impl SettledBox {
         for tile in 0..across * along {
             let (i, j) = (tile % across, tile / across);
             let mirror = |x: f64, k: usize| {
-                let place = if k % 2 == 0 { x } else { WIDTH - x };
+                let place = if k.is_multiple_of(2) { x } else { WIDTH - x };
                 place + k as f64 * WIDTH
             };
             placed.extend(self.grains.iter().map(|g| ListedGrain {

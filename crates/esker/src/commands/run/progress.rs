@@ -42,7 +42,7 @@ impl Progress {
             Some(bar) => {
                 bar.set_position(report.step);
                 // Formatting costs microseconds, so only when it can be seen.
-                if report.step % 4 == 0 || report.step == self.steps {
+                if report.step.is_multiple_of(4) || report.step == self.steps {
                     bar.set_message(self.status(report, wall));
                 }
             }
