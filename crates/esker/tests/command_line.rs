@@ -89,7 +89,9 @@ fn an_existing_folder_is_replaced_only_when_asked_and_only_if_it_is_ours() {
         assert!(!refused.status.success());
         assert!(String::from_utf8_lossy(&refused.stderr).contains("--force"));
         assert!(run(&["--force"]).status.success());
-        std::fs::remove_file(folder.join("out/summary.json")).expect("it was there");
+        for ours in ["out/summary.json", "out/recording.h5"] {
+            std::fs::remove_file(folder.join(ours)).expect("it was there");
+        }
         std::fs::write(folder.join("out/thesis.txt"), "years of work").expect("written");
         assert!(!run(&["--force"]).status.success());
         assert!(folder.join("out/thesis.txt").exists());
