@@ -151,8 +151,8 @@ pub fn compare(
         .collect()
 }
 
-/// Levenshtein's distance.
-fn edit_distance(a: &str, b: &str) -> usize {
+/// Edits that turn one name into another (Levenshtein's distance).
+pub fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {

@@ -1,5 +1,7 @@
 //! All experiments.
 
+use esker_solver::registry::edit_distance;
+
 use crate::experiment::Experiment;
 use crate::experiments::{
     beverloo, column, drum, inclined_drum, parallel_physics, pile, repose, silo,
@@ -31,7 +33,7 @@ pub fn near(name: &str) -> Vec<&'static str> {
         .iter()
         .map(|e| e.about().name)
         .map(|known| {
-            let apart = distance(name, known);
+            let apart = edit_distance(name, known);
             let shared = name
                 .chars()
                 .zip(known.chars())
@@ -44,22 +46,6 @@ pub fn near(name: &str) -> Vec<&'static str> {
         .collect();
     names.sort();
     names.into_iter().map(|(_, known)| known).collect()
-}
-
-/// Edits that turn one word into another (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let change = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -12,9 +12,7 @@ use glam::DVec3;
 use crate::World;
 use crate::assemble::{Equations, Rows, StepConstants, WholeStepEquations};
 use crate::collide::{Collider, ContactGeometry, Order, Partner, Reach, Scene};
-use crate::definition::{
-    ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
-};
+use crate::definition::{ContactSettings, Method, Smooth, Solver, SubStepped, WholeStep};
 use crate::general_solve;
 use crate::grains::{GrainId, Grains};
 use crate::integrate;
@@ -518,17 +516,6 @@ impl World {
             Method::WholeStep(_) => self.step,
             Method::Smooth(m) => self.step / m.substeps as f64,
         }
-    }
-
-    /// Whether steps start from the last step's impulses.
-    pub fn keeps_history(&self) -> bool {
-        !matches!(
-            &self.method,
-            Method::WholeStep(WholeStep {
-                warm_start: WarmStart::Cold | WarmStart::Model,
-                ..
-            })
-        )
     }
 }
 
