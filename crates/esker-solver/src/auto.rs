@@ -3,19 +3,24 @@
 //! 1. First-order iterations, while they are on course for the tolerance: nothing is
 //!    cheaper for easy problems and rough tolerances. Sweeps for Coulomb's law,
 //!    accelerated gradient for the associated one.
-//! 2. A second-order method: semismooth Newton in its proximal loop for Coulomb's
-//!    law, interior point for the associated one.
-//! 3. While that stalls, rounds of accelerated gradient, growing longer, each followed
-//!    by Newton with another variant of its parameters. First-order and second-order
+//! 2. Second-order methods. The associated law: interior point. Coulomb's law:
+//!    semismooth Newton in its proximal loop, then the interior point method and Newton
+//!    from where that ended. The interior point method goes first where there are bodies
+//!    and many contacts, since there its iterations are cheap and it needs no good start.
+//! 3. Where Newton stalls, repair of the cluster that carries the error
+//!    ([`crate::cluster`]), then Newton again.
+//! 4. While those stall, rounds of first-order iterations, growing longer, each followed
+//!    by Newton with other variants of its parameters. First-order and second-order
 //!    methods fail on different problems, and each is a good start for the other.
-//!    Rounds go on from the best impulses so far and from the very start in turn:
-//!    Coulomb problems have corners where the residual is small but no path leads
-//!    on, and the best impulses may sit in one.
+//!    Rounds go on from the best impulses so far (accelerated gradient) and from the
+//!    very start (sweeps) in turn: Coulomb problems have corners where the residual is
+//!    small but no path leads on, and the best impulses may sit in one.
 //!
 //! Everything it does is in the notes of its report.
 
 use crate::ContactSolver;
 use crate::accelerated_gradient::AcceleratedGradient;
+use crate::cluster;
 use crate::gauss_seidel::{GaussSeidel, Sweeps};
 use crate::interior_point::InteriorPoint;
 use crate::newton::Newton;
@@ -27,18 +32,29 @@ use esker_contact::{ContactOperator, FrictionLaw};
 pub struct Auto {
     /// Most sweeps, or iterations of accelerated gradient, before the second-order method has its turn.
     pub sweeps: usize,
-    /// Rounds of step 3 before it gives up, where no time limit ends it.
+    /// Most repairs in a row; each has to lower the residual.
+    pub repairs: usize,
+    /// Rounds of step 4 before it gives up, where no time limit ends it.
     pub rounds: usize,
-    /// Iterations of accelerated gradient in the first round.
+    /// First-order iterations in the first round; each further one has twice as many.
     pub first_round: usize,
 }
+
+/// Newton as a part of the portfolio: others have made the start.
+const NEWTON: Newton = Newton {
+    start_sweeps: 0,
+    start_sweeps_bodies: 0,
+    attempts: 1,
+    ..Newton::STANDARD
+};
 
 impl Default for Auto {
     fn default() -> Self {
         Auto {
             sweeps: 300,
+            repairs: 12,
             rounds: 12,
-            first_round: 500,
+            first_round: 400,
         }
     }
 }
@@ -109,35 +125,89 @@ impl Auto {
         }
     }
 
-    fn rounds(&self, monitor: &mut Monitor, start: &[f64]) -> Status {
-        let newton = Newton {
-            start_sweeps: 0,
-            attempts: 1,
-            ..Default::default()
+    /// Step 2; `None` where all of it stalled.
+    fn second_order(&self, monitor: &mut Monitor) -> Option<Status> {
+        /// Contacts from which a factorisation in body space beats many sweeps.
+        const MANY: usize = 100;
+        let problem = monitor.problem;
+        let variants = Newton {
+            attempts: 3,
+            ..NEWTON
         };
-        let mut x = monitor.best().to_vec();
-        let associated = monitor.stop.law == FrictionLaw::Associated;
         let interior = InteriorPoint {
             polish: false,
             ..Default::default()
         };
-        let second_order: &dyn ContactSolver = if associated { &interior } else { &newton };
-        if let Some(status) = Self::delegate(monitor, second_order, &mut x, usize::MAX) {
-            return status;
+        let bodies = problem.contacts() >= MANY && problem.body_space().is_some();
+        // Each from where the one before it ended, which need not be the best.
+        let mut x = monitor.best().to_vec();
+        let coulomb = monitor.stop.law == FrictionLaw::Coulomb;
+        if coulomb && !bodies {
+            let newton = Newton {
+                start_sweeps: self.first_round,
+                ..NEWTON
+            };
+            let verdict = Self::delegate(monitor, &newton, &mut x, usize::MAX)
+                .or_else(|| self.repair(monitor));
+            if verdict.is_some() {
+                return verdict;
+            }
         }
+        Self::delegate(monitor, &interior, &mut x, usize::MAX).or_else(|| {
+            coulomb
+                .then(|| {
+                    Self::delegate(monitor, &variants, &mut x, usize::MAX)
+                        .or_else(|| self.repair(monitor))
+                })
+                .flatten()
+        })
+    }
+
+    /// Step 3, from the best impulses, while it helps.
+    fn repair(&self, monitor: &mut Monitor) -> Option<Status> {
+        let whole = monitor.problem.assemble();
+        for _ in 0..self.repairs {
+            let before = monitor.best_residual();
+            let mut x = monitor.best().to_vec();
+            if !cluster::repair(monitor, &whole, &mut x) {
+                return None;
+            }
+            let verdict = monitor
+                .observe(&x)
+                .or_else(|| Self::delegate(monitor, &NEWTON, &mut x, usize::MAX));
+            if verdict.is_some() {
+                return verdict;
+            }
+            if monitor.best_residual() > 0.9 * before {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Step 4.
+    fn rounds(&self, monitor: &mut Monitor, start: &[f64]) -> Status {
+        let sweeps = GaussSeidel::default();
+        let gradient = AcceleratedGradient::default();
         for round in 0..self.rounds {
-            let afresh = round % 2 == 1;
-            x.copy_from_slice(if afresh { start } else { monitor.best() });
-            let gradient = AcceleratedGradient::default();
+            let afresh = round % 2 == 0;
+            let (mut x, first_order): (_, &dyn ContactSolver) = if afresh {
+                (start.to_vec(), &sweeps)
+            } else {
+                (monitor.best().to_vec(), &gradient)
+            };
             let iterations = self.first_round << round.min(12);
-            if let Some(status) = Self::delegate(monitor, &gradient, &mut x, iterations) {
+            if let Some(status) = Self::delegate(monitor, first_order, &mut x, iterations) {
                 return status;
             }
-            let variant = Newton {
-                first_variant: round / 2 + 1,
-                ..newton
+            let variants = Newton {
+                first_variant: 3 * (round / 2),
+                attempts: 3,
+                ..NEWTON
             };
-            if let Some(status) = Self::delegate(monitor, &variant, &mut x, usize::MAX) {
+            if let Some(status) = Self::delegate(monitor, &variants, &mut x, usize::MAX)
+                .or_else(|| self.repair(monitor))
+            {
                 return status;
             }
         }
@@ -168,7 +238,9 @@ impl ContactSolver for Auto {
                 Self::delegate(&mut monitor, &gradient, &mut x, self.sweeps)
             }
         };
-        let status = first.unwrap_or_else(|| self.rounds(&mut monitor, lambda));
+        let status = first
+            .or_else(|| self.second_order(&mut monitor))
+            .unwrap_or_else(|| self.rounds(&mut monitor, lambda));
         monitor.finish(status, lambda)
     }
 }

@@ -1,5 +1,6 @@
-//! Interior point method for the associated (convex) law: Nesterov–Todd scaling and
-//! Mehrotra's predictor and corrector, with the velocities of bodies as unknowns.
+//! Interior point method: Nesterov–Todd scaling and Mehrotra's predictor and
+//! corrector, with the velocities of bodies as unknowns. The associated (convex) law
+//! is its home; Coulomb's law is reached from there.
 //!
 //! A contact's dual cone `u_n ≥ Σ_g l_g |u_g|` is a sum of second-order cones, one per
 //! group with `l_g > 0`. With a share `s_g` of the normal velocity for every group
@@ -24,14 +25,25 @@
 //! (3) reaches 1e-9 where the contact-space form `(W⁻² + W)` breaks down near 1e-5.
 //! Problems without bodies have no (3): there `(I + H W) dλ = e` is solved.
 //!
-//! Coulomb's law is approached by a fixed point on De Saxcé's shift with Anderson
-//! acceleration. That has no proof of convergence; where it stalls, semismooth Newton
-//! takes over and the notes say so.
+//! Coulomb's law puts De Saxcé's shift into the normal velocity,
+//!
+//! ```text
+//! y_1 = ((u_n + Σ l_g |u_g|_ε − Σ s_g)/l_1, u_1),   |v|_ε = √(v² + ε²) − ε    (4)
+//! ```
+//!
+//! and Newton's step takes its slope along: `dy = B' (du, ds) − r_d`, `H = Bᵀ E B'`
+//! reduced as before, unsymmetric. (3) is then solved by GMRES with the factors of
+//! the matrix without slope as preconditioner. The first iterations leave the shift
+//! away: far from the central path its slope points anywhere. It enters when the
+//! barrier has shrunk, where the convex problem is a good guide; a fixed point
+//! around convex solves, the usual way, stalls near 1e-3. `ε` is the velocity that the
+//! barrier leaves at a sticking contact, so that it vanishes with the barrier. There is
+//! no proof of convergence: where the residual stops falling, semismooth Newton takes
+//! over from the best impulses and the notes say so.
 
 use crate::ContactSolver;
-use crate::anderson::extrapolate;
 use crate::contact_cones::{Cones, MAX_CONE, MAX_SHARES};
-use crate::linear::{BodyMatrix, Factor, axpy, dot, norm};
+use crate::linear::{BodyMatrix, Factor, Gmres, axpy, dot, norm};
 use crate::local::solve_small;
 use crate::newton::Newton;
 use crate::report::{Monitor, SolveReport, Status, Stopping};
@@ -65,8 +77,9 @@ pub struct InteriorPoint {
     pub start: f64,
     /// Most iterations for one convex problem.
     pub iterations: usize,
-    /// Most updates of De Saxcé's shift (Coulomb's law only).
-    pub shifts: usize,
+    /// Barrier, relative to the first one, below which De Saxcé's shift enters
+    /// (Coulomb's law only).
+    pub shift_below: f64,
     /// Hands over to semismooth Newton where no further progress is made.
     pub polish: bool,
 }
@@ -78,17 +91,19 @@ impl Default for InteriorPoint {
             step_fraction: 0.99,
             start: 5.0,
             iterations: 100,
-            shifts: 100,
+            shift_below: 1e-3,
             polish: true,
         }
     }
 }
 
 /// What one contact contributes to a Newton step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Reduced {
     /// `K_ss⁻¹ K_su`, two rows of up to six.
     shares_by_velocity: [[f64; 6]; MAX_SHARES],
+    /// `(K_us K_ss⁻¹)ᵀ`, likewise.
+    velocity_by_shares: [[f64; 6]; MAX_SHARES],
     /// `K_ss⁻¹`.
     inverse: [[f64; MAX_SHARES]; MAX_SHARES],
 }
@@ -114,6 +129,11 @@ struct Solve<'a> {
     /// `H` and, in body space, `H'`, row-major per contact.
     h: Vec<f64>,
     reduced: Vec<Reduced>,
+    /// Whether De Saxcé's shift is part of the equations now.
+    shifted: bool,
+    /// The shift per contact, and its derivative.
+    shifts: Vec<f64>,
+    slopes: Vec<[f64; 6]>,
     products: usize,
 }
 
@@ -157,13 +177,10 @@ impl<'a> Solve<'a> {
             w: vec![0.0; dofs],
             lambda: vec![0.0; contacts * block],
             h: vec![0.0; contacts * block * block],
-            reduced: vec![
-                Reduced {
-                    shares_by_velocity: [[0.0; 6]; MAX_SHARES],
-                    inverse: [[0.0; MAX_SHARES]; MAX_SHARES],
-                };
-                contacts
-            ],
+            reduced: vec![Reduced::default(); contacts],
+            shifted: false,
+            shifts: vec![0.0; contacts],
+            slopes: vec![[0.0; 6]; contacts],
             products: 0,
         })
     }
@@ -231,84 +248,12 @@ impl<'a> Solve<'a> {
         sum / f64::from(count.max(1))
     }
 
-    /// Reduces all contacts to `H` (or `H'`) and factorises; false on breakdown.
+    /// Reduces all contacts to `H` (or `H'`) and factorises; `None` on breakdown.
     fn factorise(&mut self, scalings: &[[Scaling; 3]]) -> Option<Option<Factor>> {
         let b = self.block;
         for (c, cones) in self.cones.iter().enumerate() {
-            let shares = cones.shares();
-            let size = b + shares;
-            // Bᵀ E B over (u, s), cone by cone.
-            let mut k = [0.0; MAX_CONE * MAX_CONE];
-            for (i, scaling) in scalings[c][..cones.number()].iter().enumerate() {
-                let e = scaling.square();
-                // Columns of B for this cone: head, and its one or two tail rows.
-                let mut head = [0.0; MAX_CONE];
-                let mut tails = [usize::MAX; 2];
-                if cones.count == 0 {
-                    head[0] = 1.0;
-                } else {
-                    let (g, limit) = cones.list[i];
-                    if i == 0 {
-                        head[0] = 1.0 / limit;
-                        head[b..size].fill(-1.0 / limit);
-                    } else {
-                        head[b + i - 1] = 1.0 / limit;
-                    }
-                    let (start, end) = groups(b)[g];
-                    tails[0] = start;
-                    if end > start + 1 {
-                        tails[1] = start + 1;
-                    }
-                }
-                for p in 0..size {
-                    if head[p] == 0.0 {
-                        continue;
-                    }
-                    for r in 0..size {
-                        k[p * size + r] += head[p] * e[0] * head[r];
-                    }
-                    for (t, &row) in tails.iter().enumerate().filter(|(_, r)| **r != usize::MAX) {
-                        let value = head[p] * e[t + 1];
-                        k[p * size + row] += value;
-                        k[row * size + p] += value;
-                    }
-                }
-                for (t, &row) in tails.iter().enumerate().filter(|(_, r)| **r != usize::MAX) {
-                    for (t2, &other) in tails.iter().enumerate().filter(|(_, r)| **r != usize::MAX)
-                    {
-                        k[row * size + other] += e[(t + 1) * 3 + t2 + 1];
-                    }
-                }
-            }
-            let reduced = &mut self.reduced[c];
-            let at = |i: usize, j: usize| k[i * size + j];
-            match shares {
-                0 => {}
-                1 => reduced.inverse[0][0] = 1.0 / at(b, b),
-                _ => {
-                    let det = at(b, b) * at(b + 1, b + 1) - at(b, b + 1) * at(b + 1, b);
-                    reduced.inverse = [
-                        [at(b + 1, b + 1) / det, -at(b, b + 1) / det],
-                        [-at(b + 1, b) / det, at(b, b) / det],
-                    ];
-                }
-            }
-            for i in 0..shares {
-                for j in 0..b {
-                    reduced.shares_by_velocity[i][j] = (0..shares)
-                        .map(|l| reduced.inverse[i][l] * at(b + l, j))
-                        .sum();
-                }
-            }
             let h = &mut self.h[c * b * b..(c + 1) * b * b];
-            for i in 0..b {
-                for j in 0..b {
-                    let eliminated: f64 = (0..shares)
-                        .map(|l| at(i, b + l) * reduced.shares_by_velocity[l][j])
-                        .sum();
-                    h[i * b + j] = at(i, j) - eliminated;
-                }
-            }
+            self.reduced[c] = reduce(cones, &scalings[c], &self.slopes[c], h);
         }
         match &mut self.space {
             Space::Bodies(parts) => {
@@ -321,8 +266,16 @@ impl<'a> Solve<'a> {
                 }
                 if let Some(matrix) = matrix {
                     matrix.begin(&space.mass);
-                    for c in 0..self.cones.len() {
-                        matrix.add(space, c, &self.h[c * b * b..(c + 1) * b * b]);
+                    let mut symmetric = [0.0; 36];
+                    for (c, cones) in self.cones.iter().enumerate() {
+                        if self.shifted {
+                            let h = &mut symmetric[..b * b];
+                            reduce(cones, &scalings[c], &[0.0; 6], h);
+                            with_compliance(h, &space.compliance[c * b..(c + 1) * b]);
+                            matrix.add(space, c, h);
+                        } else {
+                            matrix.add(space, c, &self.h[c * b * b..(c + 1) * b * b]);
+                        }
                     }
                     if !matrix.factorise() {
                         return None;
@@ -366,7 +319,10 @@ impl<'a> Solve<'a> {
         for (c, cones) in self.cones.iter().enumerate() {
             let rows = c * b..(c + 1) * b;
             let mut exact = [[0.0; 3]; 3];
-            cones.velocities(&u[rows.clone()], &self.shares[c], &mut exact);
+            let mut shifted = [0.0; 6];
+            shifted[..b].copy_from_slice(&u[rows.clone()]);
+            shifted[0] += self.shifts[c];
+            cones.velocities(&shifted[..b], &self.shares[c], &mut exact);
             for k in 0..cones.number() {
                 for i in 0..3 {
                     rd[c][k][i] = self.y[c][k][i] - exact[k][i];
@@ -382,10 +338,9 @@ impl<'a> Solve<'a> {
             for l in 0..cones.shares() {
                 share_rhs[c][l] = h_s[l] + rest[l];
             }
-            // K_us K_ss⁻¹ is the transpose of K_ss⁻¹ K_su.
             for (j, e) in e[rows].iter_mut().enumerate() {
                 for l in 0..cones.shares() {
-                    *e -= self.reduced[c].shares_by_velocity[l][j] * share_rhs[c][l];
+                    *e -= self.reduced[c].velocity_by_shares[l][j] * share_rhs[c][l];
                 }
             }
         }
@@ -410,6 +365,11 @@ impl<'a> Solve<'a> {
                     *rhs -= m * w;
                 }
                 match matrix {
+                    Some(matrix) if self.shifted => {
+                        let (dw, iterations) = solve_unsymmetric(space, matrix, &self.h, &rhs);
+                        self.products += iterations;
+                        rhs = dw;
+                    }
                     Some(matrix) => matrix.solve(&mut rhs),
                     None => {
                         let InteriorLinear::ConjugateGradient { tolerance } = self.method.linear
@@ -457,7 +417,10 @@ impl<'a> Solve<'a> {
                     - dot(&reduced.shares_by_velocity[l][..b], du);
             }
             let mut moved = [[0.0; 3]; 3];
-            cones.velocities(du, &ds[c], &mut moved);
+            let mut shifted = [0.0; 6];
+            shifted[..b].copy_from_slice(du);
+            shifted[0] += dot(&self.slopes[c][..b], du);
+            cones.velocities(&shifted[..b], &ds[c], &mut moved);
             for k in 0..cones.number() {
                 let back = scalings[c][k].apply(&moved[k]);
                 let back = scalings[c][k].apply(&back);
@@ -483,6 +446,29 @@ impl<'a> Solve<'a> {
         (fraction * length).min(1.0)
     }
 
+    /// The shift of (4) and its slope at the velocities `u`.
+    fn update_shifts(&mut self, u: &[f64]) {
+        let b = self.block;
+        let impulses: f64 = self.x.iter().map(|x| x[0][0]).sum();
+        let round = self.centrality() * self.x.len() as f64 / impulses;
+        for (c, cones) in self.cones.iter().enumerate() {
+            let rows = &u[c * b..(c + 1) * b];
+            self.shifts[c] = 0.0;
+            self.slopes[c] = [0.0; 6];
+            for &(g, limit) in &cones.list[..cones.count] {
+                let (start, end) = groups(b)[g];
+                let speed = norm(&rows[start..end]).hypot(round);
+                self.shifts[c] += limit * (speed - round);
+                // Conjugate gradients need a symmetric matrix: there the shift lags.
+                if self.method.linear == InteriorLinear::Cholesky {
+                    for i in start..end {
+                        self.slopes[c][i] = limit * rows[i] / speed;
+                    }
+                }
+            }
+        }
+    }
+
     /// One predictor–corrector iteration; false when it cannot go on.
     fn iterate(&mut self) -> bool {
         let contacts = self.cones.len();
@@ -496,10 +482,13 @@ impl<'a> Solve<'a> {
                 delta[c][k] = middle[c][k].map(|v| -v);
             }
         }
+        let u = self.velocity();
+        if self.shifted {
+            self.update_shifts(&u);
+        }
         let Some(factor) = self.factorise(&scalings) else {
             return false;
         };
-        let u = self.velocity();
         let now = self.centrality();
         let Some(predictor) = self.direction(&scalings, factor.as_ref(), &u, &delta) else {
             return false;
@@ -552,6 +541,129 @@ impl<'a> Solve<'a> {
         self.collect_impulses();
         self.lambda.iter().all(|v| v.is_finite())
     }
+}
+
+/// `H` of one contact (row-major) and what its shares need; `slope` is the derivative
+/// of De Saxcé's shift with respect to the rows of `u`.
+fn reduce(cones: &Cones, scalings: &[Scaling; 3], slope: &[f64; 6], h: &mut [f64]) -> Reduced {
+    let b = h.len().isqrt();
+    let shares = cones.shares();
+    let size = b + shares;
+    // Bᵀ E B' over (u, s), cone by cone.
+    let mut k = [0.0; MAX_CONE * MAX_CONE];
+    for (i, scaling) in scalings[..cones.number()].iter().enumerate() {
+        let e = scaling.square();
+        // Columns of B for this cone: head, and its one or two tail rows.
+        let mut head = [0.0; MAX_CONE];
+        let mut tails = [usize::MAX; 2];
+        if cones.count == 0 {
+            head[0] = 1.0;
+        } else {
+            let (g, limit) = cones.list[i];
+            if i == 0 {
+                head[0] = 1.0 / limit;
+                head[b..size].fill(-1.0 / limit);
+            } else {
+                head[b + i - 1] = 1.0 / limit;
+            }
+            let (start, end) = groups(b)[g];
+            tails[0] = start;
+            if end > start + 1 {
+                tails[1] = start + 1;
+            }
+        }
+        // B' also has the slope of the shift, through the normal velocity.
+        let mut moved = head;
+        if i == 0 {
+            for (m, s) in moved[..b].iter_mut().zip(slope) {
+                *m += head[0] * s;
+            }
+        }
+        let tails = || {
+            tails
+                .iter()
+                .enumerate()
+                .filter(|(_, row)| **row != usize::MAX)
+        };
+        for p in 0..size {
+            for r in 0..size {
+                k[p * size + r] += head[p] * e[0] * moved[r];
+            }
+            for (t, &row) in tails() {
+                k[p * size + row] += head[p] * e[t + 1];
+                k[row * size + p] += e[t + 1] * moved[p];
+            }
+        }
+        for (t, &row) in tails() {
+            for (t2, &other) in tails() {
+                k[row * size + other] += e[(t + 1) * 3 + t2 + 1];
+            }
+        }
+    }
+    let mut reduced = Reduced::default();
+    let at = |i: usize, j: usize| k[i * size + j];
+    match shares {
+        0 => {}
+        1 => reduced.inverse[0][0] = 1.0 / at(b, b),
+        _ => {
+            let det = at(b, b) * at(b + 1, b + 1) - at(b, b + 1) * at(b + 1, b);
+            reduced.inverse = [
+                [at(b + 1, b + 1) / det, -at(b, b + 1) / det],
+                [-at(b + 1, b) / det, at(b, b) / det],
+            ];
+        }
+    }
+    for l in 0..shares {
+        for j in 0..b {
+            for m in 0..shares {
+                reduced.shares_by_velocity[l][j] += reduced.inverse[l][m] * at(b + m, j);
+                reduced.velocity_by_shares[l][j] += at(j, b + m) * reduced.inverse[m][l];
+            }
+        }
+    }
+    for i in 0..b {
+        for j in 0..b {
+            let eliminated: f64 = (0..shares)
+                .map(|l| at(i, b + l) * reduced.shares_by_velocity[l][j])
+                .sum();
+            h[i * b + j] = at(i, j) - eliminated;
+        }
+    }
+    reduced
+}
+
+/// Solves (3) with an unsymmetric `H'` by GMRES, preconditioned with the factors of
+/// the matrix without the slope of the shift.
+fn solve_unsymmetric(
+    space: &BodySpace,
+    matrix: &BodyMatrix,
+    h: &[f64],
+    rhs: &[f64],
+) -> (Vec<f64>, usize) {
+    let b = space.block;
+    let gmres = Gmres {
+        limit: 150,
+        tolerance: 1e-6,
+    };
+    let mut u = vec![0.0; space.compliance.len()];
+    gmres.solve(
+        rhs,
+        |x, out| {
+            space.gather(x, &mut u);
+            for (c, rows) in u.chunks_exact_mut(b).enumerate() {
+                let mut product = [0.0; 6];
+                for i in 0..b {
+                    product[i] = dot(&h[(c * b + i) * b..(c * b + i + 1) * b], rows);
+                }
+                rows.copy_from_slice(&product[..b]);
+            }
+            for ((out, x), m) in out.iter_mut().zip(x).zip(&space.mass) {
+                *out = m * x;
+            }
+            space.scatter_add(&u, out);
+        },
+        |v| matrix.solve(v),
+    )
 }
 
 /// `H ← (I + H Σ)⁻¹ H` for a diagonal `Σ`; symmetric like `H`.
@@ -642,21 +754,12 @@ fn conjugate_gradient(space: &BodySpace, h: &[f64], rhs: &mut [f64], tolerance: 
 }
 
 impl InteriorPoint {
-    /// Solves one convex problem; `shift` is added to the normal rows of `q`.
-    fn solve_convex(
-        &self,
-        monitor: &mut Monitor,
-        solve: &mut Solve,
-        shift: Option<&[f64]>,
-    ) -> Option<Status> {
+    /// Iterates from the central start until the monitor stops it or nothing is gained.
+    fn run(&self, monitor: &mut Monitor, solve: &mut Solve) -> Status {
+        /// Iterations without a lower residual, once the final law is in place.
+        const PATIENCE: usize = 3;
         let problem = monitor.problem;
-        let block = problem.block();
-        solve.q.copy_from_slice(problem.offset());
-        if let Some(shift) = shift {
-            for (c, s) in shift.iter().enumerate() {
-                solve.q[c * block] += s;
-            }
-        }
+        let coulomb = monitor.stop.law == FrictionLaw::Coulomb;
         let mobilities = monitor.judge().mobilities();
         let mean =
             mobilities.iter().map(|d| d.sliding).sum::<f64>() / mobilities.len().max(1) as f64;
@@ -664,8 +767,11 @@ impl InteriorPoint {
         let first = solve.centrality();
         let scaling = Metric::new(problem);
         let mut impulses = solve.lambda.clone();
+        let mut lowest = f64::INFINITY;
+        let mut idle = 0;
         for _ in 0..self.iterations {
             let products = solve.products;
+            solve.shifted |= coulomb && solve.centrality() < self.shift_below * first;
             if !solve.iterate() {
                 break;
             }
@@ -673,65 +779,21 @@ impl InteriorPoint {
             monitor.count_products(solve.products - products);
             impulses.copy_from_slice(&solve.lambda);
             scaling.project(problem, &mut impulses);
-            // Inside the fixed point only its end is measured in Coulomb's law.
-            if shift.is_none() || solve.centrality() < 1e-20 * first {
-                if let Some(status) = monitor.observe(&impulses) {
-                    return Some(status);
+            if let Some(status) = monitor.observe(&impulses) {
+                return status;
+            }
+            if coulomb && solve.shifted {
+                idle += 1;
+                if monitor.last_residual() < 0.9 * lowest {
+                    lowest = monitor.last_residual();
+                    idle = 0;
                 }
-            } else if monitor.out_of_time() {
-                return Some(Status::TimeLimit);
+                if idle >= PATIENCE {
+                    break;
+                }
             }
             if solve.centrality() < 1e-22 * first {
                 break;
-            }
-        }
-        monitor.observe(&impulses)
-    }
-}
-
-impl InteriorPoint {
-    /// The fixed point on De Saxcé's shift, `s ← s(u(s))`, Anderson-accelerated over the
-    /// last few shifts.
-    fn fixed_point(&self, monitor: &mut Monitor, solve: &mut Solve) -> Status {
-        const MEMORY: usize = 6;
-        const PATIENCE: usize = 12;
-        let problem = monitor.problem;
-        let block = problem.block();
-        let metric = Metric::new(problem);
-        let mut shift = vec![0.0; problem.contacts()];
-        let mut memory: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
-        let mut u = vec![0.0; problem.rows()];
-        let mut idle = 0;
-        for _ in 0..self.shifts {
-            let before = monitor.best_residual();
-            if let Some(status) = self.solve_convex(monitor, solve, Some(&shift)) {
-                return status;
-            }
-            idle = if monitor.best_residual() < 0.9 * before {
-                0
-            } else {
-                idle + 1
-            };
-            if idle > PATIENCE {
-                break;
-            }
-            let mut impulses = solve.lambda.clone();
-            metric.project(problem, &mut impulses);
-            monitor.velocity(&impulses, &mut u);
-            let mapped: Vec<f64> = u
-                .chunks_exact(block)
-                .enumerate()
-                .map(|(c, rows)| problem.limits(c).de_saxce_shift(rows))
-                .collect();
-            let f: Vec<f64> = mapped.iter().zip(&shift).map(|(m, s)| m - s).collect();
-            let next = extrapolate(&memory, &mapped, &f);
-            shift = match next {
-                Some(next) => next.into_iter().map(|s| s.max(0.0)).collect(),
-                None => mapped.clone(),
-            };
-            memory.push((mapped, f));
-            if memory.len() > MEMORY {
-                memory.remove(0);
             }
         }
         Status::Stalled
@@ -760,12 +822,7 @@ impl ContactSolver for InteriorPoint {
             monitor.note("the pattern of the system could not be analysed");
             return monitor.finish(Status::Failed, lambda);
         };
-        let status = match stop.law {
-            FrictionLaw::Associated => self
-                .solve_convex(&mut monitor, &mut solve, None)
-                .unwrap_or(Status::Stalled),
-            FrictionLaw::Coulomb => self.fixed_point(&mut monitor, &mut solve),
-        };
+        let status = self.run(&mut monitor, &mut solve);
         if status == Status::Stalled && self.polish {
             let newton = Newton {
                 start_sweeps: 0,

@@ -55,22 +55,27 @@ pub struct Newton {
     pub first_variant: usize,
 }
 
+impl Newton {
+    /// The parameters that have no reason to be others.
+    pub const STANDARD: Newton = Newton {
+        start_sweeps: 400,
+        start_sweeps_bodies: 10_000,
+        start_residual: 1e-3,
+        sweeps_per_centre: 50,
+        scale: 100.0,
+        watchdog: 0,
+        equation: MapKind::AlartCurnier,
+        alpha: 3e-4,
+        steps_per_centre: 30,
+        patience: 8,
+        attempts: 12,
+        first_variant: 0,
+    };
+}
+
 impl Default for Newton {
     fn default() -> Self {
-        Newton {
-            start_sweeps: 400,
-            start_sweeps_bodies: 10_000,
-            start_residual: 1e-3,
-            sweeps_per_centre: 50,
-            scale: 100.0,
-            watchdog: 0,
-            equation: MapKind::AlartCurnier,
-            alpha: 3e-4,
-            steps_per_centre: 30,
-            patience: 8,
-            attempts: 12,
-            first_variant: 0,
-        }
+        Newton::STANDARD
     }
 }
 
@@ -187,6 +192,27 @@ struct Centre<'a> {
     merit: f64,
 }
 
+/// How well Newton gets on with a regularised problem. A larger `α` is cheaper than
+/// patience: a problem that suits Newton takes a handful of nearly full steps.
+#[derive(Default)]
+struct Pace {
+    short_steps: usize,
+    steps_since_best: usize,
+}
+
+impl Pace {
+    fn take(&mut self, length: f64, better: bool) {
+        self.short_steps += usize::from(length < 0.1);
+        self.steps_since_best = if better { 0 } else { self.steps_since_best + 1 };
+    }
+
+    /// True when the problem is better given up; `gain` is the best merit relative
+    /// to the first.
+    fn is_lost(&self, steps: usize, gain: f64) -> bool {
+        self.short_steps >= 2 || self.steps_since_best >= 5 || (steps >= 5 && gain > 0.5)
+    }
+}
+
 /// How Newton on one regularised problem ended.
 #[derive(Default)]
 struct Inner {
@@ -214,12 +240,17 @@ impl Newton {
                 .evaluate(monitor, centre, centre, alpha, scale)
                 .merit;
         let mut now = equations.evaluate(monitor, x, centre, alpha, scale);
+        let start = now.merit;
         let mut recent = vec![now.merit];
         let mut best = (now.merit, x.clone());
         let mut steps = 0;
         let mut adrift = 0;
+        let mut pace = Pace::default();
         let mut stop = None;
         while now.merit > target && steps < self.steps_per_centre {
+            if pace.is_lost(steps, best.0 / start) {
+                break;
+            }
             let derivatives = equations.derivatives(x, &now.velocity, scale);
             let Some(step) = system.step(&derivatives, &extra, &now.f) else {
                 break;
@@ -262,6 +293,7 @@ impl Newton {
             *x = trial;
             now = next;
             recent.push(now.merit);
+            pace.take(length, now.merit < best.0);
             if now.merit < best.0 {
                 best = (now.merit, x.clone());
             }
@@ -281,15 +313,15 @@ impl Newton {
 
     /// The parameters of an attempt: factors on `S`, `α` and sweeps, and the watchdog.
     fn variant(&self, attempt: usize) -> Newton {
-        const VARIANTS: [(f64, f64, usize, usize); 6] = [
+        const FACTORS: [(f64, f64, usize, usize); 6] = [
             (1.0, 1.0, 1, 0),
-            (1.0, 3e-3, 0, 0),
-            (1.0, 30.0, 0, 3),
             (1.0, 30.0, 8, 0),
-            (10.0, 1.0, 1, 0),
             (0.1, 30.0, 4, 3),
+            (1.0, 30.0, 0, 3),
+            (1.0, 3e-3, 0, 0),
+            (10.0, 1.0, 1, 0),
         ];
-        let (scale, alpha, sweeps, watchdog) = VARIANTS[attempt % VARIANTS.len()];
+        let (scale, alpha, sweeps, watchdog) = FACTORS[attempt % FACTORS.len()];
         Newton {
             scale: self.scale * scale,
             alpha: self.alpha * alpha,
@@ -374,6 +406,8 @@ impl Newton {
         let mut centre = monitor.best().to_vec();
         let mut alpha = self.alpha;
         let mut idle = 0;
+        // After a failure α shrinks by no more than this.
+        let mut caution = 0.0_f64;
         loop {
             let before = monitor.best_residual();
             let mut x = centre.clone();
@@ -381,47 +415,39 @@ impl Newton {
                 equations.evaluate(monitor, x, x, 0.0, self.scale).merit
             };
             let centre_merit = plain(monitor, &centre);
-            // In body space a sweep is cheap beside a step: more of them, and again
-            // after a failure.
-            let (tries, factor) = match system {
-                NewtonSystem::Contacts(_) => (1, 1),
-                NewtonSystem::Bodies(_) => (3, 4),
+            // In body space a sweep is cheap beside a step.
+            let factor = match system {
+                NewtonSystem::Contacts(_) => 1,
+                NewtonSystem::Bodies(_) => 4,
             };
-            let mut inner = Inner::default();
-            for retry in 1..=tries {
-                self.sweep_regularised(
-                    monitor,
-                    equations,
-                    law,
-                    &Centre {
-                        impulses: &centre,
-                        alpha,
-                        merit: centre_merit,
-                    },
-                    self.sweeps_per_centre * factor * retry,
-                    &mut x,
-                );
-                let further = self.solve_centre(monitor, equations, system, &mut x, &centre, alpha);
-                inner = Inner {
-                    steps: inner.steps + further.steps,
-                    ..further
-                };
-                if inner.converged || inner.stop.is_some() || monitor.out_of_time() {
-                    break;
-                }
-            }
+            self.sweep_regularised(
+                monitor,
+                equations,
+                law,
+                &Centre {
+                    impulses: &centre,
+                    alpha,
+                    merit: centre_merit,
+                },
+                self.sweeps_per_centre * factor,
+                &mut x,
+            );
+            let inner = self.solve_centre(monitor, equations, system, &mut x, &centre, alpha);
             if let Some(status) = inner.stop.or_else(|| monitor.observe(&x)) {
                 return status;
             }
             if inner.converged {
                 centre = x;
-                if inner.steps <= 8 {
-                    alpha *= 0.1;
-                } else if inner.steps > 15 {
-                    alpha *= 1.5;
-                }
+                alpha *= match inner.steps {
+                    0..=3 => caution.max(0.1),
+                    4..=6 => caution.max(0.3),
+                    7..=12 => 0.8,
+                    _ => 1.5,
+                };
+                caution = 0.0;
             } else {
-                if plain(monitor, &x) < 0.9 * centre_merit {
+                caution = 0.5;
+                if plain(monitor, &x) < 0.3 * centre_merit {
                     centre = x;
                 }
                 alpha *= 4.0;

@@ -186,12 +186,17 @@ impl BodySystem {
             let own = &h[at * b..(at + b) * b];
             for i in 0..b {
                 for j in 0..b {
+                    let (here, there) = (own[i * b + j], own[j * b + i]);
                     let crossing = (i == 0) != (j == 0);
-                    let mirrored = own[i * b + j].abs().min(own[j * b + i].abs());
-                    // A coupling that is there in both directions is kept.
-                    if !crossing || mirrored > 0.0 {
-                        symmetric[i * b + j] = 0.5 * (own[i * b + j] + own[j * b + i]);
-                    }
+                    symmetric[i * b + j] = if !crossing {
+                        0.5 * (here + there)
+                    } else if here * there > 0.0 {
+                        // What couples in both directions, and no rounding error
+                        // of a zero, stays.
+                        here.signum() * here.abs().min(there.abs())
+                    } else {
+                        0.0
+                    };
                 }
             }
             self.matrix.add(&self.space, contact, &symmetric[..b * b]);
