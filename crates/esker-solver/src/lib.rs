@@ -42,6 +42,7 @@ pub mod random;
 pub mod registry;
 mod report;
 mod scaling;
+pub mod smoothed_polar;
 pub mod soc;
 pub mod substep;
 pub mod sweep;

@@ -17,6 +17,7 @@
 //! (1) takes a scale `ρ` per group of rows; (2) is the projection in the metric
 //! that `ρ` defines, and without the shift `s` it is the associated law.
 
+use crate::smoothed_polar::{SmoothedPolar, above_zero};
 use esker_contact::cone::{MAX_BLOCK, MAX_GROUPS, group_norm, groups};
 use esker_contact::{ConeLimits, FrictionLaw};
 
@@ -32,6 +33,14 @@ pub enum MapKind {
     },
     /// (2).
     NaturalMap(FrictionLaw),
+    /// (2) through a smoothed projection onto the polar cone, see
+    /// [`crate::smoothed_polar`]; up to three rows.
+    SmoothedPolar {
+        /// The law.
+        law: FrictionLaw,
+        /// Width of the smoothing, N s.
+        width: f64,
+    },
 }
 
 /// The equation of one contact.
@@ -91,6 +100,18 @@ impl ContactMap {
             MapKind::AlartCurnier => self.alart_curnier(x, u, f, derivatives),
             MapKind::Smoothed { width } => self.smoothed(width, x, u, f, derivatives),
             MapKind::NaturalMap(law) => self.natural_map(law, x, u, f, derivatives),
+            MapKind::SmoothedPolar { law, width } => SmoothedPolar {
+                law,
+                friction: self.limits.friction,
+                scale: self.normal_scale,
+                width,
+            }
+            .evaluate(
+                x,
+                u,
+                f,
+                derivatives.unwrap_or(&mut MapDerivatives::default()),
+            ),
         }
     }
 
@@ -177,17 +198,6 @@ impl ContactMap {
     ) {
         let n = x.len();
         let rho_n = self.normal_scale;
-        // The smooth maximum of 0 and `a`, and its slope.
-        let above_zero = |a: f64, width: f64| {
-            let root = a.hypot(2.0 * width);
-            // Written so that nothing cancels for a far below zero.
-            let value = if a > 0.0 {
-                0.5 * (a + root)
-            } else {
-                2.0 * width * width / (root - a)
-            };
-            (value, 0.5 * (1.0 + a / root))
-        };
         let z_n = x[0] - rho_n * u[0];
         let (p, slope) = above_zero(z_n, width);
         let mut unused = MapDerivatives::default();

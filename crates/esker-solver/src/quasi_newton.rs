@@ -1,8 +1,8 @@
 //! Projected quasi-Newton: the smoothed contact equations, solved inexactly by GMRES
 //! and projected back into the cones.
 //!
-//! With the equations `F(λ, u) = 0` of [`crate::nonsmooth_map`] rounded off over a width
-//! `w` (impulses), their derivatives `A = ∂F/∂u`, `B = ∂F/∂λ`, and a shift `δ`:
+//! With the equations `F(λ, u) = 0` of [`crate::smoothed_polar`] (with rolling rows: the
+//! rounded ones of [`crate::nonsmooth_map`]), smoothed over a width `w`, their derivatives `A = ∂F/∂u`, `B = ∂F/∂λ`, and a shift `δ`:
 //!
 //! ```text
 //! λ ← P_K[ λ − GMRES_m,ε (A W + B + δ)⁻¹ F ]                                (1)
@@ -86,6 +86,10 @@ impl ContactSolver for QuasiNewton {
             .enumerate()
             .map(|(c, d)| ContactMap {
                 kind: match stop.law {
+                    law if b <= 3 => MapKind::SmoothedPolar {
+                        law,
+                        width: self.width * typical,
+                    },
                     FrictionLaw::Coulomb => MapKind::Smoothed {
                         width: self.width * typical,
                     },
