@@ -13,7 +13,7 @@
 //! ```
 //!
 //! `C → x − P_K(x − ρF)`, the natural map, as `w → 0`. The width `µw` of the second ray
-//! makes `m` smooth where `z_t = 0` as well: there `g_µw(µλ) = µ g_w(λ)`, and the part along
+//! keeps `m` continuously differentiable where `z_t = 0`: there `g_µw(µλ) = µ g_w(λ)`, and the part along
 //! `t` vanishes. `ρ` turns velocities into impulses, `v = w/ρ`.
 
 use crate::nonsmooth_map::MapDerivatives;
@@ -172,7 +172,8 @@ mod tests {
             let mut d = MapDerivatives::default();
             let mut c = [0.0; 3];
             map.evaluate(&x[..n], &u[..n], &mut c[..n], &mut d);
-            let step = 1e-5;
+            // The second derivative jumps at z_t = 0: the bound is of the order of the step.
+            let step = 1e-6;
             for j in 0..n {
                 for (of_velocity, stated) in [(true, &d.velocity), (false, &d.impulse)] {
                     let at = |by: f64| {
@@ -185,7 +186,7 @@ mod tests {
                     let (plus, minus) = (at(step), at(-step));
                     for i in 0..n {
                         let central = (plus[i] - minus[i]) / (2.0 * step);
-                        prop_assert!((central - stated[i * n + j]).abs() < 1e-7,
+                        prop_assert!((central - stated[i * n + j]).abs() < 5e-6,
                             "row {i} column {j}: {central} against {}", stated[i * n + j]);
                     }
                 }
