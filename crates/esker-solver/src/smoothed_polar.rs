@@ -153,7 +153,7 @@ mod tests {
         fn derivatives_agree_with_finite_differences(
             x in prop::array::uniform3(-1.0..1.0_f64),
             u in prop::array::uniform3(-1.0..1.0_f64),
-            mu in 0.0..1.5_f64,
+            mu in prop_oneof![Just(0.0), 0.2..1.5_f64],
             n in 1..4_usize,
             straight in any::<bool>(),
             coulomb in any::<bool>(),
@@ -172,7 +172,7 @@ mod tests {
             let mut d = MapDerivatives::default();
             let mut c = [0.0; 3];
             map.evaluate(&x[..n], &u[..n], &mut c[..n], &mut d);
-            // The second derivative jumps at z_t = 0: the bound is of the order of the step.
+            // At z_t = 0 the second derivative jumps, by up to 1/(µw).
             let step = 1e-6;
             for j in 0..n {
                 for (of_velocity, stated) in [(true, &d.velocity), (false, &d.impulse)] {
@@ -186,7 +186,7 @@ mod tests {
                     let (plus, minus) = (at(step), at(-step));
                     for i in 0..n {
                         let central = (plus[i] - minus[i]) / (2.0 * step);
-                        prop_assert!((central - stated[i * n + j]).abs() < 5e-6,
+                        prop_assert!((central - stated[i * n + j]).abs() < step / (0.2 * map.width),
                             "row {i} column {j}: {central} against {}", stated[i * n + j]);
                     }
                 }
