@@ -65,7 +65,12 @@ impl Auto {
     fn sweep(&self, monitor: &mut Monitor, start: &[f64]) -> Option<Status> {
         const BATCH: usize = 20;
         let stop = monitor.stop;
-        let mut sweeps = Sweeps::new(monitor.problem, stop.law, GaussSeidel::default(), start);
+        let mut sweeps = Sweeps::new(
+            monitor.problem,
+            stop.law,
+            GaussSeidel::as_part(monitor.problem),
+            start,
+        );
         let mut done = 0;
         let mut last = monitor.last_residual();
         let mut reason = "the sweep limit";
@@ -187,7 +192,7 @@ impl Auto {
 
     /// Step 4.
     fn rounds(&self, monitor: &mut Monitor, start: &[f64]) -> Status {
-        let sweeps = GaussSeidel::default();
+        let sweeps = GaussSeidel::as_part(monitor.problem);
         let gradient = AcceleratedGradient::default();
         for round in 0..self.rounds {
             let afresh = round % 2 == 0;

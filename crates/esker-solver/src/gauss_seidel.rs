@@ -53,6 +53,21 @@ impl Default for GaussSeidel {
     }
 }
 
+impl GaussSeidel {
+    /// Sweeps for methods that use many of them as a part: with rolling rows, where an
+    /// exact local solution is iterated and costs many clamps, the clamp.
+    pub fn as_part(problem: &dyn ContactOperator) -> Self {
+        GaussSeidel {
+            local: if problem.block() > 3 {
+                LocalSolver::Clamp
+            } else {
+                LocalSolver::Exact
+            },
+            ..Default::default()
+        }
+    }
+}
+
 /// Sweeps over a problem: the state that other methods build upon.
 pub struct Sweeps<'a> {
     problem: &'a dyn ContactOperator,
