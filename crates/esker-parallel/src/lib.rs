@@ -23,6 +23,6 @@ mod prefetch;
 mod shared_slice;
 mod team;
 
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_address};
 pub use shared_slice::SharedSlice;
 pub use team::{Team, Worker};

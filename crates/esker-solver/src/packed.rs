@@ -80,7 +80,8 @@ pub enum RowKind {
     Whole,
 }
 
-type Line = [f64; LANES];
+/// One cache line: a quantity of all contacts of a group.
+pub(crate) type Line = [f64; LANES];
 
 /// [`LANES`] contacts that share no body.
 #[derive(Clone, Copy, Debug, Default)]

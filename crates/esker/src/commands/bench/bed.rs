@@ -16,7 +16,7 @@ use glam::{DQuat, DVec3};
 /// Diameter of the spheres, m.
 pub const DIAMETER: f64 = 0.01;
 /// Inner width of the settled box, m: 16 diameters and a little.
-const WIDTH: f64 = 16.3 * DIAMETER;
+pub const WIDTH: f64 = 16.3 * DIAMETER;
 /// Spheres of the settled box.
 pub const BOX_GRAINS: usize = 4096;
 /// Time step, s.
