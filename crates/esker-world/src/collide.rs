@@ -13,9 +13,7 @@
 //! blow reaches through closing pairs. Without it a grain that is stopped in
 //! mid-step meets the one that follows undetected: a lattice dropped on a
 //! floor then overlaps by most of a diameter. At rest `a` is zero and (1)
-//! adds nothing. Approaches that close less than a hundredth of the margin
-//! within the step are not counted as blows: at rest there are none, and the
-//! search ends at once.
+//! adds nothing.
 //!
 //! Contacts are then put into the order of a [`SweepPlan`], which depends on
 //! where they are and on nothing else. The order in which grains are stored or
@@ -121,8 +119,6 @@ pub struct Reach {
 const AGITATED_RADII: f64 = 0.5;
 /// Pairs through which a blow is followed within a step.
 const BLOW_DEPTH: usize = 2;
-/// Least blow: an approach that closes this share of the margin within the step.
-const LEAST_BLOW: f64 = 0.01;
 /// Grains that are held against a wall together: neighbours in memory, which
 /// are neighbours in space where there are many grains.
 const WALL_CHUNK: usize = 64;
@@ -164,12 +160,6 @@ impl Reach {
     #[inline]
     fn gap(&self, diameter: f64, approach: f64) -> f64 {
         (self.margin * diameter).max(self.closing(approach))
-    }
-
-    /// Least approach speed of a blow, m/s.
-    #[inline]
-    fn least_blow(&self, diameter: f64) -> f64 {
-        LEAST_BLOW * self.margin * diameter / self.step
     }
 
     /// How far a pair can close within the step, m.
@@ -342,20 +332,8 @@ impl Collider {
         self.agitation.resize_with(grains.len(), AtomicU64::default);
         self.agitation_before.clear();
         self.agitation_before.resize(grains.len(), 0.0);
-        let least_radius = team.fold(
-            grains.len(),
-            f64::INFINITY,
-            |range| {
-                grains.radius[range]
-                    .iter()
-                    .copied()
-                    .fold(f64::INFINITY, f64::min)
-            },
-            |a, b| a.min(*b),
-        );
-        let least_blow = reach.least_blow(2.0 * least_radius);
         for _ in 0..=BLOW_DEPTH {
-            if !self.spread_agitation(team, reach, least_blow) {
+            if !self.spread_agitation(team, reach) {
                 break;
             }
             let now = &self.agitation;
@@ -388,11 +366,11 @@ impl Collider {
 
     /// Lets every pair that closes within the step pass its approach speed on
     /// to its grains. Greatest values do not depend on the order in which they
-    /// are found. Returns whether any pair closes with at least this speed.
-    fn spread_agitation(&mut self, team: &mut Team, reach: Reach, least_blow: f64) -> bool {
+    /// are found. Returns whether any pair closes.
+    fn spread_agitation(&mut self, team: &mut Team, reach: Reach) -> bool {
         let (candidates, before, now) = (&self.candidates, &self.agitation_before, &self.agitation);
         let raise = |i: usize, speed: f64| {
-            if speed > least_blow {
+            if speed > 0.0 {
                 now[i].fetch_max(speed.to_bits(), Ordering::Relaxed);
             }
         };
@@ -403,7 +381,7 @@ impl Collider {
                 let mut any = false;
                 for c in &candidates[range] {
                     let speed = c.approach + c.agitation(before);
-                    if speed <= least_blow || -c.overlap >= reach.closing(speed) {
+                    if speed <= 0.0 || -c.overlap >= reach.closing(speed) {
                         continue;
                     }
                     any = true;
