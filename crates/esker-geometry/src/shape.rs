@@ -129,6 +129,30 @@ fn not_negative(shape: &'static str, what: &'static str, value: f64) -> Result<(
 }
 
 impl WallShape {
+    /// Whether a ball, in the wall's local frame, certainly meets no part of the wall: then no
+    /// sphere within the ball has a touch. Quick, and false in case of doubt.
+    pub fn is_clear_of(&self, centre: DVec3, radius: f64) -> bool {
+        let inside = match self {
+            Self::HalfSpace => return centre.z > radius,
+            Self::Box {
+                half_extents,
+                side: Side::Inside,
+            } => (centre.abs() + radius).cmplt(*half_extents).all(),
+            Self::Cylinder {
+                radius: wall,
+                length,
+                side: Side::Inside,
+                ..
+            } => {
+                let within = centre.truncate().length() + radius < *wall;
+                within && centre.z.abs() + radius < 0.5 * length
+            }
+            _ => false,
+        };
+        let outside = |bounds: Aabb| bounds.distance_squared(centre) > radius * radius;
+        inside || self.bounds().is_some_and(outside)
+    }
+
     /// Checks the dimensions. The other methods assume a valid shape: with an invalid one they
     /// return meaningless touches, but do not panic.
     pub fn validate(&self) -> Result<(), ShapeError> {
@@ -187,6 +211,56 @@ impl WallShape {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_sphere_within_a_clear_ball_touches() {
+        let boxed = |side| WallShape::Box {
+            half_extents: DVec3::new(1.0, 0.8, 0.6),
+            side,
+        };
+        let tube = |side, caps| WallShape::Cylinder {
+            radius: 1.0,
+            length: 1.5,
+            side,
+            caps,
+        };
+        let shapes = [
+            WallShape::HalfSpace,
+            boxed(Side::Inside),
+            boxed(Side::Outside),
+            tube(Side::Inside, true),
+            tube(Side::Inside, false),
+            tube(Side::Outside, true),
+        ];
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        for shape in shapes {
+            let (mut clear, mut touched) = (0, 0);
+            for _ in 0..4000 {
+                let mut point = || DVec3::new(random(), random(), random()) * 4.0 - 2.0;
+                let (centre, direction) = (point(), point().normalize());
+                let radius = 0.5 * random();
+                // A sphere that touches the ball from within, gap included.
+                let (inner, gap) = (0.3 * radius, 0.2 * radius);
+                let mut touches = Vec::new();
+                let place = centre + direction * (radius - inner - gap);
+                shape.touches(place, inner, gap, &mut touches);
+                let is_clear = shape.is_clear_of(centre, radius);
+                assert!(!is_clear || touches.is_empty(), "{shape:?} at {centre}");
+                clear += usize::from(is_clear);
+                touched += usize::from(!touches.is_empty());
+            }
+            assert!(
+                clear > 100 && touched > 100,
+                "{shape:?}: {clear}, {touched}"
+            );
+        }
+    }
 
     #[test]
     fn impossible_dimensions_are_named() {

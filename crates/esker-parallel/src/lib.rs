@@ -19,8 +19,10 @@
 //! duration of one call, and [`SharedSlice`] lets threads write to disjoint
 //! parts of one slice. The invariants stand beside each use.
 
+mod prefetch;
 mod shared_slice;
 mod team;
 
+pub use prefetch::{prefetch, prefetch_address};
 pub use shared_slice::SharedSlice;
 pub use team::{Team, Worker};

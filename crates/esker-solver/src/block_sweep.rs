@@ -20,7 +20,7 @@ use esker_contact::{BodyState, ContactProblem, Impulse, ResidualSum, RowComplian
 use esker_parallel::{SharedSlice, Team, Worker};
 use glam::DVec3;
 
-use crate::kernel::{self, SubstepTimes, Work};
+use crate::kernel::{self, Pass, SubstepTimes, Work};
 use crate::lanes::{Instructions, Quad};
 use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
 use crate::plan::{LANES, SweepPlan};
@@ -171,7 +171,7 @@ impl BlockSweeper {
             unsafe { moved.part(part(run.movable)) }.fill(Moved::default());
             own_impacts().clear();
             worker.wait_for_all();
-            warm_start(shares, worker, plan, &work);
+            warm_start(shares, worker, plan, &work, instructions);
             let mut struck_before = 0;
             for k in 0..run.substeps {
                 if k > 0 {
@@ -205,7 +205,8 @@ impl BlockSweeper {
                         let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
                         // SAFETY: the module's invariants.
                         unsafe {
-                            kernel::sweep(instructions, &work, groups, Some(times), own_impacts());
+                            let pass = Pass::Substep(times);
+                            kernel::sweep(instructions, &work, groups, pass, own_impacts());
                         }
                     },
                     || {
@@ -306,8 +307,8 @@ impl BlockSweeper {
         self.shares.divide(plan, team.threads());
         let bodies = SharedSlice::new(bodies);
         let work = work_of(&mut self.packed, plan, bodies, compliance);
-        let shares = &self.shares;
-        team.run(|worker| warm_start(shares, worker, plan, &work));
+        let (shares, instructions) = (&self.shares, self.instructions);
+        team.run(|worker| warm_start(shares, worker, plan, &work, instructions));
     }
 
     /// Whole-step sweeps over packed rows of kind [`RowKind::Whole`].
@@ -332,8 +333,9 @@ impl BlockSweeper {
                     |block| {
                         let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
                         let mut impacts = no_impacts.borrow_mut();
+                        let pass = Pass::Whole;
                         // SAFETY: the module's invariants.
-                        unsafe { kernel::sweep(instructions, &work, groups, None, &mut impacts) };
+                        unsafe { kernel::sweep(instructions, &work, groups, pass, &mut impacts) };
                     },
                     || {},
                 );
@@ -436,6 +438,10 @@ pub fn residual_of(
     .relative()
 }
 
+/// Bytes of contacts that stay in the nearer caches from sweep to sweep: asking
+/// for them ahead of their use costs a tenth of a sweep and gains nothing.
+const NEAR_CACHE: usize = 512 << 10;
+
 fn work_of<'a>(
     packed: &'a mut PackedContacts,
     plan: &'a SweepPlan,
@@ -457,6 +463,7 @@ fn work_of<'a>(
         group_laws: &plan.laws,
         laws: &packed.laws,
         compliance,
+        looks_ahead: size_of_val(packed.groups.as_slice()) > NEAR_CACHE,
     }
 }
 
@@ -515,17 +522,21 @@ fn add_to(moved: &mut Moved, body: &BodyState) {
     }
 }
 
-/// Applies the packed impulses, contact by contact.
-fn warm_start(shares: &Shares, worker: Worker<'_>, plan: &SweepPlan, work: &Work<'_>) {
+/// Applies the packed impulses.
+fn warm_start(
+    shares: &Shares,
+    worker: Worker<'_>,
+    plan: &SweepPlan,
+    work: &Work<'_>,
+    instructions: Instructions,
+) {
     shares.for_each_block(
         worker,
         |block| {
-            for g in plan.blocks[block] as usize..plan.blocks[block + 1] as usize {
-                for lane in 0..(plan.groups[g + 1] - plan.groups[g]) as usize {
-                    // SAFETY: the module's invariants.
-                    unsafe { apply_slot(work, g, lane, 1.0) };
-                }
-            }
+            let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
+            let pass = Pass::WarmStart;
+            // SAFETY: the module's invariants. A warm start strikes nothing.
+            unsafe { kernel::sweep(instructions, work, groups, pass, &mut Vec::new()) };
         },
         || {},
     );

@@ -11,12 +11,13 @@
 //! other places. [`Work`]'s invariants say what makes that sound.
 
 use esker_contact::BodyState;
+use esker_parallel::prefetch_address;
 
 use crate::lanes::Instructions;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512, Pair};
 use crate::lanes::{Lanes, Portable, Quad};
-use crate::packed::{Group, Law, RollingGroup};
+use crate::packed::{Group, Law, Line, RollingGroup};
 use crate::plan::LANES;
 use crate::sweep::TangentCompliance;
 
@@ -42,12 +43,25 @@ pub(crate) struct Work<'a> {
     pub(crate) group_laws: &'a [u16],
     pub(crate) laws: &'a [Law],
     pub(crate) compliance: TangentCompliance,
+    /// Whether what follows is to be asked for ahead of its use.
+    pub(crate) looks_ahead: bool,
 }
 
 // SAFETY: see the invariants of `Work`.
 unsafe impl Send for Work<'_> {}
 // SAFETY: see the invariants of `Work`.
 unsafe impl Sync for Work<'_> {}
+
+/// What to do with a group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pass {
+    /// Apply the impulses that contacts start with.
+    WarmStart,
+    /// A sweep over a whole step's rows.
+    Whole,
+    /// The sweep of a substep.
+    Substep(SubstepTimes),
+}
 
 /// Times of one substep.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +73,14 @@ pub(crate) struct SubstepTimes {
     pub(crate) step: f64,
 }
 
-/// Sweeps groups `from..to` once. `times` is `None` for a whole step; slots
-/// (group · LANES + lane) that became impact rows are appended to `impacts`.
+/// Groups whose lines are asked for ahead of their use: hardware does not
+/// follow a sweep across pages, nor to the bodies that contacts name.
+const GROUPS_AHEAD: usize = 3;
+/// Groups whose bodies are asked for ahead: the group itself must be there.
+const BODIES_AHEAD: usize = 1;
+
+/// Goes through `groups` once. Slots (group · LANES + lane) that became impact
+/// rows are appended to `impacts`.
 ///
 /// # Safety
 /// The invariants of [`Work`], and `instructions` that the processor has.
@@ -68,17 +88,17 @@ pub(crate) unsafe fn sweep(
     instructions: Instructions,
     work: &Work<'_>,
     groups: std::ops::Range<usize>,
-    times: Option<SubstepTimes>,
+    pass: Pass,
     impacts: &mut Vec<u32>,
 ) {
     // SAFETY: passed on to the caller.
     unsafe {
         match instructions {
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => sweep_avx512(work, groups, times, impacts),
+            Instructions::Avx512 => sweep_avx512(work, groups, pass, impacts),
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => sweep_avx2(work, groups, times, impacts),
-            _ => sweep_lanes::<Portable, Portable>(work, groups, times, impacts),
+            Instructions::Avx2 => sweep_avx2(work, groups, pass, impacts),
+            _ => sweep_lanes::<Portable, Portable>(work, groups, pass, impacts),
         }
     }
 }
@@ -88,11 +108,11 @@ pub(crate) unsafe fn sweep(
 unsafe fn sweep_avx2(
     work: &Work<'_>,
     groups: std::ops::Range<usize>,
-    times: Option<SubstepTimes>,
+    pass: Pass,
     impacts: &mut Vec<u32>,
 ) {
     // SAFETY: passed on to the caller.
-    unsafe { sweep_lanes::<Pair<Avx2>, Avx2>(work, groups, times, impacts) }
+    unsafe { sweep_lanes::<Pair<Avx2>, Avx2>(work, groups, pass, impacts) }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -100,11 +120,11 @@ unsafe fn sweep_avx2(
 unsafe fn sweep_avx512(
     work: &Work<'_>,
     groups: std::ops::Range<usize>,
-    times: Option<SubstepTimes>,
+    pass: Pass,
     impacts: &mut Vec<u32>,
 ) {
     // SAFETY: passed on to the caller.
-    unsafe { sweep_lanes::<Avx512, Avx512>(work, groups, times, impacts) }
+    unsafe { sweep_lanes::<Avx512, Avx512>(work, groups, pass, impacts) }
 }
 
 /// Wide registers for full groups, narrow ones for what is left of others.
@@ -112,14 +132,15 @@ unsafe fn sweep_avx512(
 unsafe fn sweep_lanes<V: Lanes, N: Lanes>(
     work: &Work<'_>,
     groups: std::ops::Range<usize>,
-    times: Option<SubstepTimes>,
+    pass: Pass,
     impacts: &mut Vec<u32>,
 ) {
     // SAFETY: passed on to the caller.
     unsafe {
-        match times {
-            Some(times) => sweep_rows::<V, N, true>(work, groups, times, impacts),
-            None => {
+        match pass {
+            Pass::WarmStart => start_rows::<V, N>(work, groups),
+            Pass::Substep(times) => sweep_rows::<V, N, true>(work, groups, times, impacts),
+            Pass::Whole => {
                 let unused = SubstepTimes {
                     moved: 0.0,
                     step: 1.0,
@@ -127,6 +148,96 @@ unsafe fn sweep_lanes<V: Lanes, N: Lanes>(
                 sweep_rows::<V, N, false>(work, groups, unused, impacts);
             }
         }
+    }
+}
+
+/// Asks for what the groups after `g` will need.
+#[inline(always)]
+unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize) {
+    let last = work.group_laws.len() - 1;
+    let lines = work.groups.wrapping_add(g + GROUPS_AHEAD).cast::<Line>();
+    for k in 0..size_of::<Group>() / size_of::<Line>() {
+        prefetch_address(lines.wrapping_add(k));
+    }
+    // SAFETY: the group is one of the plan's.
+    let next = unsafe { &*work.groups.add((g + BODIES_AHEAD).min(last)) };
+    for body in next.bodies.as_flattened() {
+        prefetch_address(work.bodies.wrapping_add(*body as usize));
+        if SUBSTEP {
+            prefetch_address(work.before.wrapping_add(*body as usize));
+        }
+    }
+}
+
+/// Applies the impulses that contacts start with, as `Contact::apply` does.
+#[inline(always)]
+unsafe fn start_rows<V: Lanes, N: Lanes>(work: &Work<'_>, groups: std::ops::Range<usize>) {
+    for g in groups {
+        if work.looks_ahead {
+            // SAFETY: passed on to the caller.
+            unsafe { look_ahead::<false>(work, g) };
+        }
+        let rolls = work.laws[work.group_laws[g] as usize].rolls;
+        let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
+        let mut first = 0;
+        while first < size {
+            let lanes = (first, size - first);
+            // SAFETY: passed on to the caller.
+            unsafe {
+                let group = (
+                    &*work.groups.add(g),
+                    work.rolling.wrapping_add(g).cast_const(),
+                );
+                if lanes.1 > N::WIDTH {
+                    start::<V>(work, group, rolls, lanes);
+                    first += V::WIDTH;
+                } else {
+                    start::<N>(work, group, rolls, lanes);
+                    first += N::WIDTH;
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn start<V: Lanes>(
+    work: &Work<'_>,
+    (g, rolling): (&Group, *const RollingGroup),
+    rolls: bool,
+    (first, active): (usize, usize),
+) {
+    // SAFETY: the invariants of `Work`.
+    unsafe {
+        let p = load::<V>(&g.impulse, first);
+        if V::bits(V::splat(0.0).less(p)) == 0 {
+            return;
+        }
+        let index_a = g.bodies[0].as_ptr().add(first);
+        let index_b = g.bodies[1].as_ptr().add(first);
+        let n: [V; 3] = load3(g.normal.as_ptr(), first);
+        let friction: [V; 3] = load3(g.friction.as_ptr(), first);
+        let push = plus(times(n, p), friction);
+        let lever = cross(n, friction);
+        let mut turn_a = times(lever, load::<V>(&g.arms[0], first));
+        let mut turn_b = times(lever, load::<V>(&g.arms[1], first));
+        if rolls {
+            let r = &*rolling;
+            let twisting = times(n, load::<V>(&r.twisting, first));
+            let couple = plus(load3(r.rolling.as_ptr(), first), twisting);
+            turn_a = plus(turn_a, couple);
+            turn_b = minus(turn_b, couple);
+        }
+        let [vx, vy, vz, mass, wx, wy, wz, inertia] = V::gather_bodies(work.bodies, index_a);
+        let [vx, vy, vz] = minus([vx, vy, vz], times(push, mass));
+        let [wx, wy, wz] = minus([wx, wy, wz], times(turn_a, inertia));
+        let bodies = [vx, vy, vz, mass, wx, wy, wz, inertia];
+        V::scatter_bodies(bodies, work.bodies, index_a, active);
+        let [vx, vy, vz, mass, wx, wy, wz, inertia] = V::gather_bodies(work.bodies, index_b);
+        let [vx, vy, vz] = plus([vx, vy, vz], times(push, mass));
+        let [wx, wy, wz] = minus([wx, wy, wz], times(turn_b, inertia));
+        let bodies = [vx, vy, vz, mass, wx, wy, wz, inertia];
+        V::scatter_bodies(bodies, work.bodies, index_b, active);
     }
 }
 
@@ -138,6 +249,10 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
     impacts: &mut Vec<u32>,
 ) {
     for g in groups {
+        if work.looks_ahead {
+            // SAFETY: passed on to the caller.
+            unsafe { look_ahead::<SUBSTEP>(work, g) };
+        }
         let law = &work.laws[work.group_laws[g] as usize];
         let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
         let mut first = 0;

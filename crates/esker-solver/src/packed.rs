@@ -9,7 +9,9 @@ use esker_contact::{BodyState, Contact, Impulse, Spring};
 use esker_parallel::Team;
 use glam::DVec3;
 
+use crate::block_sweep::Moved;
 use crate::kernel::Work;
+use crate::lanes::Quad;
 use crate::plan::{LANES, SweepPlan};
 use crate::substep::Impact;
 use crate::sweep::{Diagonal, TangentCompliance};
@@ -80,7 +82,8 @@ pub enum RowKind {
     Whole,
 }
 
-type Line = [f64; LANES];
+/// One cache line: a quantity of all contacts of a group.
+pub(crate) type Line = [f64; LANES];
 
 /// [`LANES`] contacts that share no body.
 #[derive(Clone, Copy, Debug, Default)]
@@ -128,6 +131,13 @@ pub const BYTES_PER_CONTACT: [usize; 2] = [
 
 /// Bytes that a sweep writes per contact, and per contact with rolling rows more.
 pub const BYTES_WRITTEN_PER_CONTACT: [usize; 2] = [40, 32];
+
+/// Bytes that a substep reads and writes per body once contacts are beyond the
+/// caches: its velocities for the sweep, then for the substep's end together
+/// with those before it and their sums.
+pub const BYTES_PER_BODY: usize = 2 * size_of::<BodyState>()
+    + size_of::<Quad>()
+    + 2 * (size_of::<BodyState>() + 2 * size_of::<Quad>() + size_of::<Moved>());
 
 /// How rows become groups.
 #[derive(Clone, Copy, Debug)]

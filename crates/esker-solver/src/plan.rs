@@ -73,12 +73,41 @@ struct Scratch {
     cell_of: Vec<u32>,
     /// One table of cells per worker: first counts, then places.
     tables: Vec<u32>,
-    /// Sort keys and contacts, block after block.
-    keys: Vec<(u64, u32)>,
+    /// What packing reads of the contacts, block after block.
+    slips: Vec<Slip>,
     /// First contact of each block, and the end.
     starts: Vec<u32>,
     group_counts: Vec<u32>,
     packers: Vec<Packer>,
+}
+
+/// What packing needs to know about a contact. Places are four times as large
+/// and scattered; slips of a block lie side by side.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slip {
+    /// Orders as the height of the contact point does.
+    height: u64,
+    contact: u32,
+    bodies: [u32; 2],
+    /// Law, and whether the bodies do not touch yet.
+    class: u32,
+}
+
+impl Slip {
+    fn new(contact: usize, place: &Place) -> Self {
+        Slip {
+            height: ascending(place.point.z),
+            contact: contact as u32,
+            bodies: place.bodies,
+            class: 2 * u32::from(place.law) + u32::from(place.open),
+        }
+    }
+
+    /// The bodies that other contacts may move too.
+    fn shared_bodies(&self) -> impl Iterator<Item = usize> + Clone {
+        let shared = self.bodies.into_iter().filter(|&b| b != FIXED);
+        shared.map(|b| b as usize)
+    }
 }
 
 /// Blocks aimed at: enough for many threads to share them evenly.
@@ -197,7 +226,7 @@ impl SweepPlan {
         let Scratch {
             cell_of,
             tables,
-            keys,
+            slips,
             starts,
             ..
         } = &mut self.scratch;
@@ -249,17 +278,16 @@ impl SweepPlan {
         self.colours.push(starts.len() as u32);
         starts.push(next);
 
-        keys.clear();
-        keys.resize(places.len(), (0, 0));
+        refill(slips, places.len());
         let own_tables = SharedSlice::new(tables);
-        let slots = SharedSlice::new(keys);
+        let slots = SharedSlice::new(slips);
         team.run(|worker| {
             // SAFETY: every worker has a table of its own, and the tables give
             // every contact a slot of its own.
             let next = unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
             for i in worker.part_of(places.len(), 1) {
                 let slot = &mut next[cell_of[i] as usize];
-                unsafe { *slots.at(*slot as usize) = (ascending(places[i].point.z), i as u32) };
+                unsafe { *slots.at(*slot as usize) = Slip::new(i, &places[i]) };
                 *slot += 1;
             }
         });
@@ -269,7 +297,7 @@ impl SweepPlan {
     /// take consecutive blocks.
     fn pack_blocks(&mut self, team: &mut Team, places: &[Place], bodies: usize) {
         let Scratch {
-            keys,
+            slips,
             starts,
             group_counts,
             packers,
@@ -277,13 +305,12 @@ impl SweepPlan {
         } = &mut self.scratch;
         let blocks = starts.len() - 1;
         let laws = places.iter().map(|p| p.law).max().map_or(0, |l| l + 1);
-        self.order.clear();
-        self.order.resize(places.len(), 0);
+        refill(&mut self.order, places.len());
         group_counts.clear();
         group_counts.reserve(starts.capacity());
         group_counts.resize(blocks, 0);
         packers.resize_with(team.threads(), Packer::default);
-        let (keys, order) = (SharedSlice::new(keys), SharedSlice::new(&mut self.order));
+        let (slips, order) = (SharedSlice::new(slips), SharedSlice::new(&mut self.order));
         let (packers, counts) = (SharedSlice::new(packers), SharedSlice::new(group_counts));
         team.run(|worker| {
             let share = worker.part_of(places.len(), 1);
@@ -295,13 +322,13 @@ impl SweepPlan {
             packer.start(bodies, usize::from(laws));
             for block in own {
                 let range = starts[block] as usize..starts[block + 1] as usize;
-                let (keys, order) = unsafe { (keys.part(range.clone()), order.part(range)) };
-                keys.sort_unstable_by(|(za, ia), (zb, ib)| {
-                    za.cmp(zb)
-                        .then_with(|| exactly(&places[*ia as usize], &places[*ib as usize]))
+                let (slips, order) = unsafe { (slips.part(range.clone()), order.part(range)) };
+                let place = |slip: &Slip| &places[slip.contact as usize];
+                slips.sort_unstable_by(|a, b| {
+                    (a.height.cmp(&b.height)).then_with(|| exactly(place(a), place(b)))
                 });
                 let before = packer.groups.len();
-                packer.pack(places, keys, order);
+                packer.pack(slips, order);
                 unsafe { *counts.at(block) = (packer.groups.len() - before) as u32 };
             }
         });
@@ -327,6 +354,16 @@ impl SweepPlan {
             self.blocks.push(groups);
         }
     }
+}
+
+/// Makes a vector this long, with room to spare: the next step may have a few
+/// contacts more and should not allocate for them.
+fn refill<T: Clone + Default>(vector: &mut Vec<T>, length: usize) {
+    vector.clear();
+    if vector.capacity() < length {
+        vector.reserve(length + length / 2);
+    }
+    vector.resize(length, T::default());
 }
 
 /// Parities of three coordinates.
@@ -359,7 +396,7 @@ struct Packer {
 /// A group that is being filled.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenGroup {
-    contacts: [u32; LANES],
+    slips: [Slip; LANES],
     size: usize,
     class: usize,
     born: u32,
@@ -379,61 +416,54 @@ impl Packer {
         self.open.resize(OPEN_GROUPS, OpenGroup::default());
     }
 
-    /// Packs contacts in the order of `keys`; `order` gets them in the order
+    /// Packs contacts in the order of `slips`; `order` gets them in the order
     /// of groups.
-    fn pack(&mut self, places: &[Place], keys: &[(u64, u32)], order: &mut [u32]) {
+    fn pack(&mut self, slips: &[Slip], order: &mut [u32]) {
         let (mut in_use, mut done, mut born) = (0_u64, 0, 0);
-        for &(_, contact) in keys {
-            let place = &places[contact as usize];
-            let class = 2 * usize::from(place.law) + usize::from(place.open);
-            let moved = place.bodies.into_iter().filter(|&b| b != FIXED);
-            let taken = moved.clone().fold(0, |t, b| t | self.in_groups[b as usize]);
+        for slip in slips {
+            let class = slip.class as usize;
+            let bodies = slip.shared_bodies();
+            let taken = bodies.clone().fold(0, |t, b| t | self.in_groups[b]);
             let mut fit = self.of_class[class] & !taken;
             if fit == 0 {
                 if in_use == u64::MAX {
                     let oldest = (0..OPEN_GROUPS).min_by_key(|&g| self.open[g].born);
-                    in_use &= !self.close(oldest.unwrap_or(0), places, order, &mut done);
+                    in_use &= !self.close(oldest.unwrap_or(0), order, &mut done);
                 }
                 fit = !in_use & in_use.wrapping_add(1);
                 in_use |= fit;
                 self.of_class[class] |= fit;
-                self.open[fit.trailing_zeros() as usize] = OpenGroup {
-                    class,
-                    born,
-                    ..OpenGroup::default()
-                };
+                let group = &mut self.open[fit.trailing_zeros() as usize];
+                (group.size, group.class, group.born) = (0, class, born);
                 born += 1;
             }
             let slot = fit.trailing_zeros() as usize;
-            for body in moved {
-                self.in_groups[body as usize] |= 1 << slot;
+            for body in bodies {
+                self.in_groups[body] |= 1 << slot;
             }
             let group = &mut self.open[slot];
-            group.contacts[group.size] = contact;
+            group.slips[group.size] = *slip;
             group.size += 1;
             if group.size == LANES {
-                in_use &= !self.close(slot, places, order, &mut done);
+                in_use &= !self.close(slot, order, &mut done);
             }
         }
         while in_use != 0 {
             let left = (0..OPEN_GROUPS).filter(|g| in_use >> g & 1 == 1);
             let oldest = left.min_by_key(|&g| self.open[g].born);
-            in_use &= !self.close(oldest.unwrap_or(0), places, order, &mut done);
+            in_use &= !self.close(oldest.unwrap_or(0), order, &mut done);
         }
     }
 
     /// Writes a group out and forgets it; returns its bit.
-    fn close(&mut self, slot: usize, places: &[Place], order: &mut [u32], done: &mut usize) -> u64 {
+    fn close(&mut self, slot: usize, order: &mut [u32], done: &mut usize) -> u64 {
         let bit = 1 << slot;
-        let group = self.open[slot];
-        let contacts = &group.contacts[..group.size];
-        order[*done..*done + group.size].copy_from_slice(contacts);
-        *done += group.size;
-        for &contact in contacts {
-            for body in places[contact as usize].bodies {
-                if body != FIXED {
-                    self.in_groups[body as usize] &= !bit;
-                }
+        let group = &self.open[slot];
+        for slip in &group.slips[..group.size] {
+            order[*done] = slip.contact;
+            *done += 1;
+            for body in slip.shared_bodies() {
+                self.in_groups[body] &= !bit;
             }
         }
         self.of_class[group.class] &= !bit;

@@ -34,8 +34,6 @@ pub struct Equations {
     /// with equal laws share one, so that their contacts share lanes.
     law_of_pair: Vec<u16>,
     steppings: Vec<Stepping>,
-    /// Body `b` of each contact.
-    partners: Vec<u32>,
 }
 
 /// What assembly needs to know about the step.
@@ -102,7 +100,10 @@ impl Rows<'_> {
         let (pair_index, pair) = self.pair(c);
         let law = &self.equations.laws[self.equations.law_of_pair[pair_index] as usize];
         let bodies = &self.equations.bodies;
-        let body = self.equations.partners[i];
+        let body = match c.partner {
+            Partner::Grain(j) => j,
+            Partner::Wall(_) => self.equations.ghost_of(i, self.grains.len()),
+        };
         let mobility = bodies[c.grain as usize].inverse_mass + bodies[body as usize].inverse_mass;
         let stiffness = pair.stiffness(c.elastic_radius);
         let weight_overlap = static_overlap(pair, stiffness, gravity / mobility);
@@ -210,6 +211,12 @@ impl Equations {
         self.law_of_pair[pair]
     }
 
+    /// The body that stands for the wall of contact `i`, after this many grains.
+    fn ghost_of(&self, i: usize, grains: usize) -> u32 {
+        let place = self.wall_contacts.partition_point(|&k| (k as usize) < i);
+        (grains + place) as u32
+    }
+
     /// Sets the bodies: grains, then a ghost for every contact with a wall.
     pub fn set_bodies(
         &mut self,
@@ -227,16 +234,7 @@ impl Equations {
                 out.extend(at_wall.map(|i| i as u32));
             },
         );
-        team.fill(&mut self.partners, contacts.len(), |i| {
-            match contacts[i].partner {
-                Partner::Grain(j) => j,
-                Partner::Wall(_) => 0,
-            }
-        });
         let count = grains.len();
-        for (k, &i) in self.wall_contacts.iter().enumerate() {
-            self.partners[i as usize] = (count + k) as u32;
-        }
         let wall_contacts = &self.wall_contacts;
         let ghosts = wall_contacts.len();
         team.fill(&mut self.bodies, count + ghosts, |k| {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use esker_contact::Impulse;
-use esker_parallel::Team;
+use esker_parallel::{SharedSlice, Team, prefetch};
 use glam::DVec3;
 
 use crate::collide::{ContactGeometry, ContactKey};
@@ -19,14 +19,13 @@ pub struct Remembered {
     pub impulse: Impulse,
 }
 
-/// Contacts of the last step, as one linked list per owner's slot. The order
-/// within a list depends on the threads that built it, so no search may.
+/// Contacts of the last step, found by their owner's slot. The order of one
+/// slot's names depends on the threads that listed them, so no search may.
 #[derive(Debug, Default)]
 pub struct History {
-    /// First entry of each slot's list, or [`END`].
-    first: Vec<AtomicU32>,
-    /// Entry after each entry, or [`END`].
-    next: Vec<AtomicU32>,
+    /// First of each slot's names; they end where those of the next slot start.
+    starts: Vec<AtomicU32>,
+    names: Vec<Name>,
     entries: Vec<Remembered>,
     parts: Vec<Vec<Remembered>>,
     /// Whether a contact of this step took the entry.
@@ -35,8 +34,17 @@ pub struct History {
     wall_parts: Vec<Vec<u32>>,
 }
 
-/// End of a list.
-const END: u32 = u32::MAX;
+/// What tells the entries of one slot apart.
+#[derive(Clone, Copy, Debug, Default)]
+struct Name {
+    other: u64,
+    generation: u32,
+    entry: u32,
+}
+
+/// Contacts whose slot is looked up ahead of its use; its names are asked for
+/// half way.
+const PREFETCHED: usize = 16;
 
 /// Cosine above which a contact on another facet of the same wall is taken
 /// for the same contact that moved on.
@@ -81,22 +89,45 @@ impl History {
         self.link(&mut Team::default(), slots);
     }
 
+    /// Lists the names of the entries by slot: a counting sort.
     fn link(&mut self, team: &mut Team, slots: usize) {
-        self.first.resize_with(slots, AtomicU32::default);
-        self.next
-            .resize_with(self.entries.len(), AtomicU32::default);
-        let (first, next, entries) = (&self.first, &self.next, &self.entries);
+        self.starts.resize_with(slots, AtomicU32::default);
+        self.names.clear();
+        // As much room as the entries have: a step should not allocate.
+        self.names.reserve(self.entries.capacity());
+        self.names.resize(self.entries.len(), Name::default());
+        let (starts, entries) = (&self.starts, &self.entries);
+        let names = SharedSlice::new(&mut self.names);
+        let counter = |i: usize| &starts[entries[i].key.owner.slot as usize];
         team.run(|worker| {
-            for slot in worker.part_of(slots, 1) {
-                first[slot].store(END, Ordering::Relaxed);
+            for count in &starts[worker.part_of(slots, 1)] {
+                count.store(0, Ordering::Relaxed);
             }
             worker.wait_for_all();
             for i in worker.part_of(entries.len(), 1) {
-                let slot = entries[i].key.owner.slot as usize;
-                next[i].store(
-                    first[slot].swap(i as u32, Ordering::Relaxed),
-                    Ordering::Relaxed,
-                );
+                counter(i).fetch_add(1, Ordering::Relaxed);
+            }
+            worker.wait_for_all();
+            if worker.index == 0 {
+                let mut end = 0;
+                for count in starts {
+                    end += count.load(Ordering::Relaxed);
+                    count.store(end, Ordering::Relaxed);
+                }
+            }
+            worker.wait_for_all();
+            // From the end of each slot's part down to its start.
+            for i in worker.part_of(entries.len(), 1) {
+                let place = counter(i).fetch_sub(1, Ordering::Relaxed) - 1;
+                let key = entries[i].key;
+                // SAFETY: the counter gives every entry a place of its own.
+                unsafe {
+                    *names.at(place as usize) = Name {
+                        other: key.other,
+                        generation: key.owner.generation,
+                        entry: i as u32,
+                    };
+                }
             }
         });
     }
@@ -115,14 +146,20 @@ impl History {
         impulses: &mut Vec<Impulse>,
     ) {
         self.claimed.clear();
+        self.claimed.reserve(self.entries.capacity());
         self.claimed
             .resize_with(self.entries.len(), AtomicBool::default);
         team.fill(impulses, contacts.len(), |i| {
+            if let Some(ahead) = contacts.get(i + PREFETCHED) {
+                prefetch(&self.starts, ahead.key.owner.slot as usize);
+            }
+            if let Some(ahead) = contacts.get(i + PREFETCHED / 2) {
+                prefetch(&self.names, self.start(ahead.key.owner.slot as usize));
+            }
             let contact = &contacts[i];
-            let found = self
-                .of_owner(contact)
-                .find(|&e| self.entries[e].key == contact.key);
-            self.claim(found, contact)
+            let mut names = self.of_owner(contact).iter();
+            let found = names.find(|name| name.other == contact.key.other);
+            self.claim(found.map(|name| name.entry as usize), contact)
         });
         team.gather(
             contacts.len(),
@@ -137,10 +174,10 @@ impl History {
         // One after another, in the order of contacts: the first takes it.
         for &i in &self.wall_contacts {
             let contact = &contacts[i as usize];
-            let same = self.of_owner(contact).filter(|&e| {
+            let names = self.of_owner(contact).iter();
+            let same = names.map(|name| name.entry as usize).filter(|&e| {
                 let entry = &self.entries[e];
                 !self.claimed[e].load(Ordering::Relaxed)
-                    && entry.key.owner == contact.key.owner
                     && entry.key.wall_index() == contact.key.wall_index()
                     && entry.normal.dot(contact.normal) > SAME_DIRECTION
             });
@@ -148,15 +185,22 @@ impl History {
         }
     }
 
-    /// Entries of the slot of a contact's owner, in no order.
-    fn of_owner(&self, contact: &ContactGeometry) -> impl Iterator<Item = usize> {
-        let first = self.first.get(contact.key.owner.slot as usize);
-        let mut at = first.map_or(END, |first| first.load(Ordering::Relaxed));
-        std::iter::from_fn(move || {
-            let here = (at != END).then_some(at as usize)?;
-            at = self.next[here].load(Ordering::Relaxed);
-            Some(here)
-        })
+    /// First name of a slot, or the end of all where there is no such slot.
+    fn start(&self, slot: usize) -> usize {
+        let start = self.starts.get(slot);
+        start.map_or(self.names.len(), |s| s.load(Ordering::Relaxed) as usize)
+    }
+
+    /// Names of a contact's owner, in no order. All names of a slot are those
+    /// of the grain that had it when they were stored.
+    fn of_owner(&self, contact: &ContactGeometry) -> &[Name] {
+        let owner = contact.key.owner;
+        let slot = owner.slot as usize;
+        let names = &self.names[self.start(slot)..self.start(slot + 1)];
+        match names.first() {
+            Some(name) if name.generation == owner.generation => names,
+            _ => &[],
+        }
     }
 
     fn claim(&self, found: Option<usize>, contact: &ContactGeometry) -> Impulse {

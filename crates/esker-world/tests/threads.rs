@@ -121,12 +121,12 @@ fn assert_same_bits(def: &WorldDef, steps: usize) {
 
 #[test]
 fn a_drum_has_the_same_bits_on_any_number_of_threads() {
-    assert_same_bits(&drum(sub_stepped(15)), 200);
+    assert_same_bits(&drum(sub_stepped(15)), 500);
 }
 
 #[test]
 fn a_mesh_drum_has_the_same_bits_on_any_number_of_threads() {
-    assert_same_bits(&mesh_drum(), 100);
+    assert_same_bits(&mesh_drum(), 500);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_whole_step_drum_has_the_same_bits_on_any_number_of_threads() {
 
 #[test]
 fn a_pile_has_the_same_bits_on_any_number_of_threads() {
-    assert_same_bits(&pile(), 200);
+    assert_same_bits(&pile(), 500);
 }
 
 /// Number of contacts, kinetic energy, mean overlap and height of the top,

@@ -16,7 +16,7 @@ use glam::{DQuat, DVec3};
 /// Diameter of the spheres, m.
 pub const DIAMETER: f64 = 0.01;
 /// Inner width of the settled box, m: 16 diameters and a little.
-const WIDTH: f64 = 16.3 * DIAMETER;
+pub const WIDTH: f64 = 16.3 * DIAMETER;
 /// Spheres of the settled box.
 pub const BOX_GRAINS: usize = 4096;
 /// Time step, s.
@@ -40,7 +40,7 @@ impl SettledBox {
     /// Fills a box and lets it come to rest.
     pub fn prepare(threads: usize) -> anyhow::Result<Self> {
         let height = 1.1 * (BOX_GRAINS as f64 / 225.0) * DIAMETER;
-        let mut def = definition(WIDTH, WIDTH, RowCount::Three, 25);
+        let mut def = definition(WIDTH, WIDTH, RowCount::Three, sub_stepped(25));
         def.packings = vec![PackingDef {
             material: 0,
             velocity: DVec3::ZERO,
@@ -73,8 +73,8 @@ impl SettledBox {
         })
     }
 
-    /// A bed of about this many grains, after a few steps.
-    pub fn bed(&self, grains: usize, rows: RowCount, substeps: usize) -> anyhow::Result<World> {
+    /// A bed of about this many grains, stepped by this method.
+    pub fn bed(&self, grains: usize, rows: RowCount, method: Method) -> anyhow::Result<World> {
         let tiles = (grains as f64 / BOX_GRAINS as f64).max(0.1);
         let across = tiles.sqrt().round().max(1.0) as usize;
         let along = (tiles / across as f64).round().max(1.0) as usize;
@@ -102,7 +102,7 @@ impl SettledBox {
             placed.retain(|g| inside(g.position.x) && inside(g.position.y));
             size = [width; 2];
         }
-        let mut def = definition(size[0], size[1], rows, substeps);
+        let mut def = definition(size[0], size[1], rows, method);
         def.packings = vec![PackingDef {
             material: 0,
             velocity: DVec3::ZERO,
@@ -117,7 +117,15 @@ impl SettledBox {
 /// Steps until the box is at rest: 1.25 s.
 const SETTLING_STEPS: usize = 250;
 
-fn definition(width: f64, depth: f64, rows: RowCount, substeps: usize) -> WorldDef {
+/// The sub-stepped way.
+pub fn sub_stepped(substeps: usize) -> Method {
+    Method::SubStepped(SubStepped {
+        substeps,
+        ..Default::default()
+    })
+}
+
+fn definition(width: f64, depth: f64, rows: RowCount, method: Method) -> WorldDef {
     let half_space = |point: DVec3, normal: DVec3| WallDef {
         name: "box".into(),
         shape: WallShape::HalfSpace,
@@ -132,10 +140,7 @@ fn definition(width: f64, depth: f64, rows: RowCount, substeps: usize) -> WorldD
     };
     WorldDef {
         step: STEP,
-        method: Method::SubStepped(SubStepped {
-            substeps,
-            ..Default::default()
-        }),
+        method,
         materials: vec![Material {
             name: "glass".into(),
             density: 2500.0,

@@ -2,6 +2,7 @@
 
 mod bed;
 mod kernels;
+mod load;
 mod solvers;
 
 use std::process::ExitCode;
@@ -10,11 +11,11 @@ use std::time::Instant;
 use clap::{Args, Subcommand};
 use esker_parallel::Team;
 use esker_solver::lanes::Instructions;
-use esker_solver::packed::{BYTES_PER_CONTACT, BYTES_WRITTEN_PER_CONTACT};
+use esker_solver::packed::{BYTES_PER_BODY, BYTES_PER_CONTACT, BYTES_WRITTEN_PER_CONTACT};
 use esker_world::{Stage, StageTimes, World};
 use serde::Serialize;
 
-use bed::{RowCount, SettledBox};
+use bed::{RowCount, SettledBox, sub_stepped};
 use kernels::{KernelTime, Sweeps, Way};
 
 /// Measure the speed of every stage on this machine.
@@ -32,6 +33,9 @@ pub struct Arguments {
     /// Thread counts to measure, besides one [default: 2 and all cores]
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     threads: Vec<usize>,
+    /// Only this load, as wall time per simulated second on the most threads
+    #[arg(long, value_enum)]
+    load: Option<load::Load>,
 }
 
 #[derive(Subcommand)]
@@ -58,12 +62,18 @@ struct Report {
     thread_speedup_2: f64,
     /// Share of find_pairs, collide and assemble in a step of 1e5 grains, 50 sweeps.
     collision_and_assembly_share: f64,
+    /// Greatest resident memory of the whole run.
+    peak_bytes: Option<u64>,
+    /// Stage `advance` per contact and sweep at 1e6 grains over that at 1e5;
+    /// full runs only.
+    million_over_hundred_thousand: Option<f64>,
     /// Resident memory per grain.
     bytes_per_particle: f64,
     /// Resident memory per contact.
     bytes_per_contact: f64,
-    /// Contact data that a 3-row sweep reads and writes per contact.
-    bytes_moved_per_contact_iteration: usize,
+    /// Data of contacts and bodies that a 3-row substep reads and writes per
+    /// contact, 1e5 grains.
+    bytes_moved_per_contact_iteration: f64,
     /// That times the rate of contacts, bytes per second.
     contact_bandwidth: f64,
     kernels: Vec<KernelTime>,
@@ -110,6 +120,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     thread_counts.retain(|&n| n > 1);
     thread_counts.sort_unstable();
     thread_counts.dedup();
+    if let Some(load) = arguments.load {
+        let threads = thread_counts.last().copied().unwrap_or(cores);
+        return load::run(load, threads, arguments.json);
+    }
 
     let settled = SettledBox::prepare(cores)?;
     let repeats = if arguments.quick { 3 } else { 7 };
@@ -142,8 +156,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut steps = Vec::new();
     let mut memory = (0.0, 0.0);
     for &grains in sizes {
-        let before = resident_bytes();
-        let mut world = settled.bed(grains, RowCount::Three, SWEEPS)?;
+        let before = status_bytes("VmRSS:");
+        let mut world = settled.bed(grains, RowCount::Three, sub_stepped(SWEEPS))?;
         let mut counts = vec![1];
         if grains == MANY {
             counts.extend(&thread_counts);
@@ -155,7 +169,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 if grains > MANY { 2 } else { repeats },
             )?);
         }
-        if let (Some(before), Some(after), Some(step)) = (before, resident_bytes(), steps.last()) {
+        if let (Some(before), Some(after), Some(step)) =
+            (before, status_bytes("VmRSS:"), steps.last())
+        {
             let used = after.saturating_sub(before) as f64;
             if grains >= MANY && used > 0.0 {
                 memory = (used / step.grains as f64, used / step.contacts as f64);
@@ -173,7 +189,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// A bed whose contacts have found their loads.
 fn warmed(settled: &SettledBox, grains: usize, rows: RowCount) -> anyhow::Result<World> {
-    let mut world = settled.bed(grains, rows, 25)?;
+    let mut world = settled.bed(grains, rows, sub_stepped(25))?;
     for _ in 0..3 {
         world.step()?;
     }
@@ -236,7 +252,16 @@ fn summarise(
         stages.map(|(_, t)| t).sum::<f64>() / s.seconds_per_step
     });
     let k = kernel(widest, false);
-    let moved = BYTES_PER_CONTACT[0] + BYTES_WRITTEN_PER_CONTACT[0];
+    let of_contacts = BYTES_PER_CONTACT[0] + BYTES_WRITTEN_PER_CONTACT[0];
+    let moved = step(1).map_or(f64::NAN, |s| {
+        let bodies = s.grains as f64 / s.contacts as f64;
+        of_contacts as f64 + bodies * BYTES_PER_BODY as f64
+    });
+    let million = steps.iter().find(|s| s.grains > 5 * MANY);
+    let million_over_hundred_thousand = million.and_then(|m| {
+        let hundred_thousand = step(1)?.seconds_per_contact_iteration;
+        Some(m.seconds_per_contact_iteration / hundred_thousand)
+    });
     Report {
         instructions: widest,
         cores,
@@ -246,10 +271,12 @@ fn summarise(
         vector_speedup_in_cache: kernel("scalar_reference", true) / kernel(widest, true),
         thread_speedup_2: seconds(1) / seconds(2),
         collision_and_assembly_share: share,
+        peak_bytes: status_bytes("VmHWM:"),
+        million_over_hundred_thousand,
         bytes_per_particle: memory.0,
         bytes_per_contact: memory.1,
         bytes_moved_per_contact_iteration: moved,
-        contact_bandwidth: moved as f64 / k,
+        contact_bandwidth: moved / k,
         kernels,
         steps,
     }
@@ -258,10 +285,10 @@ fn summarise(
 fn print(report: &Report) {
     let nano = |s: f64| format!("{:6.1} ns", s * 1e9);
     println!(
-        "{} on {} cores, {} of contact data per contact and sweep ({:.1} GB/s)\n",
+        "{} on {} cores, {} of contacts and bodies moved per contact and substep ({:.1} GB/s)\n",
         report.instructions,
         report.cores,
-        format_args!("{} B", report.bytes_moved_per_contact_iteration),
+        format_args!("{:.0} B", report.bytes_moved_per_contact_iteration),
         report.contact_bandwidth * 1e-9
     );
     println!(
@@ -320,12 +347,18 @@ fn print(report: &Report) {
         report.bytes_per_particle,
         report.bytes_per_contact
     );
+    if let Some(peak) = report.peak_bytes {
+        println!("peak memory {:.2} GB", peak as f64 * 1e-9);
+    }
+    if let Some(ratio) = report.million_over_hundred_thousand {
+        println!("a contact and sweep of 1e6 grains takes {ratio:.2} of what it takes at 1e5");
+    }
 }
 
-/// Resident memory of this process where the system tells.
-fn resident_bytes() -> Option<u64> {
+/// A number of bytes that the system tells about this process, where it does.
+fn status_bytes(what: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|l| l.starts_with("VmRSS:"))?;
+    let line = status.lines().find(|l| l.starts_with(what))?;
     let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kilobytes * 1024)
 }

@@ -1,0 +1,156 @@
+//! Loads of practice, timed as a whole.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use esker_geometry::{Pose, Region, Side, WallShape};
+use esker_world::World;
+use esker_world::definition::*;
+use glam::{DQuat, DVec3};
+use serde::Serialize;
+
+use super::bed::sub_stepped;
+
+/// A load that can be timed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Load {
+    /// A balling drum: 80,000 pellets, steps of 10 ms with 25 sweeps
+    Drum,
+}
+
+const GRAINS: usize = 80_000;
+const SWEEPS: usize = 25;
+/// Step, s.
+const STEP: f64 = 10e-3;
+/// Time until the flow in the drum is steady, s.
+const RUN_UP: f64 = 3.0;
+/// Time that is measured, s.
+const MEASURED: f64 = 1.0;
+/// Inner radius, m: 46 of the larger diameters across.
+const RADIUS: f64 = 0.3;
+/// Length, m: the pellets fill about a quarter of the drum.
+const LENGTH: f64 = 1.6;
+/// Rate of turning, rad/s: the Froude number of a balling drum, `Ω² R/g = 0.12`.
+const RATE: f64 = 2.0;
+
+/// What was measured.
+#[derive(Debug, Serialize)]
+struct LoadTime {
+    grains: usize,
+    contacts: usize,
+    threads: usize,
+    sweeps: usize,
+    seconds_per_step: f64,
+    /// Wall time per simulated second.
+    seconds_per_second: f64,
+    mean_overlap: f64,
+}
+
+/// Runs a load and prints its time.
+pub fn run(load: Load, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
+    let Load::Drum = load;
+    let mut world = World::new(&drum())?;
+    world.set_threads(threads);
+    for _ in 0..(RUN_UP / STEP) as usize {
+        world.step()?;
+    }
+    let steps = (MEASURED / STEP) as usize;
+    let start = Instant::now();
+    let (mut contacts, mut mean_overlap) = (0, 0.0);
+    for _ in 0..steps {
+        let report = world.step()?;
+        contacts += report.contacts;
+        mean_overlap += report.mean_overlap;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let time = LoadTime {
+        grains: world.grains.len(),
+        contacts: contacts / steps,
+        threads,
+        sweeps: SWEEPS,
+        seconds_per_step: seconds / steps as f64,
+        seconds_per_second: seconds / MEASURED,
+        mean_overlap: mean_overlap / steps as f64,
+    };
+    if json {
+        println!("{}", serde_json::to_string_pretty(&time)?);
+    } else {
+        println!(
+            "drum of {} grains, {} contacts, {} threads, {SWEEPS} sweeps, steps of {} ms: \
+             {:.1} ms per step, {:.2} s per simulated second, mean overlap {:.2e} d",
+            time.grains,
+            time.contacts,
+            time.threads,
+            STEP * 1e3,
+            time.seconds_per_step * 1e3,
+            time.seconds_per_second,
+            time.mean_overlap
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Iron-ore pellets of two sizes in a closed drum that turns about y.
+fn drum() -> WorldDef {
+    let pose = Pose::new(DVec3::ZERO, DQuat::from_rotation_arc(DVec3::Z, DVec3::Y));
+    let clearance = 0.02;
+    WorldDef {
+        step: STEP,
+        method: sub_stepped(SWEEPS),
+        materials: vec![Material {
+            name: "pellet".into(),
+            density: 3700.0,
+            young: 6e6,
+            poisson: 0.25,
+        }],
+        pairs: vec![PairDef {
+            materials: [0, 0],
+            law: PairLaw {
+                friction: 0.91,
+                rolling: 0.32,
+                restitution: 0.18,
+                ..Default::default()
+            },
+        }],
+        walls: vec![WallDef {
+            name: "drum".into(),
+            shape: WallShape::Cylinder {
+                radius: RADIUS,
+                length: LENGTH,
+                side: Side::Inside,
+                caps: true,
+            },
+            pose,
+            material: 0,
+            motion: Motion::Rotate {
+                axis: DVec3::Y,
+                centre: DVec3::ZERO,
+                rate: RATE,
+                start: 0.0,
+                stop: f64::INFINITY,
+            },
+            surface_velocity: DVec3::ZERO,
+        }],
+        packings: vec![PackingDef {
+            material: 0,
+            velocity: DVec3::ZERO,
+            placement: Placement::Lattice {
+                region: Region::Cylinder {
+                    radius: RADIUS - clearance,
+                    length: LENGTH - clearance,
+                    pose,
+                },
+                spacing: None,
+                jitter: 0.5,
+                count: Some(GRAINS),
+                sizes: SizeDistribution::Mixture {
+                    radii: vec![5e-3, 6.5e-3],
+                    shares: vec![0.5, 0.5],
+                    by_mass: false,
+                },
+            },
+        }],
+        ..Default::default()
+    }
+}
