@@ -283,17 +283,17 @@ impl Pile {
             )
             .because("the accuracy that 000 asks for, or half a diameter"),
         );
-        let height = reference.height / DIAMETER;
-        let (name, paper) = ("height of the reference heap (d)", "about 15 (3363 grains)");
-        if size == Size::Full {
-            let bounds = [13.5, 16.5];
-            outcome.require(
-                Criterion::within(name, height, bounds, paper)
-                    .because("“about 15”: one and a half diameters around it"),
-            );
-        } else {
-            outcome.report(Reported::new(name, height, paper, "450 grains"));
-        }
+        outcome.report(Reported::new(
+            "height of the reference heap (d)",
+            reference.height / DIAMETER,
+            "about 15 (3363 grains)",
+            size.pick(
+                "not reproduced: ours is the cone with the heap's centre of mass; a cone of 15 d \
+                 from 3363 grains at a packing of 0.6 has flanks of 47°, steeper than any angle \
+                 of repose that the papers find for these grains (34–42°)",
+                "450 grains",
+            ),
+        ));
         Ok(())
     }
 }
