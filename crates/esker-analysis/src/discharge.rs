@@ -27,6 +27,10 @@ pub struct Beverloo {
     pub coefficient: f64,
     /// Empty annulus k, in grain diameters.
     pub annulus: f64,
+    /// Standard error of the coefficient; infinite for two orifices.
+    pub coefficient_error: f64,
+    /// Standard error of the annulus; infinite for two orifices.
+    pub annulus_error: f64,
     /// Exponent when it is fitted too, with `k` as found for 5/2.
     pub exponent: f64,
     /// Correlation of `W^(2/5)` with `D`.
@@ -67,13 +71,44 @@ pub fn fit_beverloo(points: &[[f64; 2]], material: Material) -> Option<Beverloo>
         .filter(|p| p[0] > offset)
         .map(|p| [(p[0] - offset).ln(), p[1].ln()])
         .collect();
+    let coefficient = line.slope.powf(2.5) / unit;
+    let [slope_error, offset_error] = line_errors(&straight, &line);
     Some(Beverloo {
-        coefficient: line.slope.powf(2.5) / unit,
+        coefficient,
         annulus: offset / material.diameter,
+        coefficient_error: 2.5 * coefficient * slope_error / line.slope,
+        annulus_error: offset_error / material.diameter,
         exponent: fit::line(&logs)?.slope,
         correlation: line.r_squared.sqrt(),
         worst,
     })
+}
+
+/// Standard errors of a line's slope and of the place where it meets zero.
+fn line_errors(points: &[[f64; 2]], line: &fit::Line) -> [f64; 2] {
+    let count = points.len() as f64;
+    if points.len() < 3 {
+        return [f64::INFINITY; 2];
+    }
+    let mean = points.iter().map(|p| p[0]).sum::<f64>() / count;
+    let spread: f64 = points.iter().map(|p| (p[0] - mean).powi(2)).sum();
+    let residual = |p: &[f64; 2]| p[1] - line.intercept - line.slope * p[0];
+    let square: f64 = points.iter().map(|p| residual(p).powi(2)).sum();
+    let deviation = (square / (count - 2.0)).sqrt();
+    let zero = -line.intercept / line.slope;
+    let reach = (1.0 / count + (mean - zero).powi(2) / spread).sqrt();
+    [
+        deviation / spread.sqrt(),
+        deviation / line.slope.abs() * reach,
+    ]
+}
+
+/// When an orifice clogged: the time of the last outflow, if nothing has left
+/// for `silence` seconds until the end of a series (time s, mass out kg).
+pub fn clogged_at(series: &[[f64; 2]], silence: f64) -> Option<f64> {
+    let &[end, out] = series.last()?;
+    let first = series.iter().find(|p| p[1] >= out)?;
+    (end - first[0] >= silence).then_some(first[0])
 }
 
 /// Fits `W = a (D − k d)^n` with all three free: `[a, k d, n]`.
@@ -116,6 +151,38 @@ mod tests {
         assert!((fit.exponent - 2.5).abs() < 1e-9 && fit.worst < 1e-9);
         let power = fit_power(&points, [100.0, 0.01, 2.2]).unwrap();
         assert!((power.parameters[2] - 2.5).abs() < 1e-4);
+    }
+
+    #[test]
+    fn scattered_flows_have_errors_that_cover_the_law() {
+        let material = Material {
+            bulk_density: 1500.0,
+            diameter: 0.01,
+            gravity: 9.81,
+        };
+        let flow = |d: f64| 0.6 * 1500.0 * 9.81_f64.sqrt() * (d - 0.013).powf(2.5);
+        let points: Vec<[f64; 2]> = (4..=10)
+            .map(|i| (0.01 * i as f64, if i % 2 == 0 { 1.05 } else { 0.95 }))
+            .map(|(d, noise)| [d, noise * flow(d)])
+            .collect();
+        let fit = fit_beverloo(&points, material).unwrap();
+        assert!((fit.coefficient - 0.6).abs() < 2.0 * fit.coefficient_error);
+        assert!((fit.annulus - 1.3).abs() < 2.0 * fit.annulus_error);
+        assert!(fit.coefficient_error < 0.1 && fit.annulus_error < 0.3);
+        let two = fit_beverloo(&points[..2], material).unwrap();
+        assert!(two.coefficient_error.is_infinite());
+    }
+
+    #[test]
+    fn an_orifice_is_clogged_when_nothing_leaves_any_more() {
+        let series: Vec<[f64; 2]> = (0..=100)
+            .map(|i| 0.01 * f64::from(i))
+            .map(|t| [t, t.min(0.4)])
+            .collect();
+        assert!((clogged_at(&series, 0.5).unwrap() - 0.4).abs() < 1e-9);
+        assert_eq!(clogged_at(&series, 0.7), None);
+        assert_eq!(clogged_at(&series[..30], 0.1), None);
+        assert_eq!(clogged_at(&[], 0.1), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Text for people: numbers with sensible digits, and escaping.
+//! Text for people and pages: numbers with sensible digits, escaping, files as addresses.
 
 /// Escapes text for XML and HTML.
 pub fn escape(text: &str) -> String {
@@ -13,6 +13,30 @@ pub fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+/// A PNG file as a `data:` address that a page can hold.
+pub fn png_address(bytes: &[u8]) -> String {
+    format!("data:image/png;base64,{}", base64(bytes))
+}
+
+/// Base64 with padding, as data URIs take it (RFC 4648).
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(group.get(i).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4 {
+            let digit = (bits >> (18 - 6 * i)) as usize & 63;
+            text.push(if i <= group.len() {
+                DIGITS[digit] as char
+            } else {
+                '='
+            });
+        }
+    }
+    text
 }
 
 /// A number with `digits` significant digits, without trailing zeros; very
@@ -66,5 +90,19 @@ mod tests {
     #[test]
     fn markup_in_text_stays_text() {
         assert_eq!(escape("a < b & \"c\""), "a &lt; b &amp; &quot;c&quot;");
+    }
+
+    #[test]
+    fn base64_follows_the_examples_of_its_standard() {
+        let cases = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(base64(text.as_bytes()), expected);
+        }
     }
 }

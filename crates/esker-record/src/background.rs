@@ -24,6 +24,7 @@ enum Job {
 /// kill after the next [`BackgroundRecorder::flush`] at the latest.
 pub struct BackgroundRecorder {
     settings: RecordSettings,
+    impulse_step: f64,
     /// `None` only when the thread has ended.
     jobs: Option<SyncSender<Job>>,
     thread: Option<JoinHandle<Result<(), RecordError>>>,
@@ -38,6 +39,7 @@ impl BackgroundRecorder {
         let (jobs, incoming) = sync_channel(MOST_WAITING);
         let (frames, scalar_rows) = (recorder.frames(), recorder.scalar_rows());
         let settings = recorder.header().settings.clone();
+        let impulse_step = recorder.header().impulse_step;
         let thread = std::thread::spawn(move || {
             for job in incoming {
                 match job {
@@ -57,6 +59,7 @@ impl BackgroundRecorder {
         });
         BackgroundRecorder {
             settings,
+            impulse_step,
             jobs: Some(jobs),
             thread: Some(thread),
             frames,
@@ -85,7 +88,8 @@ impl BackgroundRecorder {
     /// Records the world as a frame, and all scalars so far. An error of an
     /// earlier frame shows here.
     pub fn record_frame(&mut self, world: &World) -> Result<(), RecordError> {
-        let frame = Box::new(Frame::of(world, &self.settings));
+        let frame = Frame::of(world, &self.settings);
+        let frame = Box::new(frame.rescaled(world.row_step(), self.impulse_step));
         let scalars = std::mem::take(&mut self.pending);
         self.frames += 1;
         self.send(Job::Frame(frame, scalars))

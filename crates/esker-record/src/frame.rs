@@ -117,6 +117,21 @@ impl Frame {
         frame
     }
 
+    /// The same with impulses of a row step of `to` seconds instead of `from`:
+    /// where an accuracy is kept, row steps change, and a recording has one.
+    pub fn rescaled(mut self, from: f64, to: f64) -> Self {
+        if from != to {
+            let factor = to / from;
+            for contact in &mut self.contacts {
+                contact.normal_impulse *= factor;
+                contact.friction_impulse *= factor;
+                contact.rolling_impulse *= factor;
+                contact.twisting_impulse *= factor;
+            }
+        }
+        self
+    }
+
     /// The grain with an id, if it is in the frame.
     pub fn index_of(&self, id: u64) -> Option<usize> {
         let order = |id: u64| (id as u32, id >> 32);

@@ -186,7 +186,8 @@ impl Recorder {
 
     /// Records the world as a frame, and all scalars so far.
     pub fn record_frame(&mut self, world: &World) -> Result<(), RecordError> {
-        self.record(&Frame::of(world, &self.header.settings))
+        let frame = Frame::of(world, &self.header.settings);
+        self.record(&frame.rescaled(world.row_step(), self.header.impulse_step))
     }
 
     /// Records a frame, and all scalars so far.

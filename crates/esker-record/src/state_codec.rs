@@ -15,6 +15,8 @@ pub(crate) fn put_state(out: &mut Vec<u8>, state: &WorldState) {
     state.steps_done.put(out);
     state.lost.put(out);
     state.sweeps.put(out);
+    state.step_level.put(out);
+    state.ticks.put(out);
     put_list(out, state.grains.iter().copied());
     put_list(out, state.generations.iter().copied());
     put_list(out, state.free_slots.iter().copied());
@@ -27,12 +29,22 @@ pub(crate) fn put_state(out: &mut Vec<u8>, state: &WorldState) {
     put_list(out, state.wall_loads.iter().copied());
 }
 
-/// Reads a state.
-pub(crate) fn get_state(source: &mut Source<'_>) -> Result<WorldState, Malformed> {
+/// Reads a state as a checkpoint of this format holds it.
+pub(crate) fn get_state(source: &mut Source<'_>, format: u32) -> Result<WorldState, Malformed> {
+    let steps_done = source.get()?;
+    let (lost, sweeps) = (source.get()?, source.get()?);
+    // Steps had one length in format 1.
+    let (step_level, ticks) = if format >= 2 {
+        (source.get()?, source.get()?)
+    } else {
+        (0, 64 * steps_done)
+    };
     Ok(WorldState {
-        steps_done: source.get()?,
-        lost: source.get()?,
-        sweeps: source.get()?,
+        steps_done,
+        lost,
+        sweeps,
+        step_level,
+        ticks,
         grains: source.list()?,
         generations: source.list()?,
         free_slots: source.list()?,

@@ -149,6 +149,7 @@ pub fn choose(scene: &mut Scene, tolerance: f64, step_given: bool) {
         let step = bed.advice(tolerance, &scene.world).step;
         if step.is_finite() {
             scene.world.step = step.min(LONGEST_CHOSEN_STEP);
+            scene.world.longest_step = Some(LONGEST_CHOSEN_STEP);
         }
     }
     let advice = bed.advice(tolerance, &scene.world);

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use esker_analysis::Snapshot;
-use esker_plot::{Disc, Picture};
 use esker_world::definition::{
     ListedGrain, Method, PackingDef, Placement, SubStepped, WarmStart, WholeStep, WorldDef,
 };
@@ -153,34 +151,4 @@ impl Prepared {
             },
         }];
     }
-}
-
-/// A side view of a snapshot: grains seen along `view`, coloured by a value.
-pub fn side_view(
-    title: &str,
-    legend: &str,
-    snapshot: &Snapshot,
-    [across, up]: [DVec3; 2],
-    values: &[f64],
-    range: [f64; 2],
-) -> Picture {
-    let view = across.cross(up);
-    let mut order: Vec<usize> = (0..snapshot.len()).collect();
-    order.sort_by(|&i, &j| {
-        let depth = |k: usize| snapshot.positions[k].dot(view);
-        depth(i).total_cmp(&depth(j))
-    });
-    let mut picture = Picture::new(title, legend, range);
-    picture.discs = order
-        .into_iter()
-        .map(|i| Disc {
-            centre: [
-                snapshot.positions[i].dot(across),
-                snapshot.positions[i].dot(up),
-            ],
-            radius: snapshot.radii[i],
-            value: values[i],
-        })
-        .collect();
-    picture
 }

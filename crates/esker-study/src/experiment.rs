@@ -1,6 +1,6 @@
 //! What an experiment is.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::results::{Results, StudyError};
@@ -103,8 +103,41 @@ pub struct Criterion {
     pub high: Option<f64>,
     /// What the paper has.
     pub paper: String,
+    /// Where the bounds come from.
+    pub basis: String,
     /// Whether the value is within the bounds.
     pub passed: bool,
+}
+
+/// A value beside the paper's that is not judged: its size or set-up cannot
+/// show the paper's number, or we could not reproduce it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reported {
+    /// What.
+    pub name: String,
+    /// What was found.
+    pub value: f64,
+    /// What the paper has.
+    pub paper: String,
+    /// Why it is not judged.
+    pub reason: String,
+}
+
+impl Reported {
+    /// A value, the paper's, and why they are not compared.
+    pub fn new(
+        name: impl Into<String>,
+        value: f64,
+        paper: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Self {
+        Reported {
+            name: name.into(),
+            value,
+            paper: paper.into(),
+            reason: reason.into(),
+        }
+    }
 }
 
 impl Criterion {
@@ -121,6 +154,7 @@ impl Criterion {
             low: low.is_finite().then_some(low),
             high: high.is_finite().then_some(high),
             paper: paper.into(),
+            basis: "the paper".into(),
             // A value that is not a number passes nothing.
             passed: (low..=high).contains(&value),
         }
@@ -144,6 +178,14 @@ impl Criterion {
         paper: impl Into<String>,
     ) -> Self {
         Criterion::within(name, value, [low, f64::INFINITY], paper)
+    }
+
+    /// The same with bounds that come from elsewhere than the paper's own numbers.
+    pub fn because(self, basis: impl Into<String>) -> Self {
+        Criterion {
+            basis: basis.into(),
+            ..self
+        }
     }
 }
 
@@ -183,6 +225,17 @@ pub enum Figure {
     Svg(String),
     /// A table.
     Table(Table),
+    /// A rendered picture.
+    Frame(Frame),
+}
+
+/// A rendered picture.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// What it shows.
+    pub caption: String,
+    /// A PNG file as a `data:` address.
+    pub address: String,
 }
 
 /// What came out of an experiment.
@@ -190,6 +243,8 @@ pub enum Figure {
 pub struct Outcome {
     /// What had to hold.
     pub criteria: Vec<Criterion>,
+    /// What is shown beside the paper's without being judged.
+    pub reported: Vec<Reported>,
     /// The report's body.
     pub figures: Vec<Figure>,
 }
@@ -208,6 +263,16 @@ impl Outcome {
     /// Adds a table.
     pub fn table(&mut self, table: Table) {
         self.figures.push(Figure::Table(table));
+    }
+
+    /// Adds a rendered picture.
+    pub fn frame(&mut self, frame: Frame) {
+        self.figures.push(Figure::Frame(frame));
+    }
+
+    /// Adds a value that is not judged.
+    pub fn report(&mut self, reported: Reported) {
+        self.reported.push(reported);
     }
 
     /// Adds a criterion.
@@ -243,7 +308,8 @@ mod tests {
         assert!(!Criterion::at_least("a", f64::NAN, 1.0, "").passed);
         let json = serde_json::to_value(Criterion::at_most("a", 1.0, 2.0, "3")).unwrap();
         let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
-        assert_eq!(keys.len(), 6);
+        assert_eq!(keys.len(), 7);
+        assert_eq!(json["basis"], "the paper");
         assert!(json["low"].is_null() && json["high"] == 2.0);
     }
 }

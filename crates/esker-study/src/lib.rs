@@ -16,9 +16,11 @@
 //! ```
 
 mod bench;
+mod convergence;
 pub mod cost;
 mod experiment;
 pub mod experiments;
+mod frame;
 mod machine;
 pub mod observe;
 pub mod registry;
@@ -26,5 +28,7 @@ pub mod report;
 mod results;
 pub mod runner;
 
-pub use experiment::{About, Case, Criterion, Experiment, Figure, Outcome, Size, Table};
+pub use experiment::{
+    About, Case, Criterion, Experiment, Figure, Frame, Outcome, Reported, Size, Table,
+};
 pub use results::{Results, StudyError};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use esker_plot::{escape, number};
 
-use crate::experiment::{Criterion, Experiment, Figure, Table};
+use crate::experiment::{Criterion, Experiment, Figure, Frame, Reported, Table};
 use crate::machine::Machine;
 use crate::registry;
 use crate::results::StudyError;
@@ -17,7 +17,8 @@ line-height:1.45;color:#222}table{border-collapse:collapse;margin:1rem 0}th,td{b
 #ccc;padding:.25rem .6rem;text-align:right}th:first-child,td:first-child{text-align:left}\
 caption{text-align:left;font-weight:bold;padding:.3rem 0}.pass{color:#007a4d}.fail{color:#b00020;\
 font-weight:bold}pre{background:#f6f6f6;padding:1rem;overflow-x:auto}svg{max-width:100%;\
-height:auto;margin:.4rem}.note{color:#555}";
+height:auto;margin:.4rem}figure{display:inline-block;margin:.4rem}\
+figure img{max-width:100%;display:block}figcaption{color:#555}.note{color:#555}";
 
 /// Writes `DIR/NAME.html` and `DIR/NAME.json`, then the index; returns the
 /// path of the page.
@@ -69,6 +70,7 @@ pub fn html(experiment: &dyn Experiment, finished: &Finished) -> String {
         }
     );
     criteria_table(&mut out, &finished.outcome.criteria);
+    reported_table(&mut out, &finished.outcome.reported);
     for figure in &finished.outcome.figures {
         match figure {
             Figure::Text(text) => {
@@ -76,6 +78,7 @@ pub fn html(experiment: &dyn Experiment, finished: &Finished) -> String {
             }
             Figure::Svg(svg) => out.push_str(svg),
             Figure::Table(table) => write_table(&mut out, table),
+            Figure::Frame(frame) => write_frame(&mut out, frame),
         }
     }
     let _ = write!(
@@ -105,23 +108,54 @@ fn criteria_table(out: &mut String, criteria: &[Criterion]) {
     let bound = |b: Option<f64>| b.map_or_else(String::new, |b| number(b, 4));
     out.push_str(
         "<table><caption>Criteria</caption><tr><th>what</th><th>found</th><th>from</th>\
-         <th>to</th><th>paper</th><th></th></tr>",
+         <th>to</th><th>paper</th><th>bounds from</th><th></th></tr>",
     );
     for c in criteria {
         let _ = write!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
              <td class=\"{}\">{}</td></tr>",
             escape(&c.name),
             number(c.value, 4),
             bound(c.low),
             bound(c.high),
             escape(&c.paper),
+            escape(&c.basis),
             if c.passed { "pass" } else { "fail" },
             if c.passed { "holds" } else { "fails" }
         );
     }
     out.push_str("</table>");
+}
+
+fn reported_table(out: &mut String, reported: &[Reported]) {
+    if reported.is_empty() {
+        return;
+    }
+    out.push_str(
+        "<table><caption>Reported, not judged</caption><tr><th>what</th><th>found</th>\
+         <th>paper</th><th>why it is not judged</th></tr>",
+    );
+    for r in reported {
+        let _ = write!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            escape(&r.name),
+            number(r.value, 4),
+            escape(&r.paper),
+            escape(&r.reason)
+        );
+    }
+    out.push_str("</table>");
+}
+
+fn write_frame(out: &mut String, frame: &Frame) {
+    let _ = write!(
+        out,
+        "<figure><img src=\"{}\" alt=\"{1}\"><figcaption>{1}</figcaption></figure>",
+        frame.address,
+        escape(&frame.caption)
+    );
 }
 
 fn write_table(out: &mut String, table: &Table) {

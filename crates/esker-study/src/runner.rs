@@ -13,7 +13,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::experiment::{Case, Criterion, Experiment, Outcome, Size};
+use crate::experiment::{Case, Criterion, Experiment, Outcome, Reported, Size};
 use crate::machine::Machine;
 use crate::results::{Results, StudyError};
 
@@ -74,6 +74,8 @@ pub struct Verdict {
     pub passed: bool,
     /// The criteria.
     pub criteria: Vec<Criterion>,
+    /// Values beside the paper's that are not judged, and why.
+    pub reported: Vec<Reported>,
     /// Time that its cases took, s.
     pub seconds: f64,
 }
@@ -90,6 +92,7 @@ impl Finished {
             experiment: self.experiment.into(),
             passed: self.passed(),
             criteria: self.outcome.criteria.clone(),
+            reported: self.outcome.reported.clone(),
             seconds: self.seconds,
         }
     }

@@ -1,27 +1,48 @@
-//! Keeps a stated accuracy: measures how much too deep contacts are and sets
-//! the sweeps per step to match.
+//! Keeps a stated accuracy: measures what is wrong with contacts and sets the
+//! sweeps per step, and where it is free the step, to match.
 //!
-//! The excess of a loaded contact is its overlap beyond what its own law gives
-//! for the force it carries, in diameters; an exact solve has none. With `e`
-//! the mean excess and `ε` the tolerance,
+//! Two errors are measured, both in diameters and as means over loaded contacts:
 //!
-//! ```text
-//! n ← n (e / a ε)^q,     q = 1/2 sub-stepped, 1 for a whole step           (1)
-//! ```
+//! * the excess `e`: overlap beyond what the contact's own law gives for the
+//!   force it carries. An exact solve has none. What the stiffness cap adds
+//!   falls as `1/n²` with the substeps `n`, what a truncated solve adds as `1/n`
+//!   with its sweeps, so that
 //!
-//! since what the stiffness cap adds falls as `1/n²` and what a truncated solve
-//! adds as `1/n`. The aim `a < 1` leaves room; a change per look is bounded,
-//! and sweeps are only lowered well below the aim, so that they do not hunt.
+//!   ```text
+//!   n ← n (e / a ε)^q,     q = 1/2 sub-stepped, 1 for a whole step         (1)
+//!   ```
+//!
+//! * the turning `s`: normals are frozen over a step, while centres a distance `D`
+//!   apart move by `v_t h` across the normal; the gap is then wrong by
+//!
+//!   ```text
+//!   s = √(D² + (v_t h)²) − D ≈ (v_t h)²/(2 D).                             (2)
+//!   ```
+//!
+//!   It falls as `h²`; a step is halved where `s` exceeds its share of the
+//!   tolerance, and doubled where it would stay well within it.
+//!
+//! The stated error is `e + s`. Aims below the tolerance leave room; a change per
+//! look is bounded, and nothing is relaxed but well below its aim, so that it
+//! does not hunt. When the step changes, substeps change with it: their length,
+//! and with it the excess, stays.
 
 use crate::World;
+use crate::collide::Partner;
 use crate::definition::Method;
 
-/// Steps between two looks.
-const STEPS_PER_LOOK: u64 = 10;
-/// Share of the tolerance that is aimed at.
+/// Steps between two looks: odd, so that every other look at least falls on a
+/// time where a step of twice the length may begin.
+const STEPS_PER_LOOK: u64 = 9;
+/// Share of the tolerance that the excess is aimed at.
 const AIM: f64 = 0.7;
 /// Share of the tolerance below which sweeps are lowered.
 const IDLE: f64 = 0.35;
+/// Share of the tolerance that the turning of normals may take.
+const TURNING: f64 = 0.25;
+/// Part of that share which a doubled step must stay within; its turning is
+/// four times that of the present one.
+const TURNING_IDLE: f64 = 0.5;
 /// Bounds of the change per look.
 const CHANGE: [f64; 2] = [0.9, 1.6];
 /// Fewest sweeps that keep a flow right, and most that are tried.
@@ -37,30 +58,65 @@ impl World {
     /// force, in diameters, at the end of the last step.
     pub fn excess_overlap(&self) -> f64 {
         let row_step = self.row_step();
-        let (mut sum, mut count) = (0.0, 0_usize);
-        for (contact, impulse) in self.contacts() {
-            if impulse.normal <= 0.0 || contact.overlap <= 0.0 {
-                continue;
-            }
-            let pair = self.pair_of(contact);
-            let stiffness = pair.stiffness(contact.elastic_radius);
-            let lawful = pair.static_overlap(stiffness, impulse.normal / row_step);
-            sum += (contact.overlap - lawful).max(0.0) / contact.diameter;
-            count += 1;
-        }
-        if count > 0 { sum / count as f64 } else { 0.0 }
+        let grains = self.grains.len();
+        let excess = mean(self.contacts().filter_map(|(contact, impulse)| {
+            let loaded = impulse.normal > 0.0 && contact.overlap > 0.0;
+            // A grain that a sink took has no material to look up any more.
+            let there = (contact.grain as usize) < grains
+                && !matches!(contact.partner, Partner::Grain(j) if j as usize >= grains);
+            (loaded && there).then(|| {
+                let pair = self.pair_of(contact);
+                let stiffness = pair.stiffness(contact.elastic_radius);
+                let lawful = pair.static_overlap(stiffness, impulse.normal / row_step);
+                (contact.overlap - lawful).max(0.0) / contact.diameter
+            })
+        }));
+        excess.unwrap_or(0.0)
+    }
+
+    /// Mean error (2) of the gaps of loaded contacts between grains, in
+    /// diameters, for the velocities at the end of the last step; `None` where
+    /// there are none.
+    pub fn turning_error(&self) -> Option<f64> {
+        let states = &self.grains.state;
+        mean(self.contacts().filter_map(|(contact, impulse)| {
+            let Partner::Grain(j) = contact.partner else {
+                return None;
+            };
+            let a = states.get(contact.grain as usize)?;
+            let b = states.get(j as usize)?;
+            (impulse.normal > 0.0).then(|| {
+                let apart = contact.arms[0] + contact.arms[1];
+                let across = (b.velocity - a.velocity).reject_from_normalized(contact.normal);
+                (apart.hypot(across.length() * self.step) - apart) / contact.diameter
+            })
+        }))
     }
 
     /// Sets the sweeps (or substeps) of every step from now on. Impulses, those
     /// of the last step and those remembered for warm starting, are scaled to
     /// the new length of a row step: forces stay.
     pub fn set_sweeps(&mut self, sweeps: usize) {
+        self.change_rows(|world| world.method.set_sweeps(sweeps.max(1)));
+    }
+
+    /// Takes steps of another level from now on, with substeps of about the
+    /// same length as before.
+    fn set_step_level(&mut self, level: i32) {
+        self.change_rows(|world| {
+            let before = world.step;
+            world.clock.set_level(level, world.steps_done);
+            world.step = world.clock.step();
+            if !matches!(world.method, Method::WholeStep(_)) {
+                let sweeps = world.method.sweeps() as f64 * world.step / before;
+                world.method.set_sweeps(bounded(sweeps));
+            }
+        });
+    }
+
+    fn change_rows(&mut self, change: impl FnOnce(&mut Self)) {
         let before = self.row_step();
-        match &mut self.method {
-            Method::SubStepped(m) => m.substeps = sweeps.max(1),
-            Method::WholeStep(m) => m.sweeps = sweeps.max(1),
-            Method::Smooth(m) => m.substeps = sweeps.max(1),
-        }
+        change(self);
         let after = self.row_step();
         if after != before {
             self.history.scale(after / before);
@@ -70,14 +126,14 @@ impl World {
         }
     }
 
-    /// Looks at the excess every few steps and corrects the sweeps; `None`
-    /// when no accuracy was asked for or it was not looked at.
+    /// Looks at the errors every few steps and corrects step and sweeps;
+    /// `None` when no accuracy was asked for or it was not looked at.
     pub(crate) fn keep_accuracy(&mut self) -> Option<f64> {
         let tolerance = self.accuracy?;
         if !self.steps_done.is_multiple_of(STEPS_PER_LOOK) {
             return None;
         }
-        let excess = self.excess_overlap();
+        let (excess, turning) = (self.excess_overlap(), self.turning_error());
         let exponent = match self.method {
             Method::SubStepped(_) => 0.5,
             Method::WholeStep(_) => 1.0,
@@ -87,11 +143,36 @@ impl World {
         if excess > AIM * tolerance || excess < IDLE * tolerance {
             let now = self.method.sweeps() as f64;
             let change = (excess / (AIM * tolerance)).powf(exponent);
-            let next = (now * change.clamp(CHANGE[0], CHANGE[1])).round();
-            self.set_sweeps(next.clamp(SWEEPS[0], SWEEPS[1]) as usize);
+            self.set_sweeps(bounded(now * change.clamp(CHANGE[0], CHANGE[1])));
         }
-        Some(excess)
+        if let Some(longest) = self.longest_step {
+            // Without a loaded contact nothing is known.
+            if let Some(turning) = turning {
+                self.correct_step(turning / (TURNING * tolerance), longest);
+            }
+        }
+        Some(excess + turning.unwrap_or(0.0))
     }
+
+    /// Halves or doubles the step, from the turning over what it may be.
+    fn correct_step(&mut self, turning: f64, longest: f64) {
+        let level = self.clock.level();
+        let shorter = turning > 1.0;
+        let longer = 4.0 * turning < TURNING_IDLE && 2.0 * self.step <= longest;
+        let wanted = level + i32::from(shorter) - i32::from(longer);
+        if wanted != level && self.clock.may_begin(wanted, self.steps_done) {
+            self.set_step_level(wanted);
+        }
+    }
+}
+
+fn bounded(sweeps: f64) -> usize {
+    sweeps.round().clamp(SWEEPS[0], SWEEPS[1]) as usize
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0_usize), |(s, n), v| (s + v, n + 1));
+    (count > 0).then(|| sum / count as f64)
 }
 
 #[cfg(test)]
@@ -163,6 +244,94 @@ mod tests {
             let ratio = world.method().sweeps() as f64 / formula;
             assert!((0.5..2.0).contains(&ratio), "{tolerance}: {ratio}");
         }
+    }
+
+    /// A drum turning so fast that its grains cascade.
+    fn drum(step: f64) -> WorldDef {
+        let across = glam::DQuat::from_rotation_arc(DVec3::Z, DVec3::Y);
+        let mut def = column(Some(0.005), 20);
+        def.step = step;
+        def.longest_step = Some(0.02);
+        def.rotation = true;
+        def.materials[0].young = 1e7;
+        def.pairs = vec![PairDef {
+            materials: [0, 0],
+            law: PairLaw {
+                friction: 0.5,
+                ..Default::default()
+            },
+        }];
+        def.walls[0].shape = WallShape::Cylinder {
+            radius: 0.06,
+            length: 0.031,
+            side: esker_geometry::Side::Inside,
+            caps: true,
+        };
+        def.walls[0].pose = Pose::new(DVec3::ZERO, across);
+        def.walls[0].motion = Motion::Rotate {
+            axis: DVec3::Y,
+            centre: DVec3::ZERO,
+            rate: 6.0,
+            start: 0.0,
+            stop: f64::INFINITY,
+        };
+        def.packings[0].placement = Placement::Lattice {
+            region: esker_geometry::Region::Cylinder {
+                radius: 0.058,
+                length: 0.031,
+                pose: Pose::new(DVec3::ZERO, across),
+            },
+            spacing: None,
+            jitter: 1.0,
+            count: Some(120),
+            sizes: SizeDistribution::Fixed { radius: 5e-3 },
+        };
+        def
+    }
+
+    #[test]
+    fn a_step_that_is_too_coarse_for_a_flow_is_shortened() {
+        let mut world = World::new(&drum(0.016)).unwrap();
+        run(&mut world, 400);
+        assert!(world.step_length() < 0.016);
+        // On average over a while, since avalanches come and go.
+        let (mut sum, mut looks) = (0.0, 0.0);
+        for _ in 0..600 {
+            if let Some(error) = world.step().unwrap().excess_overlap {
+                sum += error;
+                looks += 1.0;
+            }
+        }
+        assert!(sum / looks <= 0.005, "{}", sum / looks);
+    }
+
+    #[test]
+    fn a_step_that_is_too_fine_is_lengthened_as_far_as_allowed() {
+        // A column sinks upright: its normals do not turn.
+        for (longest, expected) in [(None, 0.001), (Some(0.0085), 0.008), (Some(0.007), 0.004)] {
+            let mut def = column(Some(0.01), 10);
+            def.step = 0.001;
+            def.longest_step = longest;
+            let mut world = World::new(&def).unwrap();
+            run(&mut world, 600);
+            assert_eq!(world.step_length(), expected);
+            assert!(world.excess_overlap() <= 0.01);
+        }
+    }
+
+    #[test]
+    fn a_world_restored_after_changes_of_its_step_continues_with_the_same_bits() {
+        let def = drum(0.016);
+        let mut world = World::new(&def).unwrap();
+        run(&mut world, 125);
+        assert_ne!(world.step_length(), 0.016);
+        let mut restored = World::restore(&def, world.state()).unwrap();
+        assert_eq!(restored.time(), world.time());
+        assert_eq!(restored.step_length(), world.step_length());
+        run(&mut world, 40);
+        run(&mut restored, 40);
+        assert_eq!(world.grains.state_hash(), restored.grains.state_hash());
+        assert_eq!(restored.time(), world.time());
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub struct WorldDef {
     /// Mean overlap beyond the contact law that is kept by setting the sweeps
     /// while running, in diameters; `None`: sweeps stay as they are.
     pub accuracy: Option<f64>,
+    /// Longest step that may be taken where an accuracy is kept, s; the step then
+    /// changes by factors of two. `None`: the step stays.
+    pub longest_step: Option<f64>,
     /// Settings of the contact model that are not material properties.
     pub contact: ContactSettings,
     /// Whether grains rotate; `false` locks all rotation.
@@ -49,6 +52,7 @@ impl Default for WorldDef {
             step: 5e-3,
             method: Method::default(),
             accuracy: None,
+            longest_step: None,
             contact: ContactSettings::default(),
             rotation: true,
             seed: 1,
@@ -87,6 +91,15 @@ impl Method {
             Method::SubStepped(m) => m.substeps,
             Method::WholeStep(m) => m.sweeps,
             Method::Smooth(m) => m.substeps,
+        }
+    }
+
+    /// Sets the number that [`Method::sweeps`] gives.
+    pub fn set_sweeps(&mut self, sweeps: usize) {
+        match self {
+            Method::SubStepped(m) => m.substeps = sweeps,
+            Method::WholeStep(m) => m.sweeps = sweeps,
+            Method::Smooth(m) => m.substeps = sweeps,
         }
     }
 

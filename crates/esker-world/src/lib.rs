@@ -42,6 +42,7 @@
 pub mod accuracy;
 pub mod assemble;
 pub mod check;
+mod clock;
 pub mod collide;
 pub mod definition;
 pub mod drive;

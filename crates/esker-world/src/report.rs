@@ -109,6 +109,8 @@ pub struct StepReport {
     pub mean_overlap: f64,
     /// Greatest overlap, in diameters.
     pub max_overlap: f64,
+    /// Length of the step, s.
+    pub step_length: f64,
     /// Mean overlap beyond the contact law, in diameters, where an accuracy is
     /// kept and this step looked at it.
     pub excess_overlap: Option<f64>,

@@ -56,6 +56,11 @@ pub struct WorldState {
     pub lost: u64,
     /// Sweeps (or substeps) per step: they change where an accuracy is kept.
     pub sweeps: u64,
+    /// How many times the scene's step was halved (doubled if negative), where
+    /// an accuracy is kept.
+    pub step_level: i64,
+    /// Time in ticks of a 64th of the scene's step.
+    pub ticks: u64,
     /// Grains in the order in which they are stored.
     pub grains: Vec<GrainState>,
     /// Generation of each slot.
@@ -119,6 +124,8 @@ impl World {
             steps_done: self.steps_done,
             lost: self.lost,
             sweeps: self.method.sweeps() as u64,
+            step_level: i64::from(self.clock.level()),
+            ticks: self.clock.ticks(self.steps_done),
             grains: (0..self.grains.len())
                 .map(|i| grain_state(&self.grains, i))
                 .collect(),
@@ -170,6 +177,10 @@ impl World {
         history.replace(slots, state.remembered.iter().copied());
         let mut world = World::with_grains(def, restore_grains(def, &state)?);
         if def.accuracy.is_some() {
+            world
+                .clock
+                .restart(state.step_level, state.ticks, state.steps_done);
+            world.step = world.clock.step();
             world.set_sweeps(state.sweeps as usize);
         }
         world.history = history;
@@ -183,7 +194,7 @@ impl World {
         }
         let time = world.time();
         for (wall, load) in world.walls.iter_mut().zip(state.wall_loads) {
-            wall.move_to(time, def.step);
+            wall.move_to(time, world.step);
             wall.force = load.force;
             wall.torque = load.torque;
         }

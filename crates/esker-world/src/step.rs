@@ -386,6 +386,7 @@ impl World {
         let mut report = StepReport {
             step: self.steps_done,
             time,
+            step_length: self.step,
             contacts: self.workspace.contacts.len(),
             sweeps: advanced.solve.sweeps,
             impacts: advanced.impacts,

@@ -8,6 +8,7 @@ use esker_solver::sweep::TangentCompliance;
 use glam::DVec3;
 
 use crate::assemble::Rows;
+use crate::clock::Clock;
 use crate::collide::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
 use crate::grains::Grains;
@@ -35,8 +36,10 @@ pub struct World {
     pub(crate) history: History,
     pub(crate) gravity: DVec3,
     pub(crate) step: f64,
+    pub(crate) clock: Clock,
     pub(crate) method: Method,
     pub(crate) accuracy: Option<f64>,
+    pub(crate) longest_step: Option<f64>,
     pub(crate) contact: ContactSettings,
     pub(crate) rotation: bool,
     pub(crate) bounds: Option<[DVec3; 2]>,
@@ -103,8 +106,10 @@ impl World {
             history: History::default(),
             gravity: def.gravity,
             step: def.step,
+            clock: Clock::new(def.step),
             method: def.method.clone(),
             accuracy: def.accuracy,
+            longest_step: def.longest_step,
             contact: def.contact.clone(),
             rotation: def.rotation,
             bounds: def.bounds,
@@ -156,12 +161,12 @@ impl World {
         }
     }
 
-    /// Time now, s. A product rather than a sum: it does not drift.
+    /// Time now, s.
     pub fn time(&self) -> f64 {
-        self.steps_done as f64 * self.step
+        self.clock.time(self.steps_done)
     }
 
-    /// Step length h, s.
+    /// Step length h, s: of the next step, where an accuracy changes it.
     pub fn step_length(&self) -> f64 {
         self.step
     }

@@ -87,6 +87,7 @@ impl Builder<'_, '_> {
             step: root.number("step")?,
             method: settings::method(root.table("solver")?)?,
             accuracy,
+            longest_step: None,
             contact: settings::contact(root.table("contact")?)?,
             rotation: root.boolean("rotation")?,
             seed: root.integer("seed")?,

@@ -7,14 +7,19 @@
 //! substeps, which § 18 of the physics notes shows to be converged there.
 
 use esker_analysis::repose;
-use esker_analysis::surface::{Frame, HeightMap};
+use esker_analysis::surface::{self, HeightMap};
 use esker_geometry::Region;
 use esker_plot::{Axis, Plot, Series, number};
 use esker_world::definition::{Rate, Total, WorldDef};
+use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{self, Start};
-use crate::experiment::{About, Case, Criterion, Experiment, Outcome, Size, Table};
+use crate::convergence::{gain, needed};
+use crate::experiment::{
+    About, Case, Criterion, Experiment, Frame, Outcome, Reported, Size, Table,
+};
+use crate::frame;
 use crate::observe;
 use crate::results::{Results, StudyError};
 
@@ -42,10 +47,14 @@ struct Heap {
     overlap: f64,
     /// Radius and height, m.
     profile: Vec<[f64; 2]>,
+    frame: Frame,
 }
 
+/// Accuracy of the heap's shape that 000 § 5 asks for when it compares starts.
+const ACCURACY: f64 = 0.05;
+
 fn sweeps(size: Size) -> &'static [usize] {
-    size.pick(&[10, 25, 50, 100][..], &[10, 40][..])
+    size.pick(&[10, 25, 50, 100][..], &[10, 20, 40][..])
 }
 
 fn reference_sweeps(size: Size) -> usize {
@@ -82,7 +91,7 @@ fn heap(start: Start, sweeps: usize, size: Size) -> Result<Heap, StudyError> {
     let half = 40.0 * DIAMETER;
     let map = HeightMap::new(
         &snapshot,
-        Frame::WORLD,
+        surface::Frame::WORLD,
         [-half; 2],
         [half; 2],
         0.25 * DIAMETER,
@@ -90,7 +99,16 @@ fn heap(start: Start, sweeps: usize, size: Size) -> Result<Heap, StudyError> {
     let centre = snapshot.centre_of_mass();
     let centre = [centre.x, centre.y];
     let profile = map.radial_profile(centre, 1.5 * DIAMETER, 0.0);
+    let heights: Vec<f64> = snapshot.positions.iter().map(|x| x.z / DIAMETER).collect();
+    let shot = frame::Shot {
+        caption: &format!("{}, {sweeps} sweeps per step", start.name()),
+        direction: DVec3::new(0.0, 1.0, -0.3),
+        legend: "height (d)",
+        values: &heights,
+        range: [0.0, size.pick(15.0, 7.0)],
+    };
     Ok(Heap {
+        frame: frame::draw(&world, &shot)?,
         height: 4.0 * snapshot.centre_of_mass().z,
         angle: repose::cone_angle(&map, centre, 0.0).map_or(0.0, f64::to_degrees),
         overlap,
@@ -106,7 +124,7 @@ impl Experiment for Pile {
             shows: "Height of a heap against sweeps: history warm start needs about half the \
                     sweeps of cold; without its velocity update it is no better than cold; \
                     sub-stepped, ten sweeps are enough.",
-            seconds_full: 1600.0,
+            seconds_full: 1000.0,
             seconds_reduced: 12.0,
         }
     }
@@ -183,37 +201,99 @@ impl Experiment for Pile {
         }
         outcome.svg(shapes.svg());
 
-        let [few, middle, double] = size.pick([25, 50, 100], [10, 10, 40]);
-        outcome.require(Criterion::at_most(
-            format!("history at {middle} sweeps: error over that of cold at {double}"),
-            error(Start::History, middle)? / error(Start::Cold, double)?.max(0.02),
-            1.3,
-            "history needs half the sweeps",
-        ));
-        outcome.require(Criterion::at_least(
-            format!("without the velocity update at {few} sweeps: error over that of history"),
-            error(Start::WithoutVelocity, few)? / error(Start::History, few)?.max(0.01),
-            1.2,
-            "worse than cold",
-        ));
-        outcome.require(Criterion::at_least(
-            format!("normals only at {few} sweeps: error over that of history"),
-            error(Start::NormalsOnly, few)? / error(Start::History, few)?.max(0.01),
-            1.1,
-            "no significant gain over cold",
-        ));
-        outcome.require(Criterion::at_most(
-            "sub-stepped with 10 sweeps: height error",
-            error(Start::SubStepped, 10)?.abs(),
-            0.08,
-            "not in the paper",
-        ));
-        outcome.require(Criterion::within(
-            "height of the reference heap in diameters",
-            reference.height / DIAMETER,
-            size.pick([11.0, 18.0], [3.0, 8.0]),
-            "about 15 (3363 grains)",
-        ));
+        let few = sweeps(size)[0];
+        for start in STARTS {
+            outcome.frame(heap(start, few)?.frame);
+        }
+        outcome.frame(reference.frame.clone());
+        self.judge_starts(size, &reference, &error, &mut outcome)?;
         Ok(outcome)
+    }
+}
+
+impl Pile {
+    fn judge_starts(
+        &self,
+        size: Size,
+        reference: &Heap,
+        error: &dyn Fn(Start, usize) -> Result<f64, StudyError>,
+        outcome: &mut Outcome,
+    ) -> Result<(), StudyError> {
+        let errors = |start: Start| -> Result<Vec<[f64; 2]>, StudyError> {
+            sweeps(size)
+                .iter()
+                .map(|&n| Ok([n as f64, error(start, n)?]))
+                .collect()
+        };
+        let cold = errors(Start::Cold)?;
+        let mut gains = Table::new(
+            "Sweeps for a height within 5 % of the reference",
+            &["start", "sweeps", "gain over cold"],
+        );
+        for start in STARTS {
+            let ladder = errors(start)?;
+            gains.row([
+                start.name().to_string(),
+                needed(&ladder, ACCURACY).map_or("more than tried".into(), |n| number(n, 3)),
+                number(gain(&cold, &ladder, ACCURACY), 3),
+            ]);
+        }
+        outcome.table(gains);
+        // Half a grain at the top of the heap is not an error of the solver.
+        let resolution = 0.5 * DIAMETER / reference.height;
+        let basis = format!(
+            "half a diameter in the height of the heap: {} %",
+            number(100.0 * resolution, 2)
+        );
+        for pair in sweeps(size).windows(2) {
+            let [few, many] = [pair[0], pair[1]];
+            outcome.require(
+                Criterion::at_most(
+                    format!("height error: history with {few} sweeps minus cold with {many}"),
+                    error(Start::History, few)? - error(Start::Cold, many)?,
+                    resolution,
+                    "history needs about half the sweeps of cold",
+                )
+                .because(basis.clone()),
+            );
+        }
+        for &n in sweeps(size) {
+            outcome.require(
+                Criterion::at_least(
+                    format!("height error with {n} sweeps: without velocity update minus cold"),
+                    error(Start::WithoutVelocity, n)? - error(Start::Cold, n)?,
+                    -resolution,
+                    "worse than cold",
+                )
+                .because(basis.clone()),
+            );
+            outcome.report(Reported::new(
+                format!("height error with {n} sweeps: normals only minus cold"),
+                error(Start::NormalsOnly, n)? - error(Start::Cold, n)?,
+                "no significant improvement",
+                "the paper gives no number",
+            ));
+        }
+        outcome.require(
+            Criterion::at_most(
+                "sub-stepped with 10 sweeps: height error",
+                error(Start::SubStepped, 10)?.abs(),
+                ACCURACY.max(resolution),
+                "not in the paper",
+            )
+            .because("the accuracy that 000 asks for, or half a diameter"),
+        );
+        outcome.report(Reported::new(
+            "height of the reference heap (d)",
+            reference.height / DIAMETER,
+            "about 15 (3363 grains)",
+            size.pick(
+                "not reproduced: ours is the cone with the heap's centre of mass; a cone of 15 d \
+                 from 3363 grains at a packing of 0.6 has flanks of 47°, steeper than any angle \
+                 of repose that the papers find for these grains (34–42°)",
+                "450 grains",
+            ),
+        ));
+        Ok(())
     }
 }

@@ -145,4 +145,10 @@ fn show(finished: &Finished) {
             c.paper
         );
     }
+    for r in &finished.outcome.reported {
+        println!(
+            "  shown {}: {:.4}  paper: {}  (not judged: {})",
+            r.name, r.value, r.paper, r.reason
+        );
+    }
 }

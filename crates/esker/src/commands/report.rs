@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use esker_plot::{Axis, Plot, Series, escape};
+use esker_plot::{Axis, Plot, Series, escape, png_address};
 use esker_record::{Recording, Scalars};
 use esker_world::Stage;
 
@@ -162,9 +162,9 @@ fn pictures(recording: &Recording) -> anyhow::Result<String> {
         let time = recording.frames()[index].time;
         _ = write!(
             html,
-            "<figure><img alt=\"t = {time:.3} s\" src=\"data:image/png;base64,{}\">\
+            "<figure><img alt=\"t = {time:.3} s\" src=\"{}\">\
              <figcaption>t = {time:.3} s</figcaption></figure>",
-            base64(&picture)
+            png_address(&picture)
         );
     }
     Ok(html + "</div>")
@@ -242,42 +242,4 @@ fn plots(scalars: &Scalars) -> Vec<Plot> {
             stages.collect(),
         ),
     ]
-}
-
-/// Base64 with padding, as data URIs take it (RFC 4648).
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |i: usize| u32::from(group.get(i).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for i in 0..4 {
-            let digit = (bits >> (18 - 6 * i)) as usize & 63;
-            text.push(if i <= group.len() {
-                DIGITS[digit] as char
-            } else {
-                '='
-            });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn base64_follows_the_examples_of_its_standard() {
-        let cases = [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(base64(text.as_bytes()), expected);
-        }
-    }
 }

@@ -86,7 +86,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
         .context("cannot listen for Ctrl-C")?;
 
-    let steps = arguments.steps.unwrap_or(u64::MAX).min(scene.steps());
+    let until = Until {
+        steps: arguments.steps.unwrap_or(u64::MAX),
+        time: scene.steps() as f64 * scene.world.step,
+    };
     let mut profile = arguments.profile.then(Profile::default);
     let watch = Watch {
         stop: &stop,
@@ -99,21 +102,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             std::thread::available_parallelism().map_or(1, usize::from),
         )),
     };
-    simulate(
-        &mut job,
-        &scene.name,
-        steps,
-        watch,
-        threads,
-        profile.as_mut(),
-    )?;
+    simulate(&mut job, &file, until, watch, threads, profile.as_mut())?;
     let Job {
         world,
         totals,
         output,
     } = job;
     output.finish(&world, &totals)?;
-    let interrupted = world.steps_done < steps;
+    let interrupted = !until.reached(&world);
     let summary = Summary::new(scene, &world, &totals, interrupted);
     summary.write(&folder, &world)?;
     if arguments.json {
@@ -136,6 +132,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Where a run ends.
+#[derive(Clone, Copy)]
+struct Until {
+    steps: u64,
+    time: f64,
+}
+
+impl Until {
+    fn reached(self, world: &World) -> bool {
+        let rounding = 1e-6 * world.step_length();
+        world.steps_done >= self.steps || world.time() > self.time - rounding
+    }
+}
+
 /// What a run looks out for between steps.
 struct Watch<'a> {
     stop: &'a AtomicBool,
@@ -145,8 +155,8 @@ struct Watch<'a> {
 
 fn simulate(
     job: &mut Job<'_>,
-    name: &str,
-    steps: u64,
+    file: &SceneFile,
+    until: Until,
     watch: Watch<'_>,
     mut threads: Threads,
     mut profile: Option<&mut Profile>,
@@ -156,9 +166,11 @@ fn simulate(
         totals,
         output,
     } = job;
-    let mut progress = Progress::new(name, steps, world.step_length());
+    let name = file.scene.name.as_str();
+    let steps = file.scene.steps().min(until.steps);
+    let mut progress = Progress::new(name, steps, file.scene.world.step);
     let (start, before) = (Instant::now(), totals.wall);
-    while world.steps_done < steps && !watch.stop.load(Ordering::Relaxed) {
+    while !until.reached(world) && !watch.stop.load(Ordering::Relaxed) {
         world.set_threads(threads.for_next_step());
         let report = world.step().with_context(|| failure(name, output))?;
         threads.note(report.times.total());

@@ -113,11 +113,15 @@ impl<'a> Output<'a> {
     ) -> anyhow::Result<()> {
         self.recorder.record_step(world, report);
         let scene = &self.file.scene;
-        if scene.record.every.is_some_and(|every| is_due(world, every)) {
+        if scene
+            .record
+            .every
+            .is_some_and(|every| is_due(report, every))
+        {
             self.record(world)?;
         }
         let save = match scene.checkpoint {
-            CheckpointDef::EverySimulated(every) => is_due(world, every),
+            CheckpointDef::EverySimulated(every) => is_due(report, every),
             CheckpointDef::EveryWall(seconds) => {
                 self.last_checkpoint.elapsed().as_secs_f64() >= seconds
             }
@@ -168,10 +172,10 @@ impl<'a> Output<'a> {
 }
 
 /// Whether the step just made reached the next multiple of `every` seconds.
-fn is_due(world: &World, every: f64) -> bool {
-    let step = world.step_length();
-    let multiples = |steps: u64| ((steps as f64 + STEP_TOLERANCE) * step / every).floor();
-    multiples(world.steps_done) > multiples(world.steps_done.saturating_sub(1))
+fn is_due(report: &StepReport, every: f64) -> bool {
+    let step = report.step_length;
+    let multiples = |time: f64| ((time + STEP_TOLERANCE * step) / every).floor();
+    multiples(report.time) > multiples(report.time - step)
 }
 
 fn header(file: &SceneFile, world: &World) -> RecordingHeader {

@@ -40,7 +40,7 @@ impl Progress {
         self.residual = report.residual.or(self.residual);
         match &self.bar {
             Some(bar) => {
-                bar.set_position(report.step);
+                bar.set_position(self.place(report) as u64);
                 // Formatting costs microseconds, so only when it can be seen.
                 if report.step.is_multiple_of(4) || report.step == self.steps {
                     bar.set_message(self.status(report, wall));
@@ -55,8 +55,14 @@ impl Progress {
         }
     }
 
+    /// How far the run is, in steps of the first length.
+    fn place(&self, report: &StepReport) -> f64 {
+        report.time / self.step_length
+    }
+
     fn status(&self, report: &StepReport, wall: f64) -> String {
-        let left = wall / report.step as f64 * self.steps.saturating_sub(report.step) as f64;
+        let done = self.place(report);
+        let left = wall / done * (self.steps as f64 - done).max(0.0);
         let factor = report.time / wall.max(1e-9);
         let residual = self
             .residual
