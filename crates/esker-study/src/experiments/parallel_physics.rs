@@ -165,8 +165,8 @@ fn sawtooth(radius: f64, length: f64) -> Result<WallShape, StudyError> {
             2 * ((tooth + teeth - 1) % teeth)
         };
         let [a, b] = [2 * point, 2 * next];
-        soup.triangles.push([a, a + 1, b]);
-        soup.triangles.push([b, a + 1, b + 1]);
+        soup.triangles.push([a, b, a + 1]);
+        soup.triangles.push([b, b + 1, a + 1]);
     }
     let mesh = TriangleMesh::new(soup).map_err(|e| bench::failed("sawtooth", e))?;
     Ok(WallShape::Mesh(Arc::new(mesh)))
