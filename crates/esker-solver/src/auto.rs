@@ -65,12 +65,7 @@ impl Auto {
     fn sweep(&self, monitor: &mut Monitor, start: &[f64]) -> Option<Status> {
         const BATCH: usize = 20;
         let stop = monitor.stop;
-        let mut sweeps = Sweeps::new(
-            monitor.problem,
-            stop.law,
-            GaussSeidel::as_part(monitor.problem),
-            start,
-        );
+        let mut sweeps = Sweeps::new(monitor.problem, stop.law, GaussSeidel::as_part(), start);
         let mut done = 0;
         let mut last = monitor.last_residual();
         let mut reason = "the sweep limit";
@@ -149,7 +144,7 @@ impl Auto {
         let coulomb = monitor.stop.law == FrictionLaw::Coulomb;
         if coulomb && !bodies {
             let newton = Newton {
-                start_sweeps: self.first_round,
+                start_sweeps: 100,
                 ..NEWTON
             };
             let verdict = Self::delegate(monitor, &newton, &mut x, usize::MAX)
@@ -192,7 +187,7 @@ impl Auto {
 
     /// Step 4.
     fn rounds(&self, monitor: &mut Monitor, start: &[f64]) -> Status {
-        let sweeps = GaussSeidel::as_part(monitor.problem);
+        let sweeps = GaussSeidel::as_part();
         let gradient = AcceleratedGradient::default();
         for round in 0..self.rounds {
             let afresh = round % 2 == 0;

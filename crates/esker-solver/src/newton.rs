@@ -385,7 +385,7 @@ impl Newton {
         }
         let (impulses, alpha) = (centre.impulses, centre.alpha);
         let shifted = Proximal::new(equations.problem, &equations.diagonal, alpha, impulses);
-        let mut sweeps = Sweeps::new(&shifted, law, GaussSeidel::as_part(&shifted), x);
+        let mut sweeps = Sweeps::new(&shifted, law, GaussSeidel::as_part(), x);
         (0..count).for_each(|_| sweeps.sweep());
         monitor.count_products(count);
         let scale = self.scale / (1.0 + alpha);
@@ -485,7 +485,7 @@ impl ContactSolver for Newton {
             NewtonSystem::Contacts(_) => self.start_sweeps,
             NewtonSystem::Bodies(_) => self.start_sweeps_bodies,
         };
-        let mut sweeps = Sweeps::new(problem, stop.law, GaussSeidel::as_part(problem), lambda);
+        let mut sweeps = Sweeps::new(problem, stop.law, GaussSeidel::as_part(), lambda);
         let mut swept = 0;
         let mut status = None;
         while swept < limit && status.is_none() {

@@ -111,7 +111,7 @@ impl ContactSolver for QuasiNewton {
             limit: self.inner_limit,
             tolerance: self.inner_tolerance,
         };
-        let mut sweeps = Sweeps::new(problem, stop.law, GaussSeidel::as_part(problem), lambda);
+        let mut sweeps = Sweeps::new(problem, stop.law, GaussSeidel::as_part(), lambda);
         let mut x = lambda.to_vec();
         let mut u = vec![0.0; n];
         let mut f = vec![0.0; n];
