@@ -21,7 +21,7 @@ pub mod accelerated_gradient;
 pub mod anderson;
 pub mod auto;
 pub mod block_sweep;
-mod cluster;
+pub mod cluster;
 mod contact_cones;
 pub mod direct;
 pub mod gauss_seidel;
