@@ -42,10 +42,8 @@ pub struct Auto {
 
 /// Newton as a part of the portfolio: others have made the start.
 const NEWTON: Newton = Newton {
-    start_sweeps: 0,
-    start_sweeps_bodies: 0,
     attempts: 1,
-    ..Newton::STANDARD
+    ..Newton::FROM_A_START
 };
 
 impl Default for Auto {

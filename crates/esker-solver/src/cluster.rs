@@ -63,10 +63,8 @@ fn repair_cluster(
         seconds: monitor.stop.seconds.map(|limit| limit - monitor.seconds()),
     };
     let newton = Newton {
-        start_sweeps: 0,
-        start_sweeps_bodies: 0,
         attempts: 4,
-        ..Newton::STANDARD
+        ..Newton::FROM_A_START
     };
     let sweeps = GaussSeidel {
         check_every: 200,

@@ -43,7 +43,7 @@
 
 use crate::ContactSolver;
 use crate::contact_cones::{Cones, MAX_CONE, MAX_SHARES};
-use crate::linear::{BodyMatrix, Factor, Gmres, axpy, dot, norm};
+use crate::linear::{BodyMatrix, Factor, Gmres, apply_body_matrix, axpy, dot, norm};
 use crate::local::solve_small;
 use crate::newton::Newton;
 use crate::report::{Monitor, SolveReport, Status, Stopping};
@@ -640,7 +640,6 @@ fn solve_unsymmetric(
     h: &[f64],
     rhs: &[f64],
 ) -> (Vec<f64>, usize) {
-    let b = space.block;
     let gmres = Gmres {
         limit: 150,
         tolerance: 1e-6,
@@ -648,20 +647,7 @@ fn solve_unsymmetric(
     let mut u = vec![0.0; space.compliance.len()];
     gmres.solve(
         rhs,
-        |x, out| {
-            space.gather(x, &mut u);
-            for (c, rows) in u.chunks_exact_mut(b).enumerate() {
-                let mut product = [0.0; 6];
-                for i in 0..b {
-                    product[i] = dot(&h[(c * b + i) * b..(c * b + i + 1) * b], rows);
-                }
-                rows.copy_from_slice(&product[..b]);
-            }
-            for ((out, x), m) in out.iter_mut().zip(x).zip(&space.mass) {
-                *out = m * x;
-            }
-            space.scatter_add(&u, out);
-        },
+        |x, out| apply_body_matrix(space, h, x, &mut u, out),
         |v| matrix.solve(v),
     )
 }
@@ -696,15 +682,6 @@ fn with_compliance(h: &mut [f64], sigma: &[f64]) {
 fn conjugate_gradient(space: &BodySpace, h: &[f64], rhs: &mut [f64], tolerance: f64) -> usize {
     let b = space.block;
     let contacts = space.starts.len() - 1;
-    let apply_h = |u: &mut [f64]| {
-        for (c, rows) in u.chunks_exact_mut(b).enumerate() {
-            let mut out = [0.0; 6];
-            for i in 0..b {
-                out[i] = dot(&h[(c * b + i) * b..(c * b + i + 1) * b], rows);
-            }
-            rows.copy_from_slice(&out[..b]);
-        }
-    };
     let mut diagonal = space.mass.clone();
     for c in 0..contacts {
         let dofs = space.dofs_of(c);
@@ -729,12 +706,7 @@ fn conjugate_gradient(space: &BodySpace, h: &[f64], rhs: &mut [f64], tolerance: 
     let mut kp = vec![0.0; n];
     let mut iterations = 0;
     while iterations < 5000 && norm(&r) > target {
-        space.gather(&p, &mut u);
-        apply_h(&mut u);
-        for i in 0..n {
-            kp[i] = space.mass[i] * p[i];
-        }
-        space.scatter_add(&u, &mut kp);
+        apply_body_matrix(space, h, &p, &mut u, &mut kp);
         let alpha = rz / dot(&p, &kp);
         axpy(alpha, &p, &mut x);
         axpy(-alpha, &kp, &mut r);
@@ -824,11 +796,7 @@ impl ContactSolver for InteriorPoint {
         };
         let status = self.run(&mut monitor, &mut solve);
         if status == Status::Stalled && self.polish {
-            let newton = Newton {
-                start_sweeps: 0,
-                start_sweeps_bodies: 0,
-                ..Default::default()
-            };
+            let newton = Newton::FROM_A_START;
             let request = Stopping {
                 iterations: stop.iterations.saturating_sub(monitor.iterations()),
                 seconds: stop.seconds.map(|limit| limit - monitor.seconds()),

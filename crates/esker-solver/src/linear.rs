@@ -205,6 +205,28 @@ impl BodyMatrix {
     }
 }
 
+/// `out ← (M + Gᵀ H G) x` with `h` block diagonal over contacts, row-major, symmetric or
+/// not; `u` is room for one velocity per row.
+pub fn apply_body_matrix(space: &BodySpace, h: &[f64], x: &[f64], u: &mut [f64], out: &mut [f64]) {
+    space.gather(x, u);
+    apply_blocks(space.block, h, u);
+    for ((out, x), m) in out.iter_mut().zip(x).zip(&space.mass) {
+        *out = m * x;
+    }
+    space.scatter_add(u, out);
+}
+
+/// `u ← H u`, contact by contact.
+pub fn apply_blocks(b: usize, h: &[f64], u: &mut [f64]) {
+    for (c, rows) in u.chunks_exact_mut(b).enumerate() {
+        let mut product = [0.0; 6];
+        for i in 0..b {
+            product[i] = dot(&h[(c * b + i) * b..(c * b + i + 1) * b], rows);
+        }
+        rows.copy_from_slice(&product[..b]);
+    }
+}
+
 /// Restart-free GMRES with right preconditioning: solves `A P y = b`, `x = P y`.
 pub struct Gmres {
     /// Most iterations, and so most basis vectors kept.

@@ -71,6 +71,13 @@ impl Newton {
         attempts: 12,
         first_variant: 0,
     };
+
+    /// The same for impulses that others have brought near: no sweeps in front.
+    pub const FROM_A_START: Newton = Newton {
+        start_sweeps: 0,
+        start_sweeps_bodies: 0,
+        ..Newton::STANDARD
+    };
 }
 
 impl Default for Newton {

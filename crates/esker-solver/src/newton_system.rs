@@ -14,7 +14,7 @@
 //! relative (no coupling from normal velocity to friction) as preconditioner. It
 //! needs `Σ' > 0`.
 
-use crate::linear::{BodyMatrix, Factor, Gmres};
+use crate::linear::{BodyMatrix, Factor, Gmres, apply_blocks, apply_body_matrix};
 use crate::local::solve_small;
 use crate::nonsmooth_map::MapDerivatives;
 use esker_contact::cone::MAX_BLOCK;
@@ -213,32 +213,15 @@ impl BodySystem {
         };
         let (space, matrix) = (&self.space, &self.matrix);
         let mut u = vec![0.0; rows];
-        let mut hu = vec![0.0; rows];
-        let apply_h = |u: &[f64], hu: &mut [f64]| {
-            for (contact, out) in hu.chunks_exact_mut(b).enumerate() {
-                let own = &h[contact * b * b..(contact + 1) * b * b];
-                let u = &u[contact * b..(contact + 1) * b];
-                for i in 0..b {
-                    out[i] = (0..b).map(|j| own[i * b + j] * u[j]).sum();
-                }
-            }
-        };
         let (dw, iterations) = gmres.solve(
             &rhs,
-            |x, out| {
-                space.gather(x, &mut u);
-                apply_h(&u, &mut hu);
-                for ((out, x), m) in out.iter_mut().zip(x).zip(&space.mass) {
-                    *out = m * x;
-                }
-                space.scatter_add(&hu, out);
-            },
+            |x, out| apply_body_matrix(space, &h, x, &mut u, out),
             |v| matrix.solve(v),
         );
         self.iterations += iterations;
         space.gather(&dw, &mut u);
-        apply_h(&u, &mut hu);
-        let dx: Vec<f64> = base.iter().zip(&hu).map(|(b, h)| -b - h).collect();
+        apply_blocks(b, &h, &mut u);
+        let dx: Vec<f64> = base.iter().zip(&u).map(|(b, h)| -b - h).collect();
         dx.iter().all(|v| v.is_finite()).then_some(dx)
     }
 }
