@@ -3,10 +3,10 @@
 //! A hierarchy of uniform grids. Level `ℓ` has cells of size
 //!
 //! ```text
-//! s_ℓ = 2 max(reach) / 2^ℓ,                                              (1)
+//! s_ℓ = 2 f max(reach) / 2^ℓ,   1 ≤ f < 2,                               (1)
 //! ```
 //!
-//! and a sphere lives in the finest level whose cells are at least as wide as twice its reach.
+//! where `f` makes one level just wide enough for most of the spheres, and a sphere lives in the finest level whose cells are at least as wide as twice its reach.
 //! Two near spheres of one level are then in the same or in touching cells; half of the
 //! neighbourhood is searched, to find each pair once. A sphere finds its partners in a finer level
 //! in the cells that its box, grown by half a fine cell, meets. (The other way round, from the fine
@@ -24,7 +24,7 @@
 //! outputs, joined in order, are the same pairs in the same order.
 
 use crate::Aabb;
-use esker_parallel::Team;
+use esker_parallel::{SharedSlice, Team};
 use glam::DVec3;
 use std::ops::Range;
 use thiserror::Error;
@@ -34,6 +34,12 @@ const CELL_SLACK: f64 = 1.0 + 1e-6;
 
 /// Number of grids: a size ratio of 2^15; smaller spheres share the finest.
 const MAX_LEVELS: usize = 16;
+
+/// Share of the spheres that one level is made to fit.
+const MOST: f64 = 0.9;
+
+/// Spheres that are looked at to find out about all.
+const SAMPLE: usize = 257;
 
 /// Cells along each axis: three coordinates and their border fit a 63-bit key.
 const MAX_CELLS: f64 = ((1 << 21) - 8) as f64;
@@ -57,10 +63,17 @@ pub struct TooManyPairs {
 
 /// What the search reads of a sphere.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ball {
-    centre: DVec3,
-    reach: f64,
+pub struct Ball {
+    /// Its centre, m.
+    pub centre: DVec3,
+    /// The reach it was given, m.
+    pub reach: f64,
 }
+
+/// What spheres carry with them; nothing by default.
+pub trait Tag: Copy + Default + Send + Sync {}
+
+impl<T: Copy + Default + Send + Sync> Tag for T {}
 
 /// A sphere while it is sorted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,19 +118,52 @@ impl Level {
     }
 }
 
+/// How many spheres a level has, and where.
+#[derive(Clone, Copy)]
+struct Census {
+    population: usize,
+    least: [i64; 3],
+    most: [i64; 3],
+}
+
+impl Census {
+    const EMPTY: Census = Census {
+        population: 0,
+        least: [i64::MAX; 3],
+        most: [i64::MIN; 3],
+    };
+
+    fn add(&mut self, cell: [i64; 3]) {
+        *self = self.joined(&Census {
+            population: 1,
+            least: cell,
+            most: cell,
+        });
+    }
+
+    fn joined(&self, other: &Census) -> Census {
+        Census {
+            population: self.population + other.population,
+            least: std::array::from_fn(|k| self.least[k].min(other.least[k])),
+            most: std::array::from_fn(|k| self.most[k].max(other.most[k])),
+        }
+    }
+}
+
 /// Finds pairs of near spheres; keeps its buffers from call to call.
 #[derive(Clone, Debug, Default)]
-pub struct BroadPhase {
+pub struct BroadPhase<T = ()> {
     levels: Vec<Level>,
     // All spheres, level after level, the coarsest first, each level sorted by key.
     keys: Vec<u64>,
     balls: Vec<Ball>,
+    tags: Vec<T>,
     indices: Vec<u32>,
     // Scratch of the sorting.
     tickets: Vec<Ticket>,
     swap: Vec<Ticket>,
     counts: Vec<u32>,
-    median: Vec<f64>,
+    sample: Vec<f64>,
     // Scratch of the search.
     parts: Vec<Vec<[u32; 2]>>,
     found: Vec<[u32; 2]>,
@@ -127,13 +173,6 @@ impl BroadPhase {
     /// An empty broad phase; buffers grow on first use.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// The bound on the number of pairs among `spheres` spheres, beyond which
-    /// [`BroadPhase::find_pairs`] gives up instead of filling the memory: 100 pairs per sphere
-    /// (a dense packing has about 7) and a million for small crowds.
-    pub const fn pair_limit(spheres: usize) -> usize {
-        1_000_000 + 100 * spheres
     }
 
     /// Replaces `pairs` by every `[i, j]`, `i < j`, with `|x_i − x_j| < reach_i + reach_j`, each
@@ -151,33 +190,58 @@ impl BroadPhase {
         reach: &[f64],
         pairs: &mut Vec<[u32; 2]>,
     ) -> Result<(), TooManyPairs> {
-        self.find_pairs_on(&mut Team::default(), centres, reach, pairs)
+        let team = &mut Team::default();
+        self.find_pairs_where(team, (centres, reach), |_| (), |_| true, pairs)
+    }
+}
+
+impl<T: Tag> BroadPhase<T> {
+    /// The bound on the number of pairs among `spheres` spheres, beyond which
+    /// [`BroadPhase::find_pairs`] gives up instead of filling the memory: 100 pairs per sphere
+    /// (a dense packing has about 7) and a million for small crowds.
+    pub const fn pair_limit(spheres: usize) -> usize {
+        1_000_000 + 100 * spheres
     }
 
-    /// [`BroadPhase::find_pairs`] on several threads, with the same pairs in the same order.
-    pub fn find_pairs_on(
+    /// [`BroadPhase::find_pairs`] on several threads, with the same pairs in the same order, of
+    /// those that `keep` says are wanted. Sphere `i` has `tag(i)` with it there.
+    pub fn find_pairs_where(
         &mut self,
         team: &mut Team,
-        centres: &[DVec3],
-        reach: &[f64],
+        (centres, reach): (&[DVec3], &[f64]),
+        tag: impl Fn(usize) -> T + Sync,
+        keep: impl Fn([(&Ball, &T); 2]) -> bool + Sync,
         pairs: &mut Vec<[u32; 2]>,
     ) -> Result<(), TooManyPairs> {
         assert_eq!(centres.len(), reach.len(), "one reach per centre");
         assert!(u32::try_from(centres.len()).is_ok(), "indices are 32 bits");
         pairs.clear();
-        self.sort_into_levels(centres, reach);
+        self.sort_into_levels(team, centres, reach);
+        let tickets = &self.tickets;
+        team.fill(&mut self.keys, tickets.len(), |slot| tickets[slot].key);
+        team.fill(&mut self.indices, tickets.len(), |slot| tickets[slot].index);
+        team.fill(&mut self.balls, tickets.len(), |slot| {
+            let i = tickets[slot].index as usize;
+            Ball {
+                centre: centres[i],
+                reach: reach[i],
+            }
+        });
+        team.fill(&mut self.tags, tickets.len(), |slot| {
+            tag(tickets[slot].index as usize)
+        });
         let mut parts = std::mem::take(&mut self.parts);
         let mut found = std::mem::take(&mut self.found);
         for (depth, level) in self.levels.iter().enumerate() {
             let start = level.range.start;
             team.gather(level.range.len(), &mut parts, &mut found, |range, out| {
-                self.pairs_within(level, start + range.start..start + range.end, out);
+                self.pairs_within(level, start + range.start..start + range.end, &keep, out);
             });
             pairs.extend_from_slice(&found);
             for finer in &self.levels[depth + 1..] {
                 team.gather(level.range.len(), &mut parts, &mut found, |range, out| {
                     let slots = start + range.start..start + range.end;
-                    self.pairs_between(finer, slots, out);
+                    self.pairs_between(finer, slots, &keep, out);
                 });
                 pairs.extend_from_slice(&found);
             }
@@ -188,116 +252,135 @@ impl BroadPhase {
         Ok(())
     }
 
-    fn sort_into_levels(&mut self, centres: &[DVec3], reach: &[f64]) {
+    /// Puts the spheres that take part into `tickets`, level after level, each level sorted by
+    /// key.
+    fn sort_into_levels(&mut self, team: &mut Team, centres: &[DVec3], reach: &[f64]) {
         self.levels.clear();
         self.tickets.clear();
         let takes_part =
             |i: usize| centres[i].is_finite() && (0.0..f64::INFINITY).contains(&reach[i]);
-        let max_reach = (0..centres.len())
-            .filter(|&i| takes_part(i))
-            .fold(0.0, |max, i| reach[i].max(max));
+        let max_reach = team.fold(
+            centres.len(),
+            0.0,
+            |range| {
+                let taking = range.filter(|&i| takes_part(i));
+                taking.fold(0.0, |max, i| reach[i].max(max))
+            },
+            |a: f64, b| a.max(*b),
+        );
         if max_reach == 0.0 {
             return;
         }
-        let median = self.median_centre(centres);
-        let finest = MAX_LEVELS - 1;
-        let level_of = |reach: f64| ((max_reach / reach).log2().floor() as usize).min(finest);
-        // The logarithm is costly and spheres are often equal in size.
-        let mut last = (max_reach, 0);
-        let mut population = [0_usize; MAX_LEVELS];
-        for i in (0..centres.len()).filter(|&i| takes_part(i)) {
-            if reach[i] != last.0 {
-                last = (reach[i], level_of(reach[i]));
+        let widest = self.widest(reach, max_reach);
+        let level_of = |i: usize| {
+            if takes_part(i) {
+                exponent(widest / reach[i]).min(MAX_LEVELS - 1)
+            } else {
+                MAX_LEVELS
             }
-            population[last.1] += 1;
-            self.tickets.push(Ticket {
-                key: last.1 as u64,
-                index: i as u32,
-            });
-        }
-        if population[0] < self.tickets.len() {
-            radix_sort(
-                &mut self.tickets,
-                finest as u64,
-                &mut self.swap,
-                &mut self.counts,
-            );
-        }
-        self.keys.resize(self.tickets.len(), 0);
-        self.balls.resize(self.tickets.len(), Ball::default());
-        self.indices.resize(self.tickets.len(), 0);
-        let mut start = 0;
-        for (depth, &count) in population
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-        {
-            let cell_size = CELL_SLACK * 2.0 * max_reach / (1_u64 << depth) as f64;
-            let level = Level {
-                range: start..start + count,
+        };
+        let median = self.median_centre(centres);
+        let empty_level = |depth: usize| {
+            let cell_size = CELL_SLACK * 2.0 * widest / (1_u64 << depth) as f64;
+            Level {
+                range: 0..0,
                 origin: median - 0.5 * MAX_CELLS * cell_size,
                 cells_per_metre: 1.0 / cell_size,
                 least: [i64::MAX; 3],
                 most: [i64::MIN; 3],
                 width: [0; 2],
-            };
-            self.sort_level(level, centres, reach);
-            start += count;
+            }
+        };
+        let mut all: [Level; MAX_LEVELS] = std::array::from_fn(empty_level);
+        let census = team.fold(
+            centres.len(),
+            [Census::EMPTY; MAX_LEVELS],
+            |range| {
+                let mut census = [Census::EMPTY; MAX_LEVELS];
+                for i in range {
+                    if let Some(count) = census.get_mut(level_of(i)) {
+                        count.add(all[level_of(i)].cell(centres[i]));
+                    }
+                }
+                census
+            },
+            |a, b| std::array::from_fn(|depth| a[depth].joined(&b[depth])),
+        );
+        team.fill(&mut self.tickets, centres.len(), |i| Ticket {
+            key: level_of(i) as u64,
+            index: i as u32,
+        });
+        let (swap, counts) = (&mut self.swap, &mut self.counts);
+        if census[0].population < centres.len() {
+            radix_sort(team, &mut self.tickets, MAX_LEVELS as u64, swap, counts);
         }
+        let mut start = 0;
+        for (level, census) in all.iter_mut().zip(&census) {
+            level.range = start..start + census.population;
+            start = level.range.end;
+            (level.least, level.most) = (census.least, census.most);
+            if census.population == 0 {
+                continue;
+            }
+            level.width = [0, 1].map(|k| level.most[k] - level.least[k] + 3);
+            let tickets = &mut self.tickets[level.range.clone()];
+            team.for_each_part(tickets, 1, |_, part| {
+                for ticket in part {
+                    ticket.key = level.key(level.cell(centres[ticket.index as usize]));
+                }
+            });
+            radix_sort(team, tickets, level.key(level.most), swap, counts);
+            self.levels.push(level.clone());
+        }
+        self.tickets.truncate(start);
     }
 
-    /// Fixes the occupied box of the level and sorts its spheres by key.
-    fn sort_level(&mut self, mut level: Level, centres: &[DVec3], reach: &[f64]) {
-        let tickets = &mut self.tickets[level.range.clone()];
-        for ticket in tickets.iter() {
-            let cell = level.cell(centres[ticket.index as usize]);
-            for (k, &coordinate) in cell.iter().enumerate() {
-                level.least[k] = level.least[k].min(coordinate);
-                level.most[k] = level.most[k].max(coordinate);
-            }
+    /// `f max(reach)` of equation (1).
+    fn widest(&mut self, reach: &[f64], max_reach: f64) -> f64 {
+        self.take_sample(reach.iter().copied(), reach.len());
+        self.sample.retain(|r| (0.0..=max_reach).contains(r));
+        if self.sample.is_empty() {
+            return max_reach;
         }
-        level.width = [0, 1].map(|k| level.most[k] - level.least[k] + 3);
-        for ticket in tickets.iter_mut() {
-            ticket.key = level.key(level.cell(centres[ticket.index as usize]));
+        let rank = (MOST * (self.sample.len() - 1) as f64) as usize;
+        let most = *self.sample.select_nth_unstable_by(rank, f64::total_cmp).1;
+        let mut widest = most;
+        while widest < max_reach && widest > 0.0 {
+            widest *= 2.0;
         }
-        radix_sort(
-            tickets,
-            level.key(level.most),
-            &mut self.swap,
-            &mut self.counts,
-        );
-        for (slot, ticket) in level.range.clone().zip(tickets) {
-            let i = ticket.index as usize;
-            self.keys[slot] = ticket.key;
-            self.indices[slot] = ticket.index;
-            self.balls[slot] = Ball {
-                centre: centres[i],
-                reach: reach[i],
-            };
-        }
-        self.levels.push(level);
+        // Zero, or so small that doubling does not get there.
+        widest.max(max_reach)
+    }
+
+    fn take_sample(&mut self, values: impl Iterator<Item = f64>, count: usize) {
+        self.sample.clear();
+        let stride = count.div_ceil(SAMPLE).max(1);
+        self.sample.extend(values.step_by(stride));
     }
 
     /// Componentwise median of a sample: a few strays do not move it.
     fn median_centre(&mut self, centres: &[DVec3]) -> DVec3 {
-        const SAMPLE: usize = 257;
-        let stride = centres.len().div_ceil(SAMPLE).max(1);
         let mut median = DVec3::ZERO;
         for axis in 0..3 {
-            self.median.clear();
-            let sample = centres.iter().step_by(stride).map(|c| c[axis]);
-            self.median.extend(sample.filter(|c| c.is_finite()));
-            if self.median.is_empty() {
+            self.take_sample(centres.iter().map(|c| c[axis]), centres.len());
+            self.sample.retain(|c| c.is_finite());
+            if self.sample.is_empty() {
                 continue;
             }
-            let middle = self.median.len() / 2;
-            median[axis] = *self.median.select_nth_unstable_by(middle, f64::total_cmp).1;
+            let middle = self.sample.len() / 2;
+            median[axis] = *self.sample.select_nth_unstable_by(middle, f64::total_cmp).1;
         }
         median
     }
 
     /// Pairs of spheres of the same level.
-    fn pairs_within(&self, level: &Level, slots: Range<usize>, pairs: &mut Vec<[u32; 2]>) {
+    fn pairs_within(
+        &self,
+        level: &Level,
+        slots: Range<usize>,
+        keep: &impl Fn([(&Ball, &T); 2]) -> bool,
+        pairs: &mut Vec<[u32; 2]>,
+    ) {
         let keys = &self.keys[..level.range.end];
         let rows = [(1, 0), (-1, 1), (0, 1), (1, 1)].map(|(dy, dz)| level.row_offset(dy, dz));
         // Own cell and the next one in x, then three cells in each of the other rows.
@@ -314,9 +397,9 @@ impl BroadPhase {
                     run.1 = advance(keys, run.1.max(run.0), key + row + 2);
                 }
             }
-            self.append_near(slot, slot + 1..beside, pairs);
+            self.append_near(slot, slot + 1..beside, keep, pairs);
             for run in runs {
-                self.append_near(slot, run.0..run.1, pairs);
+                self.append_near(slot, run.0..run.1, keep, pairs);
             }
             if self.is_crowd(pairs.len()) {
                 break;
@@ -325,7 +408,13 @@ impl BroadPhase {
     }
 
     /// Pairs of the spheres at `slots` with those of a `finer` level.
-    fn pairs_between(&self, finer: &Level, slots: Range<usize>, pairs: &mut Vec<[u32; 2]>) {
+    fn pairs_between(
+        &self,
+        finer: &Level,
+        slots: Range<usize>,
+        keep: &impl Fn([(&Ball, &T); 2]) -> bool,
+        pairs: &mut Vec<[u32; 2]>,
+    ) {
         let keys = &self.keys[..finer.range.end];
         for slot in slots {
             let Ball { centre, reach } = self.balls[slot];
@@ -343,14 +432,14 @@ impl BroadPhase {
             let rows = (to[1] - from[1] + 1) * (to[2] - from[2] + 1);
             if rows as usize > finer.range.len() {
                 // A giant among few: looking at all of them is less work than at all rows.
-                self.append_near(slot, finer.range.clone(), pairs);
+                self.append_near(slot, finer.range.clone(), keep, pairs);
             } else {
                 let mut at = finer.range.start;
                 for z in from[2]..=to[2] {
                     for y in from[1]..=to[1] {
                         let start = advance(keys, at, finer.key([from[0], y, z]));
                         at = advance(keys, start, finer.key([to[0], y, z]) + 1);
-                        self.append_near(slot, start..at, pairs);
+                        self.append_near(slot, start..at, keep, pairs);
                     }
                 }
             }
@@ -360,15 +449,23 @@ impl BroadPhase {
         }
     }
 
-    /// Appends the near ones of the spheres `others` to the sphere `slot`.
+    /// Appends the wanted ones of the spheres `others` that are near the sphere `slot`.
     #[inline]
-    fn append_near(&self, slot: usize, others: Range<usize>, pairs: &mut Vec<[u32; 2]>) {
-        let Ball { centre, reach } = self.balls[slot];
-        let index = self.indices[slot];
-        for (ball, &other) in self.balls[others.clone()].iter().zip(&self.indices[others]) {
-            let sum = reach + ball.reach;
-            if centre.distance_squared(ball.centre) < sum * sum {
-                pairs.push([index.min(other), index.max(other)]);
+    fn append_near(
+        &self,
+        slot: usize,
+        others: Range<usize>,
+        keep: &impl Fn([(&Ball, &T); 2]) -> bool,
+        pairs: &mut Vec<[u32; 2]>,
+    ) {
+        let (ball, index) = (&self.balls[slot], self.indices[slot]);
+        for (k, other) in others.clone().zip(&self.balls[others]) {
+            let sum = ball.reach + other.reach;
+            if ball.centre.distance_squared(other.centre) < sum * sum
+                && keep([(ball, &self.tags[slot]), (other, &self.tags[k])])
+            {
+                let other_index = self.indices[k];
+                pairs.push([index.min(other_index), index.max(other_index)]);
             }
         }
     }
@@ -405,33 +502,65 @@ fn advance(keys: &[u64], start: usize, key: u64) -> usize {
     from + keys[from..to].partition_point(|&k| k < key)
 }
 
-/// Stable sort by key; `max_key` bounds the keys.
-fn radix_sort(tickets: &mut [Ticket], max_key: u64, swap: &mut Vec<Ticket>, counts: &mut Vec<u32>) {
+/// The exponent of two of a number that is at least one.
+fn exponent(x: f64) -> usize {
+    const MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
+    ((x.to_bits() >> MANTISSA) as usize).saturating_sub(f64::MAX_EXP as usize - 1)
+}
+
+/// Stable sort by key; `max_key` bounds the keys. Every worker counts and then places its own
+/// part, digit by digit.
+fn radix_sort(
+    team: &mut Team,
+    tickets: &mut [Ticket],
+    max_key: u64,
+    swap: &mut Vec<Ticket>,
+    counts: &mut Vec<u32>,
+) {
+    const DIGITS: usize = 1 << RADIX_BITS;
     if tickets.len() < 256 {
         // Indices ascend within a key, so that this order is the stable one.
         tickets.sort_unstable_by_key(|ticket| (ticket.key, ticket.index));
         return;
     }
-    swap.clear();
     swap.resize(tickets.len(), Ticket::default());
+    counts.resize(DIGITS * team.threads(), 0);
     let mut shift = 0;
     while shift < u64::BITS && max_key >> shift > 0 {
-        let digit = |ticket: &Ticket| (ticket.key >> shift) as usize & ((1 << RADIX_BITS) - 1);
-        counts.clear();
-        counts.resize(1 << RADIX_BITS, 0);
-        for ticket in tickets.iter() {
-            counts[digit(ticket)] += 1;
-        }
+        let digit = |ticket: &Ticket| (ticket.key >> shift) as usize & (DIGITS - 1);
+        let from = &*tickets;
+        let own_counts = SharedSlice::new(counts);
+        team.run(|worker| {
+            let own = worker.index * DIGITS..(worker.index + 1) * DIGITS;
+            // SAFETY: every worker has counts of its own.
+            let own = unsafe { own_counts.part(own) };
+            own.fill(0);
+            for ticket in &from[worker.part_of(from.len(), 1)] {
+                own[digit(ticket)] += 1;
+            }
+        });
         let mut start = 0;
-        for count in counts.iter_mut() {
-            start += std::mem::replace(count, start);
+        for digit in 0..DIGITS {
+            for own in counts.chunks_mut(DIGITS) {
+                start += std::mem::replace(&mut own[digit], start);
+            }
         }
-        for ticket in tickets.iter() {
-            let slot = &mut counts[digit(ticket)];
-            swap[*slot as usize] = *ticket;
-            *slot += 1;
-        }
-        tickets.copy_from_slice(swap);
+        let own_counts = SharedSlice::new(counts);
+        let to = SharedSlice::new(swap);
+        team.run(|worker| {
+            let own = worker.index * DIGITS..(worker.index + 1) * DIGITS;
+            // SAFETY: every worker has counts of its own, and they give every
+            // ticket a place of its own.
+            let next = unsafe { own_counts.part(own) };
+            for ticket in &from[worker.part_of(from.len(), 1)] {
+                let place = &mut next[digit(ticket)];
+                unsafe { *to.at(*place as usize) = *ticket };
+                *place += 1;
+            }
+        });
+        team.for_each_part(tickets, 1, |start, part| {
+            part.copy_from_slice(&swap[start..start + part.len()]);
+        });
         shift += RADIX_BITS;
     }
 }

@@ -96,7 +96,7 @@ fn coincident_crowd_is_an_error_and_not_a_full_memory() {
     let error = BroadPhase::new()
         .find_pairs(&centres, &reach, &mut pairs)
         .unwrap_err();
-    assert_eq!(error.limit, BroadPhase::pair_limit(10_000));
+    assert_eq!(error.limit, BroadPhase::<()>::pair_limit(10_000));
     assert!(pairs.len() <= error.limit + 10_000);
     // A thousand coincide: half a million pairs, which is still an answer.
     let pairs = found(&centres[..1000], &reach[..1000]);

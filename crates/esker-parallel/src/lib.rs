@@ -17,12 +17,14 @@
 //!
 //! This crate holds `unsafe` code: a closure is lent to other threads for the
 //! duration of one call, and [`SharedSlice`] lets threads write to disjoint
-//! parts of one slice. The invariants stand beside each use.
+//! parts of one slice, and [`HugePages`] is an allocator. The invariants stand beside each use.
 
+mod huge_pages;
 mod prefetch;
 mod shared_slice;
 mod team;
 
+pub use huge_pages::HugePages;
 pub use prefetch::{prefetch, prefetch_address};
 pub use shared_slice::SharedSlice;
 pub use team::{Team, Worker};

@@ -8,6 +8,10 @@
 //! Positions do not enter a substep, so what bodies move is summed up over the
 //! substeps, `Σ v` and `Σ ω`, and handed to the caller at the end.
 //!
+//! A group of open contacts sleeps while none of them can close: a bound on
+//! their closing speeds says for how many substeps. In a lively flow most
+//! contacts are only predicted, and most of those never come about.
+//!
 //! `unsafe`: threads write to bodies and groups through raw pointers. A plan's
 //! blocks of one colour share no body (tested there), each block is claimed by
 //! one thread, and barriers stand between colours: the invariants of
@@ -25,26 +29,6 @@ use crate::lanes::{Instructions, Quad};
 use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
 use crate::plan::{LANES, SweepPlan};
 use crate::sweep::{SWEEPS_PER_CHECK, Stop, SweepReport, TangentCompliance};
-
-/// Sum of a body's velocities over the substeps of a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[repr(C, align(64))]
-pub struct Moved {
-    velocity: Quad,
-    spin: Quad,
-}
-
-impl Moved {
-    /// `Σ v`, m/s: times `h_s` it is the displacement.
-    pub fn velocity(&self) -> DVec3 {
-        DVec3::from_slice(&self.velocity.0)
-    }
-
-    /// `Σ ω`, rad/s: times `h_s` it is the rotation.
-    pub fn spin(&self) -> DVec3 {
-        DVec3::from_slice(&self.spin.0)
-    }
-}
 
 /// A step of substeps.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +66,10 @@ pub struct BlockSweeper {
     instructions: Instructions,
     before_velocity: Vec<Quad>,
     before_spin: Vec<Quad>,
-    moved: Vec<Moved>,
+    moved_velocity: Vec<Quad>,
+    moved_spin: Vec<Quad>,
+    /// Per group (see [`Work::wake`]).
+    wake: Vec<u16>,
     /// Slots of impact rows of the last substep, per worker.
     impacts: Vec<Vec<u32>>,
     /// All of them, sorted.
@@ -97,7 +84,9 @@ impl Default for BlockSweeper {
             instructions: Instructions::detect(),
             before_velocity: Vec::new(),
             before_spin: Vec::new(),
-            moved: Vec::new(),
+            moved_velocity: Vec::new(),
+            moved_spin: Vec::new(),
+            wake: Vec::new(),
             impacts: Vec::new(),
             all_impacts: Vec::new(),
             shares: Shares::default(),
@@ -119,9 +108,10 @@ impl BlockSweeper {
         }
     }
 
-    /// What the bodies moved in the last [`BlockSweeper::substeps`].
-    pub fn moved(&self) -> &[Moved] {
-        &self.moved
+    /// Sums of a body's velocities and spins, `Σ v` and `Σ ω`, over the last
+    /// [`BlockSweeper::substeps`]: times `h_s` what it moved.
+    pub fn moved(&self, body: usize) -> [DVec3; 2] {
+        [&self.moved_velocity, &self.moved_spin].map(|sums| DVec3::from_slice(&sums[body].0))
     }
 
     /// One step of substeps over packed rows of kind [`RowKind::Substep`]:
@@ -137,18 +127,28 @@ impl BlockSweeper {
         let count = bodies.len();
         self.before_velocity.resize(count, Quad::default());
         self.before_spin.resize(count, Quad::default());
-        self.moved.resize(run.movable, Moved::default());
+        // Sleeping contacts are between movable bodies alone.
+        self.moved_velocity.resize(run.movable, Quad::default());
+        self.moved_spin.resize(run.movable, Quad::default());
+        self.wake.resize(plan.group_count(), 0);
         self.impacts.resize_with(team.threads(), Vec::new);
         self.shares.divide(plan, team.threads());
         let before_velocity = SharedSlice::new(&mut self.before_velocity);
         let before_spin = SharedSlice::new(&mut self.before_spin);
-        let moved = SharedSlice::new(&mut self.moved);
+        let moved_velocity = SharedSlice::new(&mut self.moved_velocity);
+        let moved_spin = SharedSlice::new(&mut self.moved_spin);
+        let wake = SharedSlice::new(&mut self.wake);
         let impacts = SharedSlice::new(&mut self.impacts);
         let all_impacts = SharedSlice::new(std::slice::from_mut(&mut self.all_impacts));
         let bodies = SharedSlice::new(bodies);
+        let waits = std::mem::take(&mut self.packed.waits);
+        assert_eq!(waits.len(), plan.group_count(), "pack substep rows");
         let work = work_of(&mut self.packed, plan, bodies, run.compliance);
         let work = Work {
             before: before_velocity.as_mut_ptr(),
+            wake: wake.as_mut_ptr(),
+            waits: waits.as_ptr(),
+            moved: moved_velocity.as_mut_ptr(),
             ..work
         };
         let (shares, instructions) = (&self.shares, self.instructions);
@@ -168,7 +168,13 @@ impl BlockSweeper {
                 unsafe { before_spin.part(range) },
                 fall,
             );
-            unsafe { moved.part(part(run.movable)) }.fill(Moved::default());
+            unsafe { moved_velocity.part(part(run.movable)) }.fill(Quad::default());
+            unsafe { moved_spin.part(part(run.movable)) }.fill(Quad::default());
+            let groups = part(waits.len());
+            let own_wake = unsafe { wake.part(groups.clone()) };
+            for (wake, wait) in own_wake.iter_mut().zip(&waits[groups]) {
+                *wake = kernel::after(0, wait.time / run.step);
+            }
             own_impacts().clear();
             worker.wait_for_all();
             warm_start(shares, worker, plan, &work, instructions);
@@ -180,7 +186,8 @@ impl BlockSweeper {
                         unsafe { bodies.part(range.clone()) },
                         unsafe { before_velocity.part(range.clone()) },
                         unsafe { before_spin.part(range.clone()) },
-                        unsafe { moved.part(range) },
+                        unsafe { moved_velocity.part(range.clone()) },
+                        unsafe { moved_spin.part(range) },
                     );
                     worker.wait_for_all();
                     let struck_now = struck.load(Ordering::Relaxed);
@@ -196,6 +203,7 @@ impl BlockSweeper {
                     }
                 }
                 let times = SubstepTimes {
+                    index: k,
                     moved: if k > 0 { run.step } else { 0.0 },
                     step: run.step,
                 };
@@ -215,11 +223,15 @@ impl BlockSweeper {
                 );
             }
             let range = part(run.movable);
-            let (bodies, moved) = unsafe { (bodies.part(range.clone()), moved.part(range)) };
-            for (body, moved) in bodies.iter().zip(moved) {
-                add_to(moved, body);
+            let bodies = unsafe { bodies.part(range.clone()) };
+            let velocities = unsafe { moved_velocity.part(range.clone()) };
+            let spins = unsafe { moved_spin.part(range) };
+            for ((body, velocity), spin) in bodies.iter().zip(velocities).zip(spins) {
+                add_to(velocity, body.velocity);
+                add_to(spin, body.spin);
             }
         });
+        self.packed.waits = waits;
         struck.into_inner()
     }
 
@@ -259,8 +271,14 @@ impl BlockSweeper {
                 return;
             }
             let mut row = row(i);
-            row.spring.overlap = self.packed.overlap(g, lane);
             let contact = &row.contact;
+            row.spring.overlap = self.packed.overlap(g, lane);
+            if self.wake[g] != 0 {
+                // Asleep: as it was at the start of the step.
+                let before = |k: u32| self.moved(k as usize)[0] - bodies[k as usize].velocity;
+                let [a, b] = contact.bodies.map(before);
+                row.spring.overlap -= run.step * contact.normal.dot(b - a);
+            }
             let [a, b] = contact
                 .bodies
                 .map(|k| DVec3::from_slice(&self.before_velocity[k as usize].0));
@@ -459,6 +477,9 @@ fn work_of<'a>(
         rolls: !packed.rolling.is_empty(),
         bodies: bodies.as_mut_ptr(),
         before: std::ptr::null(),
+        wake: std::ptr::null_mut(),
+        waits: std::ptr::null(),
+        moved: std::ptr::null(),
         group_ends: &plan.groups,
         group_laws: &plan.laws,
         laws: &packed.laws,
@@ -491,7 +512,8 @@ fn repeat(
     bodies: &mut [BodyState],
     before_velocity: &mut [Quad],
     before_spin: &mut [Quad],
-    moved: &mut [Moved],
+    moved_velocity: &mut [Quad],
+    moved_spin: &mut [Quad],
 ) {
     let repeat_four = |now: &mut [f64; 4], before: &mut Quad, sum: &mut Quad| {
         for ((now, before), sum) in now.iter_mut().zip(&mut before.0).zip(&mut sum.0) {
@@ -501,7 +523,8 @@ fn repeat(
             *now += change;
         }
     };
-    for (((body, velocity), spin), moved) in bodies
+    let moved = moved_velocity.iter_mut().zip(moved_spin);
+    for (((body, velocity), spin), (moved, turned)) in bodies
         .iter_mut()
         .zip(before_velocity)
         .zip(before_spin)
@@ -510,15 +533,14 @@ fn repeat(
         // SAFETY: a body is eight numbers in a row, velocity and inverse mass
         // first (`repr(C)`).
         let halves = unsafe { &mut *std::ptr::from_mut(body).cast::<[[f64; 4]; 2]>() };
-        repeat_four(&mut halves[0], velocity, &mut moved.velocity);
-        repeat_four(&mut halves[1], spin, &mut moved.spin);
+        repeat_four(&mut halves[0], velocity, moved);
+        repeat_four(&mut halves[1], spin, turned);
     }
 }
 
-fn add_to(moved: &mut Moved, body: &BodyState) {
+fn add_to(sum: &mut Quad, value: DVec3) {
     for k in 0..3 {
-        moved.velocity.0[k] += body.velocity[k];
-        moved.spin.0[k] += body.spin[k];
+        sum.0[k] += value[k];
     }
 }
 

@@ -17,7 +17,7 @@ use crate::lanes::Instructions;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512, Pair};
 use crate::lanes::{Lanes, Portable, Quad};
-use crate::packed::{Group, Law, Line, RollingGroup};
+use crate::packed::{Group, Law, Line, RollingGroup, Wait};
 use crate::plan::LANES;
 use crate::sweep::TangentCompliance;
 
@@ -37,6 +37,13 @@ pub(crate) struct Work<'a> {
     pub(crate) bodies: *mut BodyState,
     /// Velocities `v°`; null for a whole step.
     pub(crate) before: *const Quad,
+    /// Per group the substep in which it must be looked at next, or zero for
+    /// every one; null for a whole step.
+    pub(crate) wake: *mut u16,
+    /// Per group, where `wake` is used.
+    pub(crate) waits: *const Wait,
+    /// Sums of velocities over the substeps done, where `wake` is used.
+    pub(crate) moved: *const Quad,
     /// End of each group in the list of contacts.
     pub(crate) group_ends: &'a [u32],
     /// Law of each group.
@@ -45,6 +52,18 @@ pub(crate) struct Work<'a> {
     pub(crate) compliance: TangentCompliance,
     /// Whether what follows is to be asked for ahead of its use.
     pub(crate) looks_ahead: bool,
+}
+
+impl Work<'_> {
+    /// Whether a group takes part in every sweep.
+    ///
+    /// # Safety
+    /// The group is one of the plan's.
+    #[inline(always)]
+    unsafe fn is_awake(&self, group: usize) -> bool {
+        // SAFETY: passed on to the caller.
+        self.wake.is_null() || unsafe { *self.wake.add(group) == 0 }
+    }
 }
 
 // SAFETY: see the invariants of `Work`.
@@ -66,6 +85,8 @@ pub(crate) enum Pass {
 /// Times of one substep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SubstepTimes {
+    /// Which substep it is.
+    pub(crate) index: usize,
     /// Time by which overlaps have changed since they were set: zero in the
     /// first substep, else `h_s`.
     pub(crate) moved: f64,
@@ -142,6 +163,7 @@ unsafe fn sweep_lanes<V: Lanes, N: Lanes>(
             Pass::Substep(times) => sweep_rows::<V, N, true>(work, groups, times, impacts),
             Pass::Whole => {
                 let unused = SubstepTimes {
+                    index: 0,
                     moved: 0.0,
                     step: 1.0,
                 };
@@ -155,12 +177,25 @@ unsafe fn sweep_lanes<V: Lanes, N: Lanes>(
 #[inline(always)]
 unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize) {
     let last = work.group_laws.len() - 1;
-    let lines = work.groups.wrapping_add(g + GROUPS_AHEAD).cast::<Line>();
-    for k in 0..size_of::<Group>() / size_of::<Line>() {
-        prefetch_address(lines.wrapping_add(k));
+    let ahead = (g + GROUPS_AHEAD).min(last);
+    // SAFETY: the group is one of the plan's; so below.
+    if unsafe { work.is_awake(ahead) } {
+        let lines = work.groups.wrapping_add(ahead).cast::<Line>();
+        for k in 0..size_of::<Group>() / size_of::<Line>() {
+            prefetch_address(lines.wrapping_add(k));
+        }
+        if work.rolls {
+            let lines = work.rolling.wrapping_add(ahead).cast::<Line>();
+            for k in 0..size_of::<RollingGroup>() / size_of::<Line>() {
+                prefetch_address(lines.wrapping_add(k));
+            }
+        }
     }
-    // SAFETY: the group is one of the plan's.
-    let next = unsafe { &*work.groups.add((g + BODIES_AHEAD).min(last)) };
+    let ahead = (g + BODIES_AHEAD).min(last);
+    if unsafe { !work.is_awake(ahead) } {
+        return;
+    }
+    let next = unsafe { &*work.groups.add(ahead) };
     for body in next.bodies.as_flattened() {
         prefetch_address(work.bodies.wrapping_add(*body as usize));
         if SUBSTEP {
@@ -176,6 +211,10 @@ unsafe fn start_rows<V: Lanes, N: Lanes>(work: &Work<'_>, groups: std::ops::Rang
         if work.looks_ahead {
             // SAFETY: passed on to the caller.
             unsafe { look_ahead::<false>(work, g) };
+        }
+        // SAFETY: passed on to the caller.
+        if unsafe { !work.is_awake(g) } {
+            continue;
         }
         let rolls = work.laws[work.group_laws[g] as usize].rolls;
         let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
@@ -253,6 +292,15 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
             // SAFETY: passed on to the caller.
             unsafe { look_ahead::<SUBSTEP>(work, g) };
         }
+        let mut times = times;
+        // SAFETY: passed on to the caller.
+        if unsafe { SUBSTEP && !work.is_awake(g) } {
+            // SAFETY: passed on to the caller.
+            if unsafe { sleeps_on::<V, N>(work, g, times) } {
+                continue;
+            }
+            times.moved = 0.0;
+        }
         let law = &work.laws[work.group_laws[g] as usize];
         let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
         let mut first = 0;
@@ -280,6 +328,76 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
                 N::WIDTH
             };
         }
+    }
+}
+
+/// Whether a sleeping group has nothing to do in this substep. One whose
+/// contacts may close within it is woken for the rest of the step, its
+/// overlaps brought up to date:
+///
+/// ```text
+/// δ = δ_0 − h_s n·Σ (v_b − v_a)
+/// ```
+#[inline(always)]
+unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: SubstepTimes) -> bool {
+    // SAFETY: the invariants of `Work`.
+    unsafe {
+        let wake = &mut *work.wake.add(g);
+        if usize::from(*wake) > times.index {
+            return true;
+        }
+        let group = &mut *work.groups.add(g);
+        let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
+        let mut overlap = [0.0; LANES];
+        let mut first = 0;
+        while first < size {
+            if size - first > N::WIDTH {
+                moved_overlap::<V>(work, group, times.step, first, &mut overlap);
+                first += V::WIDTH;
+            } else {
+                moved_overlap::<N>(work, group, times.step, first, &mut overlap);
+                first += N::WIDTH;
+            }
+        }
+        let closing = &(*work.waits.add(g)).closing;
+        let time = overlap[..size]
+            .iter()
+            .zip(closing)
+            .map(|(overlap, &speed)| -overlap / f64::from(speed))
+            .fold(f64::INFINITY, f64::min);
+        // An overlap, a gap of zero with a speed of zero: all but a long wait wakes.
+        if time >= times.step {
+            *wake = after(times.index, time / times.step);
+            return true;
+        }
+        *wake = 0;
+        group.overlap[..size].copy_from_slice(&overlap[..size]);
+        false
+    }
+}
+
+/// The substep so many substeps after another.
+#[inline]
+pub(crate) fn after(index: usize, substeps: f64) -> u16 {
+    // `as` saturates.
+    (substeps as u16).saturating_add(index as u16)
+}
+
+#[inline(always)]
+unsafe fn moved_overlap<V: Lanes>(
+    work: &Work<'_>,
+    group: &Group,
+    step: f64,
+    first: usize,
+    overlap: &mut Line,
+) {
+    // SAFETY: the invariants of `Work`.
+    unsafe {
+        let n: [V; 3] = load3(group.normal.as_ptr(), first);
+        let moved_a = V::gather_quads(work.moved, group.bodies[0].as_ptr().add(first));
+        let moved_b = V::gather_quads(work.moved, group.bodies[1].as_ptr().add(first));
+        let apart = dot(n, minus(moved_b, moved_a)) * V::splat(step);
+        (load::<V>(&group.overlap, first) - apart).store(overlap.as_mut_ptr().add(first));
     }
 }
 

@@ -6,10 +6,9 @@
 //! contacts of a law is kept once per law.
 
 use esker_contact::{BodyState, Contact, Impulse, Spring};
-use esker_parallel::Team;
+use esker_parallel::{SharedSlice, Team};
 use glam::DVec3;
 
-use crate::block_sweep::Moved;
 use crate::kernel::Work;
 use crate::lanes::Quad;
 use crate::plan::{LANES, SweepPlan};
@@ -46,6 +45,9 @@ pub struct Row {
     pub spring: Spring,
     /// Impacts of the sub-stepped way. Its `speed` should be a 32-bit number.
     pub impact: Impact,
+    /// Greatest speed at which the bodies can close a gap within the step,
+    /// m/s: an open contact is not looked at before. Infinite where not known.
+    pub closing: f64,
     /// Impulse to start from.
     pub impulse: Impulse,
 }
@@ -68,6 +70,7 @@ impl Row {
                 restitution: 0.0,
                 speed: 0.0,
             },
+            closing: f64::INFINITY,
             impulse,
         }
     }
@@ -114,12 +117,46 @@ pub(crate) struct RollingGroup {
     pub(crate) twisting: Line,
 }
 
+/// How long the contacts of a group stay open for sure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    /// Greatest closing speed, m/s (see [`Row::closing`]).
+    pub(crate) closing: [f32; LANES],
+    /// Time from the start of the step, s; zero where a contact touches or is loaded.
+    pub(crate) time: f64,
+}
+
+impl Default for Wait {
+    fn default() -> Self {
+        Wait {
+            closing: [0.0; LANES],
+            time: f64::INFINITY,
+        }
+    }
+}
+
+impl Wait {
+    #[inline]
+    fn set(&mut self, lane: usize, row: &Row) {
+        self.closing[lane] = row.closing as f32;
+        let is_open = row.spring.overlap < 0.0 && row.impulse.normal <= 0.0;
+        let time = if is_open {
+            -row.spring.overlap / row.closing
+        } else {
+            0.0
+        };
+        self.time = self.time.min(time);
+    }
+}
+
 /// All contacts of a plan, packed.
 #[derive(Clone, Debug, Default)]
 pub struct PackedContacts {
     pub(crate) groups: Vec<Group>,
     /// One per group where some law rolls, else empty.
     pub(crate) rolling: Vec<RollingGroup>,
+    /// One per group of substep rows, else empty.
+    pub(crate) waits: Vec<Wait>,
     pub(crate) laws: Vec<Law>,
 }
 
@@ -137,7 +174,7 @@ pub const BYTES_WRITTEN_PER_CONTACT: [usize; 2] = [40, 32];
 /// with those before it and their sums.
 pub const BYTES_PER_BODY: usize = 2 * size_of::<BodyState>()
     + size_of::<Quad>()
-    + 2 * (size_of::<BodyState>() + 2 * size_of::<Quad>() + size_of::<Moved>());
+    + 2 * (size_of::<BodyState>() + 4 * size_of::<Quad>());
 
 /// How rows become groups.
 #[derive(Clone, Copy, Debug)]
@@ -164,38 +201,43 @@ impl PackedContacts {
         self.laws.clear();
         self.laws.extend_from_slice(packing.laws);
         let groups = plan.group_count();
-        let fill = |g: usize, rolls: bool| {
+        let rolls = packing.laws.iter().any(|l| l.rolls);
+        let substeps = packing.kind == RowKind::Substep;
+        let length = |used: bool| if used { groups } else { 0 };
+        self.rolling.resize(length(rolls), RollingGroup::default());
+        self.waits.resize(length(substeps), Wait::default());
+        let rolling_groups = SharedSlice::new(&mut self.rolling);
+        let waits = SharedSlice::new(&mut self.waits);
+        team.fill(&mut self.groups, groups, |g| {
             let (mut group, mut rolling) = (Group::default(), RollingGroup::default());
+            let mut wait = Wait::default();
             for (lane, i) in (plan.groups[g]..plan.groups[g + 1]).enumerate() {
                 let row = row(i as usize);
                 group.set(lane, &row, packing, bodies);
+                wait.set(lane, &row);
                 if rolls {
                     let diagonal = Diagonal::of(&row.contact, bodies, packing.compliance);
                     rolling.set(lane, &row, &diagonal);
                 }
             }
             group.make_idle((plan.groups[g + 1] - plan.groups[g]) as usize);
-            (group, rolling)
-        };
-        if packing.laws.iter().any(|l| l.rolls) {
-            self.rolling.resize(groups, RollingGroup::default());
-            let rolling = esker_parallel::SharedSlice::new(&mut self.rolling);
-            team.fill(&mut self.groups, groups, |g| {
-                let (group, rolling_group) = fill(g, true);
-                // SAFETY: `fill` calls this once per group.
-                unsafe { *rolling.at(g) = rolling_group };
-                group
-            });
-        } else {
-            self.rolling.clear();
-            team.fill(&mut self.groups, groups, |g| fill(g, false).0);
-        }
+            // SAFETY: `fill` calls this once per group.
+            unsafe {
+                if rolls {
+                    *rolling_groups.at(g) = rolling;
+                }
+                if substeps {
+                    *waits.at(g) = wait;
+                }
+            }
+            group
+        });
     }
 
     /// Copies the impulses out, in the plan's order.
     pub fn impulses(&self, team: &mut Team, plan: &SweepPlan, out: &mut Vec<Impulse>) {
         out.resize(plan.contacts(), Impulse::default());
-        let shared = esker_parallel::SharedSlice::new(out);
+        let shared = SharedSlice::new(out);
         team.run(|worker| {
             for g in worker.part_of(plan.group_count(), 1) {
                 let range = plan.groups[g] as usize..plan.groups[g + 1] as usize;

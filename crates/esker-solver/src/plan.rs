@@ -15,8 +15,8 @@
 //!
 //! Within a block contacts are taken from the bottom up and packed into groups
 //! of [`LANES`] contacts that share no body and follow one law, first fit.
-//! Contacts that touch and contacts that are only predicted go into different
-//! groups: a group of open contacts mostly has nothing to do.
+//! Contacts that touch and contacts that may do so sooner or later go into
+//! different groups: a group of open contacts mostly has nothing to do.
 //!
 //! The order is a function of the contacts' places and laws. Neither the order
 //! in which they are listed nor the number of threads enters. Swept one after
@@ -44,9 +44,13 @@ pub struct Place {
     pub name: [u64; 2],
     /// Index of its law; contacts of one group have the same.
     pub law: u16,
-    /// Whether the bodies do not touch yet.
-    pub open: bool,
+    /// Who touches already and who can do so sooner or later, below [`KINDS`];
+    /// contacts of one group are of one kind.
+    pub kind: u8,
 }
+
+/// Kinds of contacts that a plan tells apart.
+pub const KINDS: u8 = 4;
 
 /// A body that no other contact moves, such as a wall.
 pub const FIXED: u32 = u32::MAX;
@@ -89,7 +93,7 @@ struct Slip {
     height: u64,
     contact: u32,
     bodies: [u32; 2],
-    /// Law, and whether the bodies do not touch yet.
+    /// Law and kind.
     class: u32,
 }
 
@@ -99,7 +103,7 @@ impl Slip {
             height: ascending(place.point.z),
             contact: contact as u32,
             bodies: place.bodies,
-            class: 2 * u32::from(place.law) + u32::from(place.open),
+            class: u32::from(KINDS) * u32::from(place.law) + u32::from(place.kind.min(KINDS - 1)),
         }
     }
 
@@ -111,7 +115,7 @@ impl Slip {
 }
 
 /// Blocks aimed at: enough for many threads to share them evenly.
-const BLOCKS_WANTED: f64 = 1000.0;
+const BLOCKS_WANTED: f64 = 500.0;
 /// Least and greatest edge of a block, in mean diameters.
 const EDGE_RANGE: [f64; 2] = [4.0, 8.0];
 /// The edge may grow to this many mean diameters to hold the largest grains.
@@ -411,7 +415,7 @@ impl Packer {
         self.in_groups.clear();
         self.in_groups.resize(bodies, 0);
         self.of_class.clear();
-        self.of_class.resize(2 * laws, 0);
+        self.of_class.resize(usize::from(KINDS) * laws, 0);
         self.open.clear();
         self.open.resize(OPEN_GROUPS, OpenGroup::default());
     }
@@ -468,7 +472,7 @@ impl Packer {
         }
         self.of_class[group.class] &= !bit;
         self.groups
-            .push((group.size as u8, (group.class / 2) as u16));
+            .push((group.size as u8, (group.class / usize::from(KINDS)) as u16));
         bit
     }
 }
@@ -554,7 +558,7 @@ mod tests {
                             bodies: [me, other],
                             name: [u64::from(me), u64::from(other)],
                             law: (noise(number) * 2.0) as u16,
-                            open: noise(number + 77) < 0.3,
+                            kind: (noise(number + 77) * 2.0) as u8,
                         });
                     };
                     for (dx, dy, dz) in [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0)] {
@@ -577,7 +581,7 @@ mod tests {
                 bodies: [giant, other],
                 name: [1, u64::from(other)],
                 law: 0,
-                open: false,
+                kind: 0,
             });
         }
         let stray = places[0];
@@ -616,7 +620,7 @@ mod tests {
                     let mut members: Vec<u32> = Vec::new();
                     for place in contacts.iter().map(|&c| &places[c as usize]) {
                         assert_eq!(place.law, plan.laws[group]);
-                        assert_eq!(place.open, places[contacts[0] as usize].open);
+                        assert_eq!(place.kind, places[contacts[0] as usize].kind);
                         for body in place.bodies.into_iter().filter(|&b| b != FIXED) {
                             assert!(!members.contains(&body), "a group shares a body");
                             members.push(body);

@@ -138,6 +138,11 @@ impl Rows<'_> {
                 restitution: law.restitution,
                 speed: single(speed),
             },
+            closing: match c.partner {
+                Partner::Grain(_) => c.closing_speed,
+                // Sleeping contacts follow the sums of movable bodies.
+                Partner::Wall(_) => f64::INFINITY,
+            },
             impulse: self.impulses[i],
         }
     }

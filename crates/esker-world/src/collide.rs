@@ -7,13 +7,11 @@
 //! margin · d_min    and    h (max(0, −u_n + a_i + a_j) + g h),           (1)
 //! ```
 //!
-//! where the agitation `a_i` bounds how much a grain's velocity can change
-//! within the step because something strikes it: the greatest approach speed
-//! among its pairs that close within the step, and that of neighbours that a
-//! blow reaches through closing pairs. Without it a grain that is stopped in
-//! mid-step meets the one that follows undetected: a lattice dropped on a
-//! floor then overlaps by most of a diameter. At rest `a` is zero and (1)
-//! adds nothing.
+//! where the agitation `a_i` bounds how much of the grain's velocity towards the
+//! other can come from blows within the step (see [`Agitation`]). Without it a
+//! grain that is stopped in mid-step meets the one that follows undetected: a
+//! lattice dropped on a floor then overlaps by most of a diameter. At rest `a`
+//! is zero and (1) adds nothing.
 //!
 //! Contacts are then put into the order of a [`SweepPlan`], which depends on
 //! where they are and on nothing else. The order in which grains are stored or
@@ -21,14 +19,15 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use esker_geometry::{Aabb, Touch, sphere_sphere};
-use esker_parallel::{Team, prefetch};
+use esker_geometry::{Aabb, SphereTouch, Touch};
+use esker_parallel::{SharedSlice, Team, prefetch};
 use esker_solver::plan::{FIXED, Place, SweepPlan};
 use glam::DVec3;
 
+use crate::blows::{Agitation, Blows};
 use crate::grains::{GrainId, Grains};
+use crate::reach::Reach;
 use crate::wall::Wall;
 
 /// Who a grain touches.
@@ -96,106 +95,47 @@ pub struct ContactGeometry {
     pub rolling_radius: f64,
     /// Effective radius r* of the elastic contact, m.
     pub elastic_radius: f64,
+    /// Greatest speed at which the bodies can close a gap within the step, m/s.
+    pub closing_speed: f64,
     /// Diameter that overlaps are measured in, m: the pair's mean, or the grain's at a wall.
     pub diameter: f64,
 }
 
-/// What the stage needs to know about the step.
-#[derive(Clone, Copy, Debug)]
-pub struct Reach {
-    /// Margin in diameters of the smaller grain.
-    pub margin: f64,
-    /// Step h, s.
-    pub step: f64,
-    /// |g|, m/s².
-    pub gravity: f64,
-    /// Mean velocity of the grains, m/s: speeds are reckoned from it.
-    pub drift: DVec3,
-    /// Greatest speed of a grain, m/s.
-    pub greatest_speed: f64,
+/// Shares of a step: open contacts that can close within the first of them,
+/// within the second and later have groups of their own.
+const SOON: [f64; 2] = [0.15, 0.5];
+
+/// Kind of a contact in the sweep's plan.
+fn kind(contact: &ContactGeometry, step: f64) -> u8 {
+    if contact.overlap >= 0.0 {
+        return 0;
+    }
+    let within = |share: f64| -contact.overlap < share * step * contact.closing_speed;
+    let later = SOON.iter().filter(|share| !within(**share)).count() as u8;
+    match contact.partner {
+        Partner::Grain(_) => 1 + later,
+        Partner::Wall(_) => 1,
+    }
 }
 
-/// Agitation is looked for up to gaps of this many radii per grain.
-const AGITATED_RADII: f64 = 0.5;
-/// Pairs through which a blow is followed within a step.
-const BLOW_DEPTH: usize = 2;
 /// Grains that are held against a wall together: neighbours in memory, which
 /// are neighbours in space where there are many grains.
 const WALL_CHUNK: usize = 64;
 /// Contacts whose candidate is asked for ahead of its use.
 const PREFETCHED: usize = 16;
 
-impl Reach {
-    /// Reach of a step for the grains as they move now.
-    pub fn new(team: &mut Team, grains: &Grains, margin: f64, step: f64, gravity: f64) -> Self {
-        let count = grains.len();
-        let velocity = |i: usize| grains.state[i].velocity;
-        let sum = team.fold(
-            count,
-            DVec3::ZERO,
-            |range| range.map(velocity).sum(),
-            |a, b| a + *b,
-        );
-        let drift = sum / count.max(1) as f64;
-        let greatest_speed = team.fold(
-            count,
-            0.0,
-            |range| {
-                range
-                    .map(|i| velocity(i).distance(drift))
-                    .fold(0.0, f64::max)
-            },
-            |a: f64, b| a.max(*b),
-        );
-        Reach {
-            margin,
-            step,
-            gravity,
-            drift,
-            greatest_speed,
-        }
-    }
-
-    /// Bound (1) for an approach speed with agitation.
-    #[inline]
-    fn gap(&self, diameter: f64, approach: f64) -> f64 {
-        (self.margin * diameter).max(self.closing(approach))
-    }
-
-    /// How far a pair can close within the step, m.
-    #[inline]
-    fn closing(&self, approach: f64) -> f64 {
-        self.step * (approach.max(0.0) + self.gravity * self.step)
-    }
-
-    /// Distance from its surface within which a grain can meet something: two
-    /// grains' distances add up to at least (1), agitation included up to
-    /// [`AGITATED_RADII`].
-    #[inline]
-    fn beyond_surface(&self, radius: f64, speed: f64) -> f64 {
-        let agitated = (self.step * self.greatest_speed).min(AGITATED_RADII * radius);
-        self.gap(radius, speed).max(agitated)
-    }
-
-    /// Radius within which a grain can meet something.
-    #[inline]
-    pub fn of_grain(&self, radius: f64, velocity: DVec3) -> f64 {
-        radius + self.beyond_surface(radius, velocity.distance(self.drift))
-    }
-}
-
 /// A pair that may become a contact: one cache line, as the last pass jumps.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Candidate {
-    grain: u32,
-    partner: Partner,
+pub(crate) struct Candidate {
+    pub(crate) grain: u32,
+    pub(crate) partner: Partner,
     /// Wall feature; zero between grains.
     feature: u32,
-    normal: DVec3,
-    overlap: f64,
-    /// `−u_n`, m/s.
-    approach: f64,
+    pub(crate) normal: DVec3,
+    pub(crate) overlap: f64,
+    /// `−u_n`, m/s; of a contact that was chosen the greatest closing speed.
+    pub(crate) approach: f64,
     /// Curvature of the wall at the touch, 1/m; zero between grains.
     curvature: f64,
 }
@@ -206,9 +146,7 @@ pub struct Collider {
     candidates: Vec<Candidate>,
     wall_candidates: Vec<Candidate>,
     parts: Vec<Vec<Candidate>>,
-    /// Agitation of each grain, m/s, as bits: they order as the numbers do.
-    agitation: Vec<AtomicU64>,
-    agitation_before: Vec<f64>,
+    blows: Blows,
     /// Candidates that are contacts.
     chosen: Vec<u32>,
     chosen_parts: Vec<Vec<u32>>,
@@ -269,7 +207,7 @@ impl Collider {
                 bodies: [contact.grain, body],
                 name: [contact.key.owner.as_u64(), contact.key.other],
                 law: (order.law)(material(contact.grain), other),
-                open: contact.overlap <= 0.0,
+                kind: kind(&contact, scene.reach.step),
             }
         });
         if order.plain {
@@ -287,6 +225,7 @@ impl Collider {
         });
     }
 
+    /// Collects what (1) may choose, and the blows between them.
     fn find_candidates(&mut self, team: &mut Team, scene: Scene<'_>) {
         let Scene {
             grains,
@@ -294,12 +233,13 @@ impl Collider {
             pairs,
             reach,
         } = scene;
-        team.gather(
-            pairs.len(),
-            &mut self.parts,
-            &mut self.candidates,
-            |range, out| out.extend(pairs[range].iter().filter_map(|p| near_grains(grains, *p))),
-        );
+        self.blows.start(grains.len());
+        let blows = &self.blows;
+        team.fill(&mut self.candidates, pairs.len(), |k| {
+            let candidate = near_grains(grains, pairs[k]);
+            blows.strike(grains, &candidate, candidate.approach, reach);
+            candidate
+        });
         team.gather(
             grains.len(),
             &mut self.parts,
@@ -313,9 +253,13 @@ impl Collider {
                             if swarm.is_clear_of(wall, reach) {
                                 continue;
                             }
+                            let before = out.len();
                             for i in chunk.clone() {
                                 touches.clear();
                                 near_wall(grains, i, (w as u32, wall), reach, touches, out);
+                            }
+                            for candidate in &out[before..] {
+                                blows.strike(grains, candidate, candidate.approach, reach);
                             }
                         }
                     }
@@ -328,89 +272,56 @@ impl Collider {
     /// Chooses those candidates that obey (1).
     fn choose(&mut self, team: &mut Team, scene: Scene<'_>) {
         let Scene { grains, reach, .. } = scene;
-        self.agitation.clear();
-        self.agitation.resize_with(grains.len(), AtomicU64::default);
-        self.agitation_before.clear();
-        self.agitation_before.resize(grains.len(), 0.0);
-        for _ in 0..=BLOW_DEPTH {
-            if !self.spread_agitation(team, reach) {
-                break;
-            }
-            let now = &self.agitation;
-            team.fill(&mut self.agitation_before, grains.len(), |i| {
-                f64::from_bits(now[i].load(Ordering::Relaxed))
-            });
+        let agitated = self.blows.any();
+        if agitated {
+            self.blows.pass_on(team, grains, &self.candidates, reach);
         }
-        let (candidates, agitation) = (&self.candidates, &self.agitation_before);
+        let count = self.candidates.len();
         // Never more than candidates: grows with their buffer.
         self.chosen.clear();
-        self.chosen.reserve(candidates.capacity());
+        self.chosen.reserve(self.candidates.capacity());
+        let candidates = SharedSlice::new(&mut self.candidates);
+        let agitation = &self.blows.agitation;
         team.gather(
-            candidates.len(),
+            count,
             &mut self.chosen_parts,
             &mut self.chosen,
             |range, out| {
                 out.extend(range.filter_map(|k| {
-                    let c = &candidates[k];
-                    let radius = grains.radius[c.grain as usize];
-                    let smallest = match c.partner {
-                        Partner::Grain(j) => radius.min(grains.radius[j as usize]),
-                        Partner::Wall(_) => radius,
-                    };
-                    let agitated = c.approach + c.agitation(agitation);
-                    (-c.overlap < reach.gap(2.0 * smallest, agitated)).then_some(k as u32)
+                    // SAFETY: the ranges of different threads are disjoint.
+                    let c = unsafe { candidates.at(k) };
+                    if agitated {
+                        c.approach += c.agitation(agitation);
+                    }
+                    c.approach = reach.closing_speed(c.approach);
+                    let closing = reach.step * c.approach;
+                    let near = reach.margin * c.least_diameter(grains);
+                    (-c.overlap < near.max(closing)).then_some(k as u32)
                 }));
             },
         );
-    }
-
-    /// Lets every pair that closes within the step pass its approach speed on
-    /// to its grains. Greatest values do not depend on the order in which they
-    /// are found. Returns whether any pair closes.
-    fn spread_agitation(&mut self, team: &mut Team, reach: Reach) -> bool {
-        let (candidates, before, now) = (&self.candidates, &self.agitation_before, &self.agitation);
-        let raise = |i: usize, speed: f64| {
-            if speed > 0.0 {
-                now[i].fetch_max(speed.to_bits(), Ordering::Relaxed);
-            }
-        };
-        team.fold(
-            candidates.len(),
-            false,
-            |range| {
-                let mut any = false;
-                for c in &candidates[range] {
-                    let speed = c.approach + c.agitation(before);
-                    if speed <= 0.0 || -c.overlap >= reach.closing(speed) {
-                        continue;
-                    }
-                    any = true;
-                    let a = c.grain as usize;
-                    match c.partner {
-                        Partner::Grain(j) => {
-                            let b = j as usize;
-                            raise(a, c.approach + before[b]);
-                            raise(b, c.approach + before[a]);
-                        }
-                        Partner::Wall(_) => raise(a, c.approach),
-                    }
-                }
-                any
-            },
-            |a, b| a | *b,
-        )
     }
 }
 
 impl Candidate {
     /// `a_i + a_j`, m/s.
     #[inline]
-    fn agitation(&self, agitation: &[f64]) -> f64 {
+    pub(crate) fn agitation(&self, agitation: &[Agitation]) -> f64 {
         let partner = match self.partner {
-            Partner::Grain(j) => agitation[j as usize],
+            Partner::Grain(j) => agitation[j as usize].along(-self.normal),
             Partner::Wall(_) => 0.0,
         };
-        agitation[self.grain as usize] + partner
+        agitation[self.grain as usize].along(self.normal) + partner
+    }
+
+    /// Diameter of the smaller grain, m.
+    #[inline]
+    pub(crate) fn least_diameter(&self, grains: &Grains) -> f64 {
+        let radius = grains.radius[self.grain as usize];
+        2.0 * match self.partner {
+            Partner::Grain(j) => radius.min(grains.radius[j as usize]),
+            Partner::Wall(_) => radius,
+        }
     }
 
     #[inline]
@@ -429,6 +340,7 @@ impl Candidate {
             arms: [arm, 0.0],
             rolling_radius: radius,
             elastic_radius: radius,
+            closing_speed: self.approach,
             diameter: 2.0 * radius,
         };
         match self.partner {
@@ -497,7 +409,7 @@ impl Swarm {
 
 /// Two grains as a candidate, the one with the smaller id first.
 #[inline]
-fn near_grains(grains: &Grains, [i, j]: [u32; 2]) -> Option<Candidate> {
+fn near_grains(grains: &Grains, [i, j]: [u32; 2]) -> Candidate {
     let (a, b) = if grains.id[i as usize] < grains.id[j as usize] {
         (i, j)
     } else {
@@ -506,8 +418,8 @@ fn near_grains(grains: &Grains, [i, j]: [u32; 2]) -> Option<Candidate> {
     let (ia, ib) = (a as usize, b as usize);
     let (ra, rb) = (grains.radius[ia], grains.radius[ib]);
     let (xa, xb) = (grains.position[ia], grains.position[ib]);
-    let touch = sphere_sphere(xa, ra, xb, rb, f64::INFINITY)?;
-    Some(Candidate {
+    let touch = SphereTouch::of(xa, ra, xb, rb);
+    Candidate {
         grain: a,
         partner: Partner::Grain(b),
         feature: 0,
@@ -517,7 +429,7 @@ fn near_grains(grains: &Grains, [i, j]: [u32; 2]) -> Option<Candidate> {
             .normal
             .dot(grains.state[ia].velocity - grains.state[ib].velocity),
         curvature: 0.0,
-    })
+    }
 }
 
 /// Adds the touches of a grain with a wall; `touches` is scratch.

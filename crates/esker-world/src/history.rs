@@ -228,6 +228,7 @@ mod tests {
             arms: [0.1, 0.0],
             rolling_radius: 0.1,
             elastic_radius: 0.1,
+            closing_speed: 0.0,
             diameter: 0.2,
         }
     }

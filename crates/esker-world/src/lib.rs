@@ -41,6 +41,7 @@
 
 pub mod accuracy;
 pub mod assemble;
+mod blows;
 pub mod check;
 mod clock;
 pub mod collide;
@@ -53,6 +54,7 @@ pub mod integrate;
 pub mod material;
 pub mod packing;
 pub mod random;
+pub mod reach;
 pub mod report;
 mod sizes;
 pub mod smooth;

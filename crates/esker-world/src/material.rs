@@ -109,6 +109,12 @@ impl PairTable {
     pub fn all(&self) -> &[PairConstants] {
         &self.table
     }
+
+    /// Greatest coefficient of restitution of all pairs.
+    pub fn greatest_restitution(&self) -> f64 {
+        let restitution = self.table.iter().map(|p| p.law.restitution);
+        restitution.fold(0.0, f64::max)
+    }
 }
 
 #[cfg(test)]

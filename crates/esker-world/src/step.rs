@@ -11,11 +11,12 @@ use glam::DVec3;
 
 use crate::World;
 use crate::assemble::{Equations, Rows, StepConstants, WholeStepEquations};
-use crate::collide::{Collider, ContactGeometry, Order, Partner, Reach, Scene};
+use crate::collide::{Collider, ContactGeometry, Order, Partner, Scene};
 use crate::definition::{ContactSettings, Method, Smooth, Solver, SubStepped, WholeStep};
 use crate::general_solve;
 use crate::grains::{GrainId, Grains};
 use crate::integrate;
+use crate::reach::{Drift, Mover, Reach};
 use crate::report::{Stage, StageClock, StepReport};
 use crate::smooth::{self, SmoothStepper};
 
@@ -31,7 +32,8 @@ pub(crate) struct Workspace {
     whole: WholeStepEquations,
     velocities: Vec<BodyState>,
     impact_impulses: Vec<Impulse>,
-    broad_phase: BroadPhase,
+    drift: Drift,
+    broad_phase: BroadPhase<Mover>,
     sweeper: BlockSweeper,
     smooth_stepper: SmoothStepper,
     memory_order: Vec<(u64, u32)>,
@@ -137,23 +139,27 @@ impl World {
     }
 
     fn find_pairs(&mut self) -> Result<Reach, StepError> {
-        let grains = &self.grains;
-        let reach = Reach::new(
-            &mut self.team,
-            grains,
-            self.contact.margin,
-            self.step,
-            self.gravity.length(),
-        );
-        let work = &mut self.workspace;
-        self.team.fill(&mut work.reach, grains.len(), |i| {
-            reach.of_grain(grains.radius[i], grains.state[i].velocity)
-        });
+        let [mean_diameter, _] = self.mean_and_max_diameter();
+        let (grains, work) = (&self.grains, &mut self.workspace);
+        let reach = Reach {
+            margin: self.contact.margin,
+            step: self.step,
+            gravity: self.gravity.length(),
+            restitution: self.pairs.greatest_restitution(),
+            greatest_speed: Reach::greatest_speed(&mut self.team, grains),
+        };
+        let team = &mut self.team;
+        work.drift
+            .reach(team, grains, mean_diameter, reach, &mut work.reach);
         work.broad_phase
-            .find_pairs_on(
+            .find_pairs_where(
                 &mut self.team,
-                &grains.position,
-                &work.reach,
+                (&grains.position, &work.reach),
+                |i| Mover {
+                    radius: grains.radius[i],
+                    velocity: grains.state[i].velocity,
+                },
+                |pair| reach.covers(pair),
                 &mut work.pairs,
             )
             .map_err(|source| StepError::Crowd {
@@ -251,9 +257,9 @@ impl World {
         });
         sweeper.forget_impacts();
         sweeper.packed.impulses(team, plan, &mut work.impulses);
-        let moved = sweeper.moved();
         move_grains(team, &mut self.grains, &work.equations.bodies, |i| {
-            (moved[i].velocity() * step, moved[i].spin() * step)
+            let [velocity, spin] = sweeper.moved(i);
+            (velocity * step, spin * step)
         });
         let converged = method
             .tolerance

@@ -139,8 +139,8 @@ fn a_pile_has_the_same_bits_on_any_number_of_threads() {
     assert_same_bits(&pile(), 500);
 }
 
-/// Number of contacts, kinetic energy, mean overlap and height of the top,
-/// means over the second half of `steps` steps from a state that was prepared
+/// Number of contacts, kinetic energy, mean overlap and height of the top
+/// above the lowest grain, means over the second half of `steps` steps from a state that was prepared
 /// by as many steps in plain order.
 fn measures(def: &WorldDef, plain: bool, steps: usize) -> [f64; 4] {
     let mut world = build(def);
@@ -173,7 +173,7 @@ fn mean_height_of_upper_tenth(world: &World) -> f64 {
     let mut heights: Vec<f64> = world.grains.position.iter().map(|x| x.z).collect();
     heights.sort_unstable_by(f64::total_cmp);
     let upper = &heights[heights.len() * 9 / 10..];
-    upper.iter().sum::<f64>() / upper.len() as f64
+    upper.iter().sum::<f64>() / upper.len() as f64 - heights[0]
 }
 
 fn assert_same_physics(def: &WorldDef, steps: usize, moves: bool) {
@@ -246,5 +246,6 @@ fn a_cylinder_in_blocks_is_a_cylinder_in_plain_order() {
 
 #[test]
 fn a_drum_in_blocks_is_a_drum_in_plain_order() {
-    assert_same_physics(&drum(sub_stepped(15)), 800, true);
+    // A mean over 400 steps still differs by 1 % from one such run to the next.
+    assert_same_physics(&drum(sub_stepped(15)), 2400, true);
 }

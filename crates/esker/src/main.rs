@@ -9,6 +9,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// Sweeps jump about in arrays of many megabytes.
+#[global_allocator]
+static ALLOCATOR: esker_parallel::HugePages = esker_parallel::HugePages;
+
 /// Simulates granular matter: ore, grain, sand, pills, and the machines that move it.
 #[derive(Parser)]
 #[command(version, about, propagate_version = true, max_term_width = 100)]

@@ -30,18 +30,27 @@ pub fn sphere_sphere(
     if reach <= 0.0 || squared.is_nan() || squared >= reach * reach {
         return None;
     }
-    // The square of a distance below 1e-154 underflows; such spheres are coincident anyway.
-    let distance = squared.sqrt();
-    let normal = if distance > f64::MIN_POSITIVE.sqrt() {
-        offset / distance
-    } else {
-        DVec3::Z
-    };
-    Some(SphereTouch {
-        normal,
-        point: centre_a + 0.5 * (radius_a + distance - radius_b) * normal,
-        overlap: radius_a + radius_b - distance,
-    })
+    Some(SphereTouch::of(centre_a, radius_a, centre_b, radius_b))
+}
+
+impl SphereTouch {
+    /// Of two spheres with finite centres, however far apart.
+    #[inline]
+    pub fn of(centre_a: DVec3, radius_a: f64, centre_b: DVec3, radius_b: f64) -> Self {
+        let offset = centre_b - centre_a;
+        // The square of a distance below 1e-154 underflows; such spheres are coincident anyway.
+        let distance = offset.length();
+        let normal = if distance > f64::MIN_POSITIVE.sqrt() {
+            offset / distance
+        } else {
+            DVec3::Z
+        };
+        SphereTouch {
+            normal,
+            point: centre_a + 0.5 * (radius_a + distance - radius_b) * normal,
+            overlap: radius_a + radius_b - distance,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use esker_geometry::{Pose, Region, Side, WallShape};
-use esker_world::World;
 use esker_world::definition::*;
+use esker_world::{Stage, StageTimes, World};
 use glam::{DQuat, DVec3};
 use serde::Serialize;
 
@@ -38,13 +38,18 @@ const RATE: f64 = 2.0;
 #[derive(Debug, Serialize)]
 struct LoadTime {
     grains: usize,
+    /// Contacts, predicted ones included.
     contacts: usize,
+    /// Contacts with positive overlap.
+    touching: usize,
     threads: usize,
     sweeps: usize,
     seconds_per_step: f64,
     /// Wall time per simulated second.
     seconds_per_second: f64,
     mean_overlap: f64,
+    /// Seconds per step of each stage.
+    stages: Vec<(&'static str, f64)>,
 }
 
 /// Runs a load and prints its time.
@@ -58,35 +63,47 @@ pub fn run(load: Load, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
     let steps = (MEASURED / STEP) as usize;
     let start = Instant::now();
     let (mut contacts, mut mean_overlap) = (0, 0.0);
+    let (mut touching, mut times) = (0, StageTimes::default());
     for _ in 0..steps {
         let report = world.step()?;
         contacts += report.contacts;
+        touching += report.touching;
+        times.add(&report.times);
         mean_overlap += report.mean_overlap;
     }
     let seconds = start.elapsed().as_secs_f64();
     let time = LoadTime {
         grains: world.grains.len(),
         contacts: contacts / steps,
+        touching: touching / steps,
         threads,
         sweeps: SWEEPS,
         seconds_per_step: seconds / steps as f64,
         seconds_per_second: seconds / MEASURED,
         mean_overlap: mean_overlap / steps as f64,
+        stages: Stage::ALL
+            .map(|s| (s.name(), times.get(s).as_secs_f64() / steps as f64))
+            .to_vec(),
     };
     if json {
         println!("{}", serde_json::to_string_pretty(&time)?);
     } else {
         println!(
-            "drum of {} grains, {} contacts, {} threads, {SWEEPS} sweeps, steps of {} ms: \
-             {:.1} ms per step, {:.2} s per simulated second, mean overlap {:.2e} d",
+            "drum of {} grains, {} contacts ({} touch), {} threads, {SWEEPS} sweeps, \
+             steps of {} ms: {:.1} ms per step, {:.2} s per simulated second, \
+             mean overlap {:.2e} d",
             time.grains,
             time.contacts,
+            time.touching,
             time.threads,
             STEP * 1e3,
             time.seconds_per_step * 1e3,
             time.seconds_per_second,
             time.mean_overlap
         );
+        for (name, seconds) in &time.stages {
+            println!("{name:>12} {:6.1} ms", seconds * 1e3);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -111,6 +111,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return solvers::run(arguments);
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if let Some(load) = arguments.load {
+        let threads = arguments.threads.iter().copied().max().unwrap_or(cores);
+        return load::run(load, threads.max(1), arguments.json);
+    }
     let mut thread_counts = if arguments.threads.is_empty() {
         vec![2, cores]
     } else {
@@ -120,10 +124,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     thread_counts.retain(|&n| n > 1);
     thread_counts.sort_unstable();
     thread_counts.dedup();
-    if let Some(load) = arguments.load {
-        let threads = thread_counts.last().copied().unwrap_or(cores);
-        return load::run(load, threads, arguments.json);
-    }
 
     let settled = SettledBox::prepare(cores)?;
     let repeats = if arguments.quick { 3 } else { 7 };

@@ -1,0 +1,148 @@
+//! Blows within a step, and how far they change the velocities of grains.
+//!
+//! A pair that closes within the step with speed `u` changes the velocity of
+//! each of its grains along the normal by at most
+//!
+//! ```text
+//! (1 + e) u,                                                             (1)
+//! ```
+//!
+//! which it does where the other one cannot give way: a wall, or a grain with
+//! others behind it. What a grain is struck with it passes on to those that it
+//! can meet then; one further blow is followed. (Shares by mass, `m_j/(m_i +
+//! m_j)`, overlook that a heap stops what falls on it: a dropped lattice then
+//! overlaps twice as far. Following further blows gains little.)
+//!
+//! Changes are kept per grain as a box: the greatest one along each axis, in
+//! both senses. So a grain that is stopped from below is not expected to move
+//! sideways. A greatest value does not depend on the order in which values are
+//! found: threads raise them together with the same result.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use esker_parallel::Team;
+use glam::DVec3;
+
+use crate::collide::{Candidate, Partner};
+use crate::grains::Grains;
+use crate::reach::Reach;
+
+/// A box about zero that holds the changes of a grain's velocity by blows, m/s.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))]
+pub(crate) struct Agitation {
+    /// Greatest change to +x, −x, +y, −y, +z, −z.
+    sides: [f32; 6],
+}
+
+impl Agitation {
+    /// Greatest change along a unit vector, m/s.
+    #[inline]
+    pub(crate) fn along(&self, direction: DVec3) -> f64 {
+        let part = |axis: usize, n: f64| n.abs() * f64::from(self.sides[side(axis, n)]);
+        part(0, direction.x) + part(1, direction.y) + part(2, direction.z)
+    }
+}
+
+/// Index of the side that a component along an axis points to.
+#[inline]
+fn side(axis: usize, component: f64) -> usize {
+    2 * axis + usize::from(component < 0.0)
+}
+
+/// An [`Agitation`] that threads raise together. Floats above zero order as
+/// their bits do.
+#[derive(Debug, Default)]
+#[repr(align(32))]
+struct Rising {
+    sides: [AtomicU32; 6],
+}
+
+impl Rising {
+    #[inline]
+    fn raise(&self, change: DVec3) {
+        for (axis, x) in change.to_array().into_iter().enumerate() {
+            let bits = (x.abs() as f32).to_bits();
+            let now = &self.sides[side(axis, x)];
+            if now.load(Ordering::Relaxed) < bits {
+                now.fetch_max(bits, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn now(&self) -> Agitation {
+        let value = |bits: &AtomicU32| f32::from_bits(bits.load(Ordering::Relaxed));
+        Agitation {
+            sides: std::array::from_fn(|k| value(&self.sides[k])),
+        }
+    }
+}
+
+/// Blows that move a grain by less than this share of the margin within the
+/// step are not followed: what they bring about is near enough already.
+const FAINT: f64 = 0.125;
+
+/// The blows of a step.
+#[derive(Debug, Default)]
+pub(crate) struct Blows {
+    rising: Vec<Rising>,
+    /// Whether there was any.
+    struck: AtomicBool,
+    /// What they amount to, by grain, once they have been passed on.
+    pub(crate) agitation: Vec<Agitation>,
+}
+
+impl Blows {
+    /// Forgets all blows.
+    pub(crate) fn start(&mut self, grains: usize) {
+        self.rising.clear();
+        self.rising.resize_with(grains, Rising::default);
+        self.struck = AtomicBool::new(false);
+    }
+
+    /// Whether any blow counts.
+    pub(crate) fn any(&self) -> bool {
+        self.struck.load(Ordering::Relaxed)
+    }
+
+    /// The blow of a pair that closes with this speed, if it does so within
+    /// the step: equation (1).
+    #[inline]
+    pub(crate) fn strike(&self, grains: &Grains, pair: &Candidate, speed: f64, reach: Reach) {
+        let faint = FAINT * reach.margin * pair.least_diameter(grains);
+        if reach.step * speed <= faint || -pair.overlap >= reach.closing(speed) {
+            return;
+        }
+        let change = pair.normal * ((1.0 + reach.restitution) * speed);
+        self.rising[pair.grain as usize].raise(-change);
+        if let Partner::Grain(j) = pair.partner {
+            self.rising[j as usize].raise(change);
+        }
+        if !self.any() {
+            self.struck.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets what was struck strike in turn, and sums up.
+    pub(crate) fn pass_on(
+        &mut self,
+        team: &mut Team,
+        grains: &Grains,
+        pairs: &[Candidate],
+        reach: Reach,
+    ) {
+        let rising = &self.rising;
+        team.fill(&mut self.agitation, rising.len(), |i| rising[i].now());
+        let (blows, agitation) = (&*self, &self.agitation);
+        team.run(|worker| {
+            for pair in &pairs[worker.part_of(pairs.len(), 1)] {
+                let agitated = pair.agitation(agitation);
+                if agitated > 0.0 {
+                    blows.strike(grains, pair, pair.approach + agitated, reach);
+                }
+            }
+        });
+        let rising = &self.rising;
+        team.fill(&mut self.agitation, rising.len(), |i| rising[i].now());
+    }
+}
