@@ -18,6 +18,7 @@ pub struct Team {
     threads: Vec<JoinHandle<()>>,
     /// Room for the chunks' results of [`Team::fold`].
     results: Vec<u128>,
+    counts: Vec<usize>,
 }
 
 /// What a member of the team knows while a closure runs.
@@ -102,6 +103,7 @@ impl Team {
             shared,
             threads,
             results: Vec::new(),
+            counts: Vec::new(),
         }
     }
 
@@ -175,8 +177,7 @@ impl Team {
         length: usize,
         value: impl Fn(usize) -> T + Sync,
     ) {
-        out.clear();
-        out.reserve(length);
+        make_room(out, length);
         let shared = SharedSlice::new(&mut out.spare_capacity_mut()[..length]);
         self.run(|worker| {
             let part = worker.part_of(length, 1);
@@ -189,7 +190,6 @@ impl Team {
         // SAFETY: the parts cover the range, and all were written (a panic
         // would not have come here).
         unsafe { out.set_len(length) };
-        keep_slack(out);
     }
 
     /// Cuts `0..length` into one part per thread, lets `work` append to an
@@ -217,8 +217,7 @@ impl Team {
             }
         });
         let total = parts.iter().map(Vec::len).sum();
-        out.clear();
-        out.reserve(total);
+        make_room(out, total);
         let shared = SharedSlice::new(&mut out.spare_capacity_mut()[..total]);
         self.run(|worker| {
             let own = &parts[worker.index];
@@ -231,7 +230,43 @@ impl Team {
         });
         // SAFETY: the parts cover the range, and all were written.
         unsafe { out.set_len(total) };
-        keep_slack(out);
+    }
+
+    /// Replaces `out` by `value(i)` for all `i` below `length` that `keep`
+    /// says yes to, in order.
+    pub fn select<T: Copy + Send>(
+        &mut self,
+        length: usize,
+        out: &mut Vec<T>,
+        keep: impl Fn(usize) -> bool + Sync,
+        value: impl Fn(usize) -> T + Sync,
+    ) {
+        let mut counts = std::mem::take(&mut self.counts);
+        counts.clear();
+        counts.resize(self.threads(), 0);
+        let own_counts = SharedSlice::new(&mut counts);
+        self.run(|worker| {
+            let part = worker.part_of(length, 1);
+            // SAFETY: every worker has a count of its own.
+            unsafe { *own_counts.at(worker.index) = part.filter(|&i| keep(i)).count() };
+        });
+        let total = counts.iter().sum();
+        make_room(out, total);
+        let shared = SharedSlice::new(&mut out.spare_capacity_mut()[..total]);
+        self.run(|worker| {
+            let start: usize = counts[..worker.index].iter().sum();
+            let mut kept = worker.part_of(length, 1).filter(|&i| keep(i));
+            // SAFETY: starts and counts of the parts make the ranges disjoint.
+            let places = unsafe { shared.part(start..start + counts[worker.index]) };
+            for place in places {
+                let i = kept.next().expect("`keep` says the same twice");
+                place.write(value(i));
+            }
+        });
+        // SAFETY: the parts cover the range, and all were written (a panic
+        // would not have come here).
+        unsafe { out.set_len(total) };
+        self.counts = counts;
     }
 
     /// Folds chunks of a fixed length in parallel and joins their results in
@@ -265,6 +300,17 @@ impl Team {
         });
         self.results = room;
         sum
+    }
+}
+
+/// Empties a vector and makes room for so many elements, and then some as
+/// [`keep_slack`] does. What was in it is given back first: large arrays need
+/// not be there twice.
+fn make_room<T>(vector: &mut Vec<T>, length: usize) {
+    vector.clear();
+    if vector.capacity() < length + length / 4 {
+        *vector = Vec::new();
+        vector.reserve_exact(2 * length);
     }
 }
 
@@ -429,6 +475,8 @@ mod tests {
                 out.extend(range.filter(|i| i % 3 == 0));
             });
             assert!(kept.iter().copied().eq((0..length).step_by(3)));
+            team.select(length, &mut kept, |i| i % 5 == 2, |i| 2 * i);
+            assert!(kept.iter().copied().eq((4..2 * length).step_by(10)));
             team.for_each_part(&mut filled, 8, |start, part| {
                 assert_eq!(start % 8, 0);
                 for (k, x) in part.iter_mut().enumerate() {

@@ -40,7 +40,7 @@ pub fn snapshot(world: &World) -> Snapshot {
                 point: c.point,
                 normal: c.normal,
                 overlap: c.overlap,
-                diameter: c.diameter,
+                diameter: c.diameter(),
                 normal_force: p.normal / row_step,
                 friction_force: p.friction / row_step,
                 torque: (p.rolling + c.normal * p.twisting) / row_step,

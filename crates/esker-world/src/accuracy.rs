@@ -68,7 +68,7 @@ impl World {
                 let pair = self.pair_of(contact);
                 let stiffness = pair.stiffness(contact.elastic_radius);
                 let lawful = pair.static_overlap(stiffness, impulse.normal / row_step);
-                (contact.overlap - lawful).max(0.0) / contact.diameter
+                (contact.overlap - lawful).max(0.0) / contact.diameter()
             })
         }));
         excess.unwrap_or(0.0)
@@ -88,7 +88,7 @@ impl World {
             (impulse.normal > 0.0).then(|| {
                 let apart = contact.arms[0] + contact.arms[1];
                 let across = (b.velocity - a.velocity).reject_from_normalized(contact.normal);
-                (apart.hypot(across.length() * self.step) - apart) / contact.diameter
+                (apart.hypot(across.length() * self.step) - apart) / contact.diameter()
             })
         }))
     }

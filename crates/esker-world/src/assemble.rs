@@ -29,7 +29,6 @@ pub struct Equations {
     pub laws: Vec<Law>,
     /// Contacts with walls, as indices of all contacts.
     pub wall_contacts: Vec<u32>,
-    wall_parts: Vec<Vec<u32>>,
     /// Law of each pair of materials, by the index of the pair table. Pairs
     /// with equal laws share one, so that their contacts share lanes.
     law_of_pair: Vec<u16>,
@@ -108,10 +107,10 @@ impl Rows<'_> {
         let stiffness = pair.stiffness(c.elastic_radius);
         let weight_overlap = static_overlap(pair, stiffness, gravity / mobility);
         let least_overlap =
-            (LEAST_OVERLAP_SHARE * weight_overlap).max(LEAST_OVERLAP_DIAMETERS * c.diameter);
+            (LEAST_OVERLAP_SHARE * weight_overlap).max(LEAST_OVERLAP_DIAMETERS * c.diameter());
         let speed = settings
             .impact_speed
-            .unwrap_or(IMPACT_DIAMETERS_PER_STEP * c.diameter / step);
+            .unwrap_or(IMPACT_DIAMETERS_PER_STEP * c.diameter() / step);
         let spring = self.equations.steppings[pair_index].spring(
             c.overlap,
             stiffness,
@@ -230,14 +229,11 @@ impl Equations {
         walls: &[Wall],
         contacts: &[ContactGeometry],
     ) {
-        team.gather(
+        team.select(
             contacts.len(),
-            &mut self.wall_parts,
             &mut self.wall_contacts,
-            |range, out| {
-                let at_wall = range.filter(|&i| matches!(contacts[i].partner, Partner::Wall(_)));
-                out.extend(at_wall.map(|i| i as u32));
-            },
+            |i| matches!(contacts[i].partner, Partner::Wall(_)),
+            |i| i as u32,
         );
         let count = grains.len();
         let wall_contacts = &self.wall_contacts;

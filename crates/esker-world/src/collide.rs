@@ -97,8 +97,19 @@ pub struct ContactGeometry {
     pub elastic_radius: f64,
     /// Greatest speed at which the bodies can close a gap within the step, m/s.
     pub closing_speed: f64,
+}
+
+impl ContactGeometry {
     /// Diameter that overlaps are measured in, m: the pair's mean, or the grain's at a wall.
-    pub diameter: f64,
+    #[inline]
+    pub fn diameter(&self) -> f64 {
+        // An arm is the radius less half of the overlap.
+        let arms = match self.partner {
+            Partner::Grain(_) => self.arms[0] + self.arms[1],
+            Partner::Wall(_) => 2.0 * self.arms[0],
+        };
+        arms + self.overlap
+    }
 }
 
 /// Shares of a step: open contacts that can close within the first of them,
@@ -341,7 +352,6 @@ impl Candidate {
             rolling_radius: radius,
             elastic_radius: radius,
             closing_speed: self.approach,
-            diameter: 2.0 * radius,
         };
         match self.partner {
             Partner::Grain(j) => {
@@ -352,7 +362,6 @@ impl Candidate {
                     arms: [arm, other - 0.5 * self.overlap],
                     rolling_radius: effective_radius,
                     elastic_radius: effective_radius,
-                    diameter: radius + other,
                     ..shared
                 }
             }

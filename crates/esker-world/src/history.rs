@@ -27,11 +27,9 @@ pub struct History {
     starts: Vec<AtomicU32>,
     names: Vec<Name>,
     entries: Vec<Remembered>,
-    parts: Vec<Vec<Remembered>>,
     /// Whether a contact of this step took the entry.
     claimed: Vec<AtomicBool>,
     wall_contacts: Vec<u32>,
-    wall_parts: Vec<Vec<u32>>,
 }
 
 /// What tells the entries of one slot apart.
@@ -59,17 +57,14 @@ impl History {
         contacts: &[ContactGeometry],
         impulses: &[Impulse],
     ) {
-        team.gather(
+        team.select(
             contacts.len(),
-            &mut self.parts,
             &mut self.entries,
-            |range, out| {
-                let loaded = range.filter(|&i| impulses[i].normal > 0.0);
-                out.extend(loaded.map(|i| Remembered {
-                    key: contacts[i].key,
-                    normal: contacts[i].normal,
-                    impulse: impulses[i],
-                }));
+            |i| impulses[i].normal > 0.0,
+            |i| Remembered {
+                key: contacts[i].key,
+                normal: contacts[i].normal,
+                impulse: impulses[i],
             },
         );
         self.link(team, slots);
@@ -161,15 +156,11 @@ impl History {
             let found = names.find(|name| name.other == contact.key.other);
             self.claim(found.map(|name| name.entry as usize), contact)
         });
-        team.gather(
+        team.select(
             contacts.len(),
-            &mut self.wall_parts,
             &mut self.wall_contacts,
-            |range, out| {
-                let new = range.filter(|&i| impulses[i].normal <= 0.0);
-                let at_wall = new.filter(|&i| contacts[i].key.wall_index().is_some());
-                out.extend(at_wall.map(|i| i as u32));
-            },
+            |i| impulses[i].normal <= 0.0 && contacts[i].key.wall_index().is_some(),
+            |i| i as u32,
         );
         // One after another, in the order of contacts: the first takes it.
         for &i in &self.wall_contacts {
@@ -229,7 +220,6 @@ mod tests {
             rolling_radius: 0.1,
             elastic_radius: 0.1,
             closing_speed: 0.0,
-            diameter: 0.2,
         }
     }
 

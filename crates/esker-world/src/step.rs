@@ -428,7 +428,7 @@ impl World {
             |range| {
                 let touching = contacts[range].iter().filter(|c| c.overlap > 0.0);
                 touching.fold((0, 0.0, 0.0), |(n, sum, max), c| {
-                    let overlap = c.overlap / c.diameter;
+                    let overlap = c.overlap / c.diameter();
                     (n + 1, sum + overlap, f64::max(max, overlap))
                 })
             },
