@@ -240,7 +240,7 @@ fn prepared_name(system: System, size: Size) -> String {
 fn ways(size: Size, system: System) -> Vec<(Start, usize)> {
     let mut ways = match (size, system) {
         (_, System::Column) => vec![(Start::Cold, 100), (Start::Cold, 500)],
-        (Size::Full, System::Cylinder) => vec![(Start::Cold, 100)],
+        (Size::Full, System::Cylinder) => vec![(Start::Cold, 100), (Start::Cold, 500)],
         (Size::Full, System::Drum) => vec![(Start::Cold, 100)],
         // The drum flows: cold solves of its two orders would cost the suite too much.
         (Size::Reduced, System::Drum) => Vec::new(),
@@ -274,7 +274,7 @@ impl Experiment for ParallelPhysics {
             paper: "001 Tables 5.1–5.3",
             shows: "The order in which threads share the sweep gives the same physics as the \
                     serial order: column, cylinder and drum.",
-            seconds_full: 900.0,
+            seconds_full: 1400.0,
             seconds_reduced: 12.0,
         }
     }
@@ -377,9 +377,16 @@ impl Experiment for ParallelPhysics {
                         outcome.report(Reported::new(what, found.0, paper, reason));
                         continue;
                     }
-                    if system == System::Column && way == (Start::Cold, 100) {
+                    let unconverged = way == (Start::Cold, 100)
+                        && match system {
+                            System::Column => true,
+                            // The thesis compares overlaps after 500 sweeps here.
+                            System::Cylinder => size == Size::Full && measure == "overlap",
+                            System::Drum => false,
+                        };
+                    if unconverged {
                         let reason = "far from converged; what differs is how fast the two \
-                                      orders converge, and upwards is the fastest in a column";
+                                      orders converge, and upwards is the fastest in a tall bed";
                         outcome.report(Reported::new(what, found.0, paper, reason));
                         continue;
                     }
