@@ -142,11 +142,15 @@ struct Cells {
 
 impl Cells {
     fn coordinates(edge: f64, point: DVec3) -> [i64; 3] {
-        // `as` saturates and maps NaN to zero; the bound keeps sums in range.
-        (point / edge)
-            .floor()
-            .to_array()
-            .map(|c| (c as i64).clamp(-(1 << 40), 1 << 40))
+        const FAR: f64 = (1_i64 << 40) as f64;
+        // Rounded down without `floor`, which is a call where processors of
+        // all kinds are served. `as` maps NaN to zero; the bound keeps sums in
+        // range.
+        (point / edge).to_array().map(|x| {
+            let x = x.clamp(-FAR, FAR);
+            let towards_zero = x as i64;
+            towards_zero - i64::from(towards_zero as f64 > x)
+        })
     }
 
     /// Clamping moves no two cells that were neighbours or farther apart
