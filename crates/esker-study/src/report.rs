@@ -14,10 +14,10 @@ use crate::runner::Finished;
 
 const STYLE: &str = "body{font-family:sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
 line-height:1.45;color:#222}table{border-collapse:collapse;margin:1rem 0}th,td{border:1px solid \
-#ccc;padding:.25rem .6rem;text-align:right}th:first-child,td:first-child{text-align:left}\
+#ccc;padding:.25rem .6rem;text-align:right}th:first-child,td:first-child,.why{text-align:left}\
 caption{text-align:left;font-weight:bold;padding:.3rem 0}.pass{color:#007a4d}.fail{color:#b00020;\
 font-weight:bold}pre{background:#f6f6f6;padding:1rem;overflow-x:auto}svg{max-width:100%;\
-height:auto;margin:.4rem}figure{display:inline-block;margin:.4rem}\
+height:auto;margin:.4rem}figure{display:inline-block;margin:.4rem;max-width:46%}\
 figure img{max-width:100%;display:block}figcaption{color:#555}.note{color:#555}";
 
 /// Writes `DIR/NAME.html` and `DIR/NAME.json`, then the index; returns the
@@ -108,12 +108,12 @@ fn criteria_table(out: &mut String, criteria: &[Criterion]) {
     let bound = |b: Option<f64>| b.map_or_else(String::new, |b| number(b, 4));
     out.push_str(
         "<table><caption>Criteria</caption><tr><th>what</th><th>found</th><th>from</th>\
-         <th>to</th><th>paper</th><th>bounds from</th><th></th></tr>",
+         <th>to</th><th>paper</th><th class=\"why\">bounds from</th><th></th></tr>",
     );
     for c in criteria {
         let _ = write!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"why\">{}</td>\
              <td class=\"{}\">{}</td></tr>",
             escape(&c.name),
             number(c.value, 4),
@@ -134,12 +134,12 @@ fn reported_table(out: &mut String, reported: &[Reported]) {
     }
     out.push_str(
         "<table><caption>Reported, not judged</caption><tr><th>what</th><th>found</th>\
-         <th>paper</th><th>why it is not judged</th></tr>",
+         <th>paper</th><th class=\"why\">why it is not judged</th></tr>",
     );
     for r in reported {
         let _ = write!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"why\">{}</td></tr>",
             escape(&r.name),
             number(r.value, 4),
             escape(&r.paper),
