@@ -230,11 +230,68 @@ fn a_run_can_be_described_drawn_exported_and_reported() {
 }
 
 #[test]
+fn a_recording_is_measured_as_far_as_its_fields_allow() {
+    let dir = tempfile::tempdir().unwrap();
+    let scene = busy_scene(&dir);
+    let folder = dir.path().join("out");
+    succeed(run(&scene, &folder, &["--steps", "400"]));
+    let text = folder.to_str().unwrap();
+    let all = succeed(esker(&["measure", text, "--json"]));
+    let all: serde_json::Value = serde_json::from_slice(&all.stdout).unwrap();
+    let number = |key: &str| all[key].as_f64().unwrap_or_else(|| panic!("{key}: {all}"));
+    assert!(number("height_m") > 0.008 && number("height_m") < 0.1);
+    assert!(number("mean_speed_m_per_s") > 0.0);
+    let touching = number("touching_contacts");
+    assert!(touching > 50.0);
+    // Most touching contacts carry load; every grain has its share of them.
+    assert!((0.5..6.0).contains(&number("coordination")));
+    assert!(number("mean_overlap_of_diameter") < number("greatest_overlap_of_diameter"));
+
+    let series = succeed(esker(&["measure", text, "motion", "--csv"]));
+    let lines: Vec<String> = String::from_utf8(series.stdout)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    assert!(lines[0].starts_with("time_s,mean_speed_m_per_s,"));
+    assert_eq!(
+        lines.len(),
+        1 + Recording::open(&folder.join("recording.h5"))
+            .unwrap()
+            .frames()
+            .len()
+    );
+
+    let poor = dir.path().join("poor.toml");
+    let rich = std::fs::read_to_string(&scene).unwrap();
+    std::fs::write(
+        &poor,
+        rich.replace("contacts = true", "fields = [\"position\", \"radius\"]"),
+    )
+    .unwrap();
+    let folder = dir.path().join("poor");
+    succeed(run(&poor, &folder, &["--steps", "20"]));
+    for (measure, advice) in [("network", "contacts = true"), ("motion", "velocity")] {
+        let output = esker(&["measure", folder.to_str().unwrap(), measure])
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && errors.contains(advice),
+            "{errors}"
+        );
+    }
+    let rest = succeed(esker(&["measure", folder.to_str().unwrap()]));
+    assert!(String::from_utf8_lossy(&rest.stderr).contains("network left out"));
+    assert!(String::from_utf8_lossy(&rest.stdout).contains("height"));
+}
+
+#[test]
 fn a_wrong_file_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.h5");
     std::fs::write(&path, "nothing").unwrap();
-    for command in ["info", "export", "report"] {
+    for command in ["info", "export", "report", "measure"] {
         let output = esker(&[command, path.to_str().unwrap()]).output().unwrap();
         assert!(!output.status.success());
         assert!(String::from_utf8_lossy(&output.stderr).contains("x.h5"));

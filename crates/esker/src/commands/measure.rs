@@ -1,0 +1,349 @@
+//! `esker measure`: measures of a granular state, taken from a recording.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use esker_analysis::series::statistics;
+use esker_analysis::surface::{self, HeightMap, pile_height};
+use esker_analysis::{ContactState, MissingField, Partner, Snapshot, network, repose};
+use esker_record::{Frame, FramePartner, RecordingHeader};
+use glam::DVec3;
+use serde_json::{Map, Value, json};
+
+use crate::run_folder::open_recording;
+
+/// Measure the grains of a recording: pile, drum, motion, overlaps, forces.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  esker measure out/pile\n  esker measure out/drum drum motion --csv"
+)]
+pub struct Arguments {
+    /// Folder of a run, or a recording
+    run: PathBuf,
+    /// What to measure [default: all but `drum`, as far as was recorded]
+    #[arg(value_name = "MEASURE")]
+    measures: Vec<Measure>,
+    /// Time of the frame, s [default: the last]
+    #[arg(long, value_name = "TIME")]
+    at: Option<f64>,
+    /// All frames, as CSV
+    #[arg(long, conflicts_with_all = ["at", "json"])]
+    csv: bool,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+    /// Axis of the drum: x, y or z
+    #[arg(long, value_name = "AXIS", default_value = "y")]
+    axis: Axis,
+    /// A point on the axis of the drum, m [default: the origin]
+    #[arg(long, value_name = "X,Y,Z", value_parser = parse_point, allow_hyphen_values = true)]
+    centre: Option<DVec3>,
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Measure {
+    /// Height, and angle of a pile about its centre
+    Pile,
+    /// Angle of the bed in a drum, from its centre of mass
+    Drum,
+    /// Speeds
+    Motion,
+    /// Overlaps of contacts
+    Overlap,
+    /// Coordination and forces between grains
+    Network,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Axis {
+    X,
+    Y,
+    Z,
+}
+
+fn parse_point(text: &str) -> Result<DVec3, String> {
+    let numbers: Result<Vec<f64>, _> = text.split(',').map(|x| x.trim().parse()).collect();
+    match numbers.as_deref() {
+        Ok(&[x, y, z]) => Ok(DVec3::new(x, y, z)),
+        _ => Err("three numbers are wanted, such as 0,0,0.5".into()),
+    }
+}
+
+/// A number with its key and unit; `None` where there is nothing to measure.
+type Number = (&'static str, Option<f64>, &'static str);
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let recording = open_recording(&arguments.run)?;
+    let frames = recording.frames().len();
+    let header = recording.header();
+    if arguments.csv {
+        let chosen = chosen(arguments, header, &recording.frame(0)?)?;
+        for index in 0..frames {
+            let snapshot = snapshot(header, &recording.frame(index)?)?;
+            let numbers = numbers(arguments, &chosen, &snapshot)?;
+            if index == 0 {
+                let keys = numbers.iter().map(|(key, _, unit)| column(key, unit));
+                println!("time_s,{}", keys.collect::<Vec<_>>().join(","));
+            }
+            let values = numbers
+                .iter()
+                .map(|(_, x, _)| x.map_or(String::new(), |x| x.to_string()));
+            println!("{},{}", snapshot.time, values.collect::<Vec<_>>().join(","));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let last = frames
+        .checked_sub(1)
+        .context("the recording has no frames yet")?;
+    let index = arguments.at.and_then(|time| recording.nearest(time));
+    let frame = recording.frame(index.unwrap_or(last))?;
+    let chosen = chosen(arguments, header, &frame)?;
+    let snapshot = snapshot(header, &frame)?;
+    let numbers = numbers(arguments, &chosen, &snapshot)?;
+    if arguments.json {
+        let values = numbers
+            .iter()
+            .map(|(key, x, unit)| (column(key, unit), json!(x)));
+        let mut map: Map<String, Value> = values.collect();
+        map.insert("time_s".into(), json!(snapshot.time));
+        println!("{}", serde_json::to_string_pretty(&map)?);
+    } else {
+        println!("{} grains at {:.4} s", snapshot.len(), snapshot.time);
+        for (key, value, unit) in numbers {
+            let value = value.map_or("–".into(), |x| esker_plot::number(x, 4));
+            println!("  {:<32} {value} {unit}", key.replace('_', " "));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn column(key: &str, unit: &str) -> String {
+    match unit {
+        "" => key.to_owned(),
+        "°" => format!("{key}_deg"),
+        "m/s" => format!("{key}_m_per_s"),
+        unit => format!("{key}_{unit}"),
+    }
+}
+
+/// The measures asked for, or all that can be taken; says which cannot.
+fn chosen(
+    arguments: &Arguments,
+    header: &RecordingHeader,
+    frame: &Frame,
+) -> anyhow::Result<Vec<Measure>> {
+    if !arguments.measures.is_empty() {
+        return Ok(arguments.measures.clone());
+    }
+    let snapshot = snapshot(header, frame)?;
+    let mut chosen = Vec::new();
+    // A drum is one only if the user says so.
+    let all = Measure::value_variants().iter();
+    for &measure in all.filter(|m| **m != Measure::Drum) {
+        match take(measure, arguments, &snapshot) {
+            Ok(_) => chosen.push(measure),
+            Err(missing) => eprintln!("{} left out: {missing}", name(measure)),
+        }
+    }
+    Ok(chosen)
+}
+
+fn name(measure: Measure) -> String {
+    let value = measure.to_possible_value();
+    value.map_or_else(String::new, |v| v.get_name().to_owned())
+}
+
+fn numbers(
+    arguments: &Arguments,
+    chosen: &[Measure],
+    snapshot: &Snapshot,
+) -> anyhow::Result<Vec<Number>> {
+    let mut numbers = Vec::new();
+    for &measure in chosen {
+        numbers.extend(take(measure, arguments, snapshot).with_context(|| name(measure))?);
+    }
+    Ok(numbers)
+}
+
+fn take(
+    measure: Measure,
+    arguments: &Arguments,
+    snapshot: &Snapshot,
+) -> Result<Vec<Number>, MissingField> {
+    let some = |x: f64| (x.is_finite() && !snapshot.is_empty()).then_some(x);
+    Ok(match measure {
+        Measure::Pile => {
+            let floor = lowest(snapshot);
+            let angle = pile_angle(snapshot, floor);
+            vec![
+                ("height", some(pile_height(snapshot, floor, 1.0)), "m"),
+                ("pile_angle", angle.map(f64::to_degrees), "°"),
+            ]
+        }
+        Measure::Drum => {
+            let axis = match arguments.axis {
+                Axis::X => DVec3::X,
+                Axis::Y => DVec3::Y,
+                Axis::Z => DVec3::Z,
+            };
+            let centre = arguments.centre.unwrap_or(DVec3::ZERO);
+            let angle = repose::centre_of_mass_angle(snapshot, axis, centre);
+            vec![("drum_angle", some(angle.to_degrees()), "°")]
+        }
+        Measure::Motion => {
+            let velocities = snapshot.velocities()?;
+            let speeds: Vec<f64> = velocities.iter().map(|v| v.length()).collect();
+            let count = speeds.len().max(1) as f64;
+            let mean = velocities.iter().sum::<DVec3>() / count;
+            let squares: f64 = velocities.iter().map(|v| v.distance_squared(mean)).sum();
+            vec![
+                (
+                    "mean_speed",
+                    some(speeds.iter().sum::<f64>() / count),
+                    "m/s",
+                ),
+                (
+                    "greatest_speed",
+                    speeds.iter().copied().reduce(f64::max),
+                    "m/s",
+                ),
+                ("speed_fluctuation", some((squares / count).sqrt()), "m/s"),
+            ]
+        }
+        Measure::Overlap => {
+            let contacts = snapshot.contacts()?.iter().filter(|c| c.overlap > 0.0);
+            let overlaps: Vec<f64> = contacts.map(|c| c.overlap / c.diameter).collect();
+            let greatest = overlaps.iter().copied().reduce(f64::max);
+            let mean = greatest.map(|_| statistics(&overlaps).mean);
+            vec![
+                ("touching_contacts", Some(overlaps.len() as f64), ""),
+                ("mean_overlap_of_diameter", mean, ""),
+                ("greatest_overlap_of_diameter", greatest, ""),
+            ]
+        }
+        Measure::Network => {
+            let network = network::statistics(snapshot)?;
+            vec![
+                ("coordination", Some(network.coordination), ""),
+                (
+                    "coordination_without_rattlers",
+                    Some(network.coordination_without_rattlers),
+                    "",
+                ),
+                ("rattlers", Some(network.rattlers), ""),
+                ("mean_force", Some(network.mean_force), "N"),
+                ("strong_share", Some(network.strong_share), ""),
+                ("strong_load", Some(network.strong_load), ""),
+            ]
+        }
+    })
+}
+
+/// Level of the lowest point of a grain, m.
+fn lowest(snapshot: &Snapshot) -> f64 {
+    let up = snapshot.up();
+    let bottoms = snapshot.positions.iter().zip(&snapshot.radii);
+    bottoms
+        .map(|(x, r)| x.dot(up) - r)
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// Angle of a cone about the centre of mass, rad.
+fn pile_angle(snapshot: &Snapshot, floor: f64) -> Option<f64> {
+    let count = snapshot.len();
+    if count == 0 {
+        return None;
+    }
+    let up = snapshot.up();
+    let u = up.any_orthonormal_vector();
+    let frame = surface::Frame {
+        origin: snapshot.centre_of_mass().reject_from(up),
+        u,
+        v: up.cross(u),
+        up,
+    };
+    let places = snapshot.positions.iter().map(|x| *x - frame.origin);
+    let reach = places
+        .map(|d| d.dot(frame.u).abs().max(d.dot(frame.v).abs()))
+        .fold(0.0, f64::max);
+    let diameter = 2.0 * snapshot.radii.iter().sum::<f64>() / count as f64;
+    let map = HeightMap::new(snapshot, frame, [-reach; 2], [reach; 2], diameter);
+    repose::cone_angle(&map, [0.0; 2], floor)
+}
+
+/// A frame as the measures want it. Materials' densities are not recorded:
+/// masses are those of density one, which serves wherever ratios count.
+fn snapshot(header: &RecordingHeader, frame: &Frame) -> anyhow::Result<Snapshot> {
+    let count = frame.id.len();
+    let known = |length: usize| length == count;
+    if !known(frame.position.len()) || !known(frame.radius.len()) {
+        bail!(MissingField {
+            field: "positions and radii",
+            advice: "fields = [\"position\", \"radius\"]",
+        });
+    }
+    let volume = |r: &f64| 4.0 / 3.0 * std::f64::consts::PI * r.powi(3);
+    let index: HashMap<u64, usize> = frame
+        .id
+        .iter()
+        .enumerate()
+        .map(|(i, id)| (*id, i))
+        .collect();
+    let contacts = header.settings.contacts.then(|| {
+        let contacts = frame.contacts.iter();
+        contacts
+            .filter_map(|c| contact(header, frame, &index, c))
+            .collect()
+    });
+    let field = |values: &Vec<DVec3>| known(values.len()).then(|| values.clone());
+    Ok(Snapshot {
+        time: frame.time,
+        gravity: header.gravity,
+        positions: frame.position.clone(),
+        radii: frame.radius.clone(),
+        masses: frame.radius.iter().map(volume).collect(),
+        velocities: field(&frame.velocity),
+        spins: field(&frame.spin),
+        contacts,
+    })
+}
+
+/// A contact; `None` where a grain has left since. Velocities and friction
+/// coefficients are not recorded with contacts and stay zero.
+fn contact(
+    header: &RecordingHeader,
+    frame: &Frame,
+    index: &HashMap<u64, usize>,
+    c: &esker_record::FrameContact,
+) -> Option<ContactState> {
+    let grain = *index.get(&c.grain)?;
+    let (partner, diameter) = match c.partner {
+        FramePartner::Grain(id) => {
+            let other = *index.get(&id)?;
+            let sum = frame.radius[grain] + frame.radius[other];
+            (Partner::Grain(other), sum)
+        }
+        FramePartner::Wall(wall) => (Partner::Wall(wall as usize), 2.0 * frame.radius[grain]),
+    };
+    let per_second = 1.0 / header.impulse_step;
+    Some(ContactState {
+        grain,
+        partner,
+        point: c.point,
+        normal: c.normal,
+        overlap: c.overlap,
+        diameter,
+        normal_force: c.normal_impulse * per_second,
+        friction_force: c.friction_impulse * per_second,
+        torque: (c.rolling_impulse + c.normal * c.twisting_impulse) * per_second,
+        relative_velocity: DVec3::ZERO,
+        relative_spin: DVec3::ZERO,
+        partner_velocity: DVec3::ZERO,
+        friction: 0.0,
+    })
+}
