@@ -35,8 +35,10 @@ const CELL_SLACK: f64 = 1.0 + 1e-6;
 /// Number of grids: a size ratio of 2^15; smaller spheres share the finest.
 const MAX_LEVELS: usize = 16;
 
-/// Share of the spheres that one level is made to fit.
+/// Share of the spheres that one level is made to fit, and spare room there:
+/// spheres of about one size should be in one level.
 const MOST: f64 = 0.9;
+const SPARE: f64 = 1.1;
 
 /// Spheres that are looked at to find out about all.
 const SAMPLE: usize = 257;
@@ -344,7 +346,7 @@ impl<T: Tag> BroadPhase<T> {
         }
         let rank = (MOST * (self.sample.len() - 1) as f64) as usize;
         let most = *self.sample.select_nth_unstable_by(rank, f64::total_cmp).1;
-        let mut widest = most;
+        let mut widest = SPARE * most;
         while widest < max_reach && widest > 0.0 {
             widest *= 2.0;
         }
