@@ -8,7 +8,8 @@
 //!
 //! where `f` makes one level just wide enough for most of the spheres, and a sphere lives in the finest level whose cells are at least as wide as twice its reach.
 //! Two near spheres of one level are then in the same or in touching cells; half of the
-//! neighbourhood is searched, to find each pair once. A sphere finds its partners in a finer level
+//! neighbourhood is searched, to find each pair once. (Crowded cells are cut in two along each
+//! axis, and two cells on each side are searched.) A sphere finds its partners in a finer level
 //! in the cells that its box, grown by half a fine cell, meets. (The other way round, from the fine
 //! sphere to the coarse cells around it, tests 27 times as many pairs.)
 //!
@@ -35,9 +36,17 @@ const CELL_SLACK: f64 = 1.0 + 1e-6;
 /// Number of grids: a size ratio of 2^15; smaller spheres share the finest.
 const MAX_LEVELS: usize = 16;
 
-/// Share of the spheres that one level is made to fit, and spare room there:
-/// spheres of about one size should be in one level.
+/// Cells of a level with more spheres each than this are cut in two along each
+/// axis: fewer pairs to test, in more rows.
+const CROWDED: f64 = 6.0;
+
+/// Rows of cells ahead of a cell, at most: those of a level cut in two.
+const MOST_ROWS: usize = 12;
+
+/// Share of the spheres that one level is made to fit.
 const MOST: f64 = 0.9;
+
+/// Up to this ratio of sizes spheres are in one level.
 const SPARE: f64 = 1.1;
 
 /// Spheres that are looked at to find out about all.
@@ -95,8 +104,11 @@ struct Level {
     /// Least and greatest occupied cell coordinates.
     least: [i64; 3],
     most: [i64; 3],
-    /// Cells along x and y, with a border of one empty cell on each side.
+    /// Cells along x and y, with a border of empty cells on each side.
     width: [i64; 2],
+    /// Cells that make up the width of equation (1): two near spheres are at
+    /// most as many cells apart.
+    division: i64,
 }
 
 impl Level {
@@ -110,8 +122,21 @@ impl Level {
 
     /// Key of a cell in the occupied box.
     fn key(&self, cell: [i64; 3]) -> u64 {
-        let [x, y, z] = [0, 1, 2].map(|k| cell[k] - self.least[k] + 1);
+        let [x, y, z] = [0, 1, 2].map(|k| cell[k] - self.least[k] + self.division);
         ((z * self.width[1] + y) * self.width[0] + x) as u64
+    }
+
+    /// Half of the rows of cells around a cell's own, as distances in key.
+    fn rows_ahead(&self) -> ([u64; MOST_ROWS], usize) {
+        let (mut rows, mut count) = ([0; MOST_ROWS], 0);
+        let k = self.division;
+        for dz in 0..=k {
+            for dy in if dz == 0 { 1 } else { -k }..=k {
+                rows[count] = self.row_offset(dy, dz);
+                count += 1;
+            }
+        }
+        (rows, count)
     }
 
     /// Distance in key between a cell and the one `dy`, `dz` further on.
@@ -141,6 +166,11 @@ impl Census {
             least: cell,
             most: cell,
         });
+    }
+
+    fn is_crowded(&self) -> bool {
+        let cells = (0..3).map(|k| (self.most[k] as f64) - (self.least[k] as f64) + 1.0);
+        self.population as f64 > CROWDED * cells.product::<f64>()
     }
 
     fn joined(&self, other: &Census) -> Census {
@@ -282,8 +312,9 @@ impl<T: Tag> BroadPhase<T> {
             }
         };
         let median = self.median_centre(centres);
-        let empty_level = |depth: usize| {
-            let cell_size = CELL_SLACK * 2.0 * widest / (1_u64 << depth) as f64;
+        let empty_level = |depth: usize, division: i64| {
+            let cells = (1_u64 << depth) as f64 * division as f64;
+            let cell_size = CELL_SLACK * 2.0 * widest / cells;
             Level {
                 range: 0..0,
                 origin: median - 0.5 * MAX_CELLS * cell_size,
@@ -291,23 +322,32 @@ impl<T: Tag> BroadPhase<T> {
                 least: [i64::MAX; 3],
                 most: [i64::MIN; 3],
                 width: [0; 2],
+                division,
             }
         };
-        let mut all: [Level; MAX_LEVELS] = std::array::from_fn(empty_level);
-        let census = team.fold(
-            centres.len(),
-            [Census::EMPTY; MAX_LEVELS],
-            |range| {
-                let mut census = [Census::EMPTY; MAX_LEVELS];
-                for i in range {
-                    if let Some(count) = census.get_mut(level_of(i)) {
-                        count.add(all[level_of(i)].cell(centres[i]));
+        let mut take_census = |levels: &[Level; MAX_LEVELS]| {
+            team.fold(
+                centres.len(),
+                [Census::EMPTY; MAX_LEVELS],
+                |range| {
+                    let mut census = [Census::EMPTY; MAX_LEVELS];
+                    for i in range {
+                        if let Some(count) = census.get_mut(level_of(i)) {
+                            count.add(levels[level_of(i)].cell(centres[i]));
+                        }
                     }
-                }
-                census
-            },
-            |a, b| std::array::from_fn(|depth| a[depth].joined(&b[depth])),
-        );
+                    census
+                },
+                |a, b| std::array::from_fn(|depth| a[depth].joined(&b[depth])),
+            )
+        };
+        let mut all: [Level; MAX_LEVELS] = std::array::from_fn(|depth| empty_level(depth, 1));
+        let mut census = take_census(&all);
+        let is_crowded: [bool; MAX_LEVELS] = std::array::from_fn(|k| census[k].is_crowded());
+        if is_crowded.contains(&true) {
+            all = std::array::from_fn(|k| empty_level(k, 1 + i64::from(is_crowded[k])));
+            census = take_census(&all);
+        }
         team.fill(&mut self.tickets, centres.len(), |i| Ticket {
             key: level_of(i) as u64,
             index: i as u32,
@@ -324,7 +364,7 @@ impl<T: Tag> BroadPhase<T> {
             if census.population == 0 {
                 continue;
             }
-            level.width = [0, 1].map(|k| level.most[k] - level.least[k] + 3);
+            level.width = [0, 1].map(|k| level.most[k] - level.least[k] + 1 + 2 * level.division);
             let tickets = &mut self.tickets[level.range.clone()];
             team.for_each_part(tickets, 1, |_, part| {
                 for ticket in part {
@@ -346,8 +386,8 @@ impl<T: Tag> BroadPhase<T> {
         }
         let rank = (MOST * (self.sample.len() - 1) as f64) as usize;
         let most = *self.sample.select_nth_unstable_by(rank, f64::total_cmp).1;
-        let mut widest = SPARE * most;
-        while widest < max_reach && widest > 0.0 {
+        let mut widest = most;
+        while SPARE * widest < max_reach && widest > 0.0 {
             widest *= 2.0;
         }
         // Zero, or so small that doubling does not get there.
@@ -384,23 +424,26 @@ impl<T: Tag> BroadPhase<T> {
         pairs: &mut Vec<[u32; 2]>,
     ) {
         let keys = &self.keys[..level.range.end];
-        let rows = [(1, 0), (-1, 1), (0, 1), (1, 1)].map(|(dy, dz)| level.row_offset(dy, dz));
-        // Own cell and the next one in x, then three cells in each of the other rows.
+        let (rows, count) = level.rows_ahead();
+        let rows = &rows[..count];
+        let apart = level.division as u64;
+        // Own cell and the next ones in x, then those on both sides in each of the other rows.
         let mut beside = level.range.start;
-        let mut runs = [(level.range.start, level.range.start); 4];
+        let mut runs = [(level.range.start, level.range.start); MOST_ROWS];
+        let runs = &mut runs[..count];
         let mut last_key = u64::MAX;
         for slot in slots {
             let key = keys[slot];
             if key != last_key {
                 last_key = key;
-                beside = advance(keys, beside, key + 2);
-                for (row, run) in rows.iter().zip(&mut runs) {
-                    run.0 = advance(keys, run.0, key + row - 1);
-                    run.1 = advance(keys, run.1.max(run.0), key + row + 2);
+                beside = advance(keys, beside, key + apart + 1);
+                for (row, run) in rows.iter().zip(runs.iter_mut()) {
+                    run.0 = advance(keys, run.0, key + row - apart);
+                    run.1 = advance(keys, run.1.max(run.0), key + row + apart + 1);
                 }
             }
             self.append_near(slot, slot + 1..beside, keep, pairs);
-            for run in runs {
+            for run in runs.iter() {
                 self.append_near(slot, run.0..run.1, keep, pairs);
             }
             if self.is_crowd(pairs.len()) {
@@ -420,8 +463,9 @@ impl<T: Tag> BroadPhase<T> {
         let keys = &self.keys[..finer.range.end];
         for slot in slots {
             let Ball { centre, reach } = self.balls[slot];
-            // A fine sphere reaches half a cell less the slack; rounding is monotone.
-            let half_width = reach + 0.5 / finer.cells_per_metre;
+            // A fine sphere reaches half the width of equation (1) less the slack; rounding is
+            // monotone.
+            let half_width = reach + 0.5 * finer.division as f64 / finer.cells_per_metre;
             let (from, to) = (
                 finer.cell(centre - half_width),
                 finer.cell(centre + half_width),

@@ -54,6 +54,29 @@ proptest! {
     }
 }
 
+/// Reaches much wider than the distances: cells hold many spheres.
+#[test]
+fn crowded_cells_lose_no_pair() {
+    let mut next = numbers(3);
+    let centres: Vec<_> = (0..2500)
+        .map(|_| DVec3::new(next(), next(), next()))
+        .collect();
+    for largest in [0.08, 0.2] {
+        let reach: Vec<_> = (0..2500)
+            .map(|i| {
+                if i % 9 == 0 {
+                    largest
+                } else {
+                    0.06 + 0.02 * next()
+                }
+            })
+            .collect();
+        let expected = brute_force(&centres, &reach);
+        assert!(expected.len() > 20_000);
+        assert!(found(&centres, &reach) == expected);
+    }
+}
+
 #[test]
 fn order_of_pairs_does_not_depend_on_earlier_calls() {
     let mut next = numbers(1);
