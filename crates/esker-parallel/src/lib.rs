@@ -27,4 +27,4 @@ mod team;
 pub use huge_pages::HugePages;
 pub use prefetch::{prefetch, prefetch_address};
 pub use shared_slice::SharedSlice;
-pub use team::{Team, Worker};
+pub use team::{Team, Worker, make_room};

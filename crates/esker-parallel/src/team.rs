@@ -303,12 +303,13 @@ impl Team {
     }
 }
 
-/// Empties a vector and makes room for so many elements, and then some as
-/// [`keep_slack`] does. What was in it is given back first: large arrays need
+/// Empties a vector and makes room for so many elements, and then some: the
+/// next length may be a little greater, and a step in steady state should not
+/// allocate. What was in it is given back first: large arrays need
 /// not be there twice.
-fn make_room<T>(vector: &mut Vec<T>, length: usize) {
+pub fn make_room<T>(vector: &mut Vec<T>, length: usize) {
     vector.clear();
-    if vector.capacity() < length + length / 4 {
+    if vector.capacity() < length {
         *vector = Vec::new();
         vector.reserve_exact(2 * length);
     }

@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use esker_contact::{BodyState, ContactProblem, Impulse, ResidualSum, RowCompliance};
-use esker_parallel::{SharedSlice, Team, Worker};
+use esker_parallel::{SharedSlice, Team, Worker, make_room};
 use glam::DVec3;
 
 use crate::kernel::{self, Pass, SubstepTimes, Work};
@@ -130,6 +130,7 @@ impl BlockSweeper {
         // Sleeping contacts are between movable bodies alone.
         self.moved_velocity.resize(run.movable, Quad::default());
         self.moved_spin.resize(run.movable, Quad::default());
+        make_room(&mut self.wake, plan.group_count());
         self.wake.resize(plan.group_count(), 0);
         self.impacts.resize_with(team.threads(), Vec::new);
         self.shares.divide(plan, team.threads());

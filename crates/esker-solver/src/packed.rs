@@ -6,7 +6,7 @@
 //! contacts of a law is kept once per law.
 
 use esker_contact::{BodyState, Contact, Impulse, Spring};
-use esker_parallel::{SharedSlice, Team};
+use esker_parallel::{SharedSlice, Team, make_room};
 use glam::DVec3;
 
 use crate::kernel::Work;
@@ -204,7 +204,9 @@ impl PackedContacts {
         let rolls = packing.laws.iter().any(|l| l.rolls);
         let substeps = packing.kind == RowKind::Substep;
         let length = |used: bool| if used { groups } else { 0 };
+        make_room(&mut self.rolling, length(rolls));
         self.rolling.resize(length(rolls), RollingGroup::default());
+        make_room(&mut self.waits, length(substeps));
         self.waits.resize(length(substeps), Wait::default());
         let rolling_groups = SharedSlice::new(&mut self.rolling);
         let waits = SharedSlice::new(&mut self.waits);

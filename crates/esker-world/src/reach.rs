@@ -20,7 +20,7 @@
 use std::ops::Range;
 
 use esker_geometry::Ball;
-use esker_parallel::{SharedSlice, Team};
+use esker_parallel::{SharedSlice, Team, make_room};
 use glam::DVec3;
 
 use crate::grains::Grains;
@@ -211,7 +211,7 @@ impl Drift {
     fn take_means(&mut self, team: &mut Team, grains: &Grains) {
         let cells = self.size.iter().product::<usize>();
         let mut sums = std::mem::take(&mut self.sums);
-        sums.clear();
+        make_room(&mut sums, cells * team.threads());
         sums.resize(cells * team.threads(), Sum::default());
         let tables = SharedSlice::new(&mut sums);
         team.run(|worker| {
@@ -231,7 +231,7 @@ impl Drift {
                 sum.count += part.count;
             }
         }
-        self.cells.clear();
+        make_room(&mut self.cells, cells);
         self.cells.extend(first.iter().map(|sum| Cell {
             velocity: sum.velocity / sum.count.max(1.0),
             half_difference: 0.0,
