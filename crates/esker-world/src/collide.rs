@@ -8,7 +8,7 @@
 //! ```
 //!
 //! where the agitation `a_i` bounds how much of the grain's velocity towards the
-//! other can come from blows within the step (see [`Agitation`]). Without it a
+//! other can come from blows within the step (see `blows.rs`). Without it a
 //! grain that is stopped in mid-step meets the one that follows undetected: a
 //! lattice dropped on a floor then overlaps by most of a diameter. At rest `a`
 //! is zero and (1) adds nothing.
