@@ -9,7 +9,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// Bytes of a large page, and the least array that asks for them.
+/// Bytes of a large page; arrays of two or more ask for them.
 const PAGE: usize = 2 << 20;
 
 /// The system's allocator, with large pages for arrays of several megabytes

@@ -16,8 +16,9 @@
 //!   sums in order, so that rounding is the same too.
 //!
 //! This crate holds `unsafe` code: a closure is lent to other threads for the
-//! duration of one call, and [`SharedSlice`] lets threads write to disjoint
-//! parts of one slice, and [`HugePages`] is an allocator. The invariants stand beside each use.
+//! duration of one call, [`SharedSlice`] lets threads write to disjoint parts
+//! of one slice, and [`HugePages`] is an allocator. The invariants stand beside
+//! each use.
 
 mod huge_pages;
 mod prefetch;
@@ -27,4 +28,4 @@ mod team;
 pub use huge_pages::HugePages;
 pub use prefetch::{prefetch, prefetch_address};
 pub use shared_slice::SharedSlice;
-pub use team::{Team, Worker, make_room};
+pub use team::{Team, Worker, fit, make_room};

@@ -315,6 +315,15 @@ pub fn make_room<T>(vector: &mut Vec<T>, length: usize) {
     }
 }
 
+/// Makes a vector this long, with room to spare as [`make_room`] leaves it, for
+/// a caller who writes every element: what is in it is anything.
+pub fn fit<T: Clone + Default>(vector: &mut Vec<T>, length: usize) {
+    if vector.capacity() < length {
+        make_room(vector, length);
+    }
+    vector.resize(length, T::default());
+}
+
 /// Doubles the room of a vector that is nearly full: the next length may be a
 /// little greater, and a step in steady state should not allocate.
 fn keep_slack<T>(vector: &mut Vec<T>) {

@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use esker_contact::{BodyState, ContactProblem, Impulse, ResidualSum, RowCompliance};
-use esker_parallel::{SharedSlice, Team, Worker, make_room};
+use esker_parallel::{SharedSlice, Team, Worker, fit};
 use glam::DVec3;
 
 use crate::kernel::{self, Pass, SubstepTimes, Work};
@@ -130,8 +130,7 @@ impl BlockSweeper {
         // Sleeping contacts are between movable bodies alone.
         self.moved_velocity.resize(run.movable, Quad::default());
         self.moved_spin.resize(run.movable, Quad::default());
-        make_room(&mut self.wake, plan.group_count());
-        self.wake.resize(plan.group_count(), 0);
+        fit(&mut self.wake, plan.group_count());
         self.impacts.resize_with(team.threads(), Vec::new);
         self.shares.divide(plan, team.threads());
         let before_velocity = SharedSlice::new(&mut self.before_velocity);
@@ -173,8 +172,19 @@ impl BlockSweeper {
             unsafe { moved_spin.part(part(run.movable)) }.fill(Quad::default());
             let groups = part(waits.len());
             let own_wake = unsafe { wake.part(groups.clone()) };
-            for (wake, wait) in own_wake.iter_mut().zip(&waits[groups]) {
-                *wake = kernel::after(0, wait.time / run.step);
+            for (wake, g) in own_wake.iter_mut().zip(groups) {
+                *wake = kernel::after(0, waits[g].time / run.step);
+                // SAFETY: nobody writes to groups before the barrier.
+                let bodies = unsafe { &(*work.groups.add(g)).bodies };
+                // What the gathers of sums rely on.
+                if *wake != 0
+                    && bodies
+                        .as_flattened()
+                        .iter()
+                        .any(|b| *b as usize >= run.movable)
+                {
+                    *wake = 0;
+                }
             }
             own_impacts().clear();
             worker.wait_for_all();

@@ -6,7 +6,7 @@
 //! contacts of a law is kept once per law.
 
 use esker_contact::{BodyState, Contact, Impulse, Spring};
-use esker_parallel::{SharedSlice, Team, make_room};
+use esker_parallel::{SharedSlice, Team, fit};
 use glam::DVec3;
 
 use crate::kernel::Work;
@@ -122,7 +122,8 @@ pub(crate) struct RollingGroup {
 pub(crate) struct Wait {
     /// Greatest closing speed, m/s (see [`Row::closing`]).
     pub(crate) closing: [f32; LANES],
-    /// Time from the start of the step, s; zero where a contact touches or is loaded.
+    /// Time from the start of the step, s; zero where a contact touches or is
+    /// loaded.
     pub(crate) time: f64,
 }
 
@@ -204,10 +205,8 @@ impl PackedContacts {
         let rolls = packing.laws.iter().any(|l| l.rolls);
         let substeps = packing.kind == RowKind::Substep;
         let length = |used: bool| if used { groups } else { 0 };
-        make_room(&mut self.rolling, length(rolls));
-        self.rolling.resize(length(rolls), RollingGroup::default());
-        make_room(&mut self.waits, length(substeps));
-        self.waits.resize(length(substeps), Wait::default());
+        fit(&mut self.rolling, length(rolls));
+        fit(&mut self.waits, length(substeps));
         let rolling_groups = SharedSlice::new(&mut self.rolling);
         let waits = SharedSlice::new(&mut self.waits);
         team.fill(&mut self.groups, groups, |g| {

@@ -24,7 +24,7 @@
 
 use std::cmp::Ordering;
 
-use esker_parallel::{SharedSlice, Team};
+use esker_parallel::{SharedSlice, Team, fit};
 use glam::DVec3;
 
 /// Contacts per group: one AVX-512 register, or two of AVX2.
@@ -286,7 +286,7 @@ impl SweepPlan {
         self.colours.push(starts.len() as u32);
         starts.push(next);
 
-        refill(slips, places.len());
+        fit(slips, places.len());
         let own_tables = SharedSlice::new(tables);
         let slots = SharedSlice::new(slips);
         team.run(|worker| {
@@ -313,7 +313,7 @@ impl SweepPlan {
         } = &mut self.scratch;
         let blocks = starts.len() - 1;
         let laws = places.iter().map(|p| p.law).max().map_or(0, |l| l + 1);
-        refill(&mut self.order, places.len());
+        fit(&mut self.order, places.len());
         group_counts.clear();
         group_counts.reserve(starts.capacity());
         group_counts.resize(blocks, 0);
@@ -362,16 +362,6 @@ impl SweepPlan {
             self.blocks.push(groups);
         }
     }
-}
-
-/// Makes a vector this long, with room to spare: the next step may have a few
-/// contacts more and should not allocate for them.
-fn refill<T: Clone + Default>(vector: &mut Vec<T>, length: usize) {
-    vector.clear();
-    if vector.capacity() < length {
-        vector.reserve(length + length / 2);
-    }
-    vector.resize(length, T::default());
 }
 
 /// Parities of three coordinates.

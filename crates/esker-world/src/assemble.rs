@@ -137,11 +137,7 @@ impl Rows<'_> {
                 restitution: law.restitution,
                 speed: single(speed),
             },
-            closing: match c.partner {
-                Partner::Grain(_) => c.closing_speed,
-                // Sleeping contacts follow the sums of movable bodies.
-                Partner::Wall(_) => f64::INFINITY,
-            },
+            closing: c.closing_speed,
             impulse: self.impulses[i],
         }
     }

@@ -81,8 +81,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let recording = open_recording(&arguments.run)?;
     let frames = recording.frames().len();
     let header = recording.header();
+    let last = frames
+        .checked_sub(1)
+        .context("the recording has no frames yet")?;
     if arguments.csv {
-        let chosen = chosen(arguments, header, &recording.frame(0)?)?;
+        let chosen = chosen(arguments, &snapshot(header, &recording.frame(0)?)?);
         for index in 0..frames {
             let snapshot = snapshot(header, &recording.frame(index)?)?;
             let numbers = numbers(arguments, &chosen, &snapshot)?;
@@ -97,13 +100,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let last = frames
-        .checked_sub(1)
-        .context("the recording has no frames yet")?;
     let index = arguments.at.and_then(|time| recording.nearest(time));
     let frame = recording.frame(index.unwrap_or(last))?;
-    let chosen = chosen(arguments, header, &frame)?;
     let snapshot = snapshot(header, &frame)?;
+    let chosen = chosen(arguments, &snapshot);
     let numbers = numbers(arguments, &chosen, &snapshot)?;
     if arguments.json {
         let values = numbers
@@ -132,25 +132,20 @@ fn column(key: &str, unit: &str) -> String {
 }
 
 /// The measures asked for, or all that can be taken; says which cannot.
-fn chosen(
-    arguments: &Arguments,
-    header: &RecordingHeader,
-    frame: &Frame,
-) -> anyhow::Result<Vec<Measure>> {
+fn chosen(arguments: &Arguments, snapshot: &Snapshot) -> Vec<Measure> {
     if !arguments.measures.is_empty() {
-        return Ok(arguments.measures.clone());
+        return arguments.measures.clone();
     }
-    let snapshot = snapshot(header, frame)?;
     let mut chosen = Vec::new();
     // A drum is one only if the user says so.
     let all = Measure::value_variants().iter();
     for &measure in all.filter(|m| **m != Measure::Drum) {
-        match take(measure, arguments, &snapshot) {
+        match take(measure, arguments, snapshot) {
             Ok(_) => chosen.push(measure),
             Err(missing) => eprintln!("{} left out: {missing}", name(measure)),
         }
     }
-    Ok(chosen)
+    chosen
 }
 
 fn name(measure: Measure) -> String {
