@@ -110,7 +110,8 @@ impl Blows {
     #[inline]
     pub(crate) fn strike(&self, grains: &Grains, pair: &Candidate, speed: f64, reach: Reach) {
         let faint = FAINT * reach.margin * pair.least_diameter(grains);
-        if reach.step * speed <= faint || -pair.overlap >= reach.closing(speed) {
+        let closing = reach.step * reach.closing_speed(speed, pair.normal);
+        if reach.step * speed <= faint || -pair.overlap >= closing {
             return;
         }
         let change = pair.normal * ((1.0 + reach.restitution) * speed);

@@ -94,6 +94,17 @@ impl Method {
         }
     }
 
+    /// How far a body falls from rest within a step, in units of `g h²`:
+    /// `(n + 1)/2n` where it is moved n times.
+    pub(crate) fn share_of_fall(&self) -> f64 {
+        let moves = match self {
+            Method::SubStepped(m) => m.substeps,
+            Method::WholeStep(_) => 1,
+            Method::Smooth(m) => m.substeps,
+        } as f64;
+        0.5 * (moves + 1.0) / moves
+    }
+
     /// Sets the number that [`Method::sweeps`] gives.
     pub fn set_sweeps(&mut self, sweeps: usize) {
         match self {

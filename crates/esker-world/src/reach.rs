@@ -32,8 +32,8 @@ pub struct Reach {
     pub margin: f64,
     /// Step h, s.
     pub step: f64,
-    /// |g|, m/s².
-    pub gravity: f64,
+    /// Mean velocity that gravity gives within the step to a grain at rest, m/s.
+    pub fall: DVec3,
     /// Greatest coefficient of restitution of a pair of materials.
     pub restitution: f64,
     /// Greatest speed of a grain, m/s.
@@ -50,7 +50,7 @@ pub struct Mover {
 }
 
 /// Agitation is looked for up to gaps of this many radii per grain.
-const AGITATED_RADII: f64 = 0.5;
+const AGITATED_RADII: f64 = 0.35;
 
 impl Reach {
     /// Greatest speed among the grains, m/s.
@@ -63,24 +63,20 @@ impl Reach {
             .sqrt()
     }
 
-    /// Greatest speed at which a pair can close within the step, m/s, from
-    /// its approach speed.
+    /// Greatest mean speed at which a pair can close within the step, m/s,
+    /// from its approach speed and normal: one of the two may fall towards the
+    /// other, which is held.
     #[inline]
-    pub fn closing_speed(&self, approach: f64) -> f64 {
-        approach.max(0.0) + self.gravity * self.step
-    }
-
-    /// How far a pair can close within the step, m.
-    #[inline]
-    pub fn closing(&self, approach: f64) -> f64 {
-        self.step * self.closing_speed(approach)
+    pub fn closing_speed(&self, approach: f64, normal: DVec3) -> f64 {
+        approach.max(0.0) + self.fall.dot(normal).abs()
     }
 
     /// Distance from its surface within which a grain of this speed can meet
     /// something: two grains' distances add up to what [`Reach::covers`] asks.
     #[inline]
     pub fn beyond_surface(&self, radius: f64, speed: f64) -> f64 {
-        (self.margin * radius).max(self.closing(speed) + self.agitated(radius))
+        let closing = self.step * (speed + self.fall.length());
+        (self.margin * radius).max(closing + self.agitated(radius))
     }
 
     /// Whether two grains may become a contact, with as much agitation as is
@@ -91,10 +87,12 @@ impl Reach {
         let apart = b.centre - a.centre;
         let distance = apart.length();
         // At one and the same place the approach counts as none: they overlap.
-        let approach = apart.dot(of_a.velocity - of_b.velocity) / distance.max(f64::MIN_POSITIVE);
+        let normal = apart / distance.max(f64::MIN_POSITIVE);
+        let approach = normal.dot(of_a.velocity - of_b.velocity);
         let agitated = self.agitated(ra) + self.agitated(rb);
         let near = self.margin * 2.0 * ra.min(rb);
-        distance - ra - rb < near.max(self.closing(approach) + agitated)
+        let closing = self.step * self.closing_speed(approach, normal);
+        distance - ra - rb < near.max(closing + agitated)
     }
 
     /// Agitation of a grain that is looked for, as the way that it adds, m.
@@ -318,7 +316,7 @@ mod tests {
                 let reach = Reach {
                     margin: 0.05,
                     step,
-                    gravity: 9.81,
+                    fall: DVec3::NEG_Z * (9.81 * step),
                     restitution: 0.5,
                     greatest_speed: Reach::greatest_speed(team, &grains),
                 };
@@ -356,7 +354,7 @@ mod tests {
         let reach = Reach {
             margin: 0.05,
             step: 1e-2,
-            gravity: 9.81,
+            fall: DVec3::NEG_Z * 0.1,
             restitution: 0.0,
             greatest_speed: 0.0,
         };

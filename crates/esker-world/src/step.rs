@@ -144,7 +144,7 @@ impl World {
         let reach = Reach {
             margin: self.contact.margin,
             step: self.step,
-            gravity: self.gravity.length(),
+            fall: self.gravity * (self.step * self.method.share_of_fall()),
             restitution: self.pairs.greatest_restitution(),
             greatest_speed: Reach::greatest_speed(&mut self.team, grains),
         };

@@ -15,7 +15,7 @@ use super::bed::sub_stepped;
 /// A load that can be timed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Load {
-    /// A balling drum: 80,000 pellets, steps of 10 ms with 25 sweeps
+    /// A balling drum: 80,000 balls of 10 mm, steps of 10 ms with 25 sweeps
     Drum,
 }
 
@@ -27,12 +27,14 @@ const STEP: f64 = 10e-3;
 const RUN_UP: f64 = 3.0;
 /// Time that is measured, s.
 const MEASURED: f64 = 1.0;
-/// Inner radius, m: 46 of the larger diameters across.
-const RADIUS: f64 = 0.3;
-/// Length, m: the pellets fill about a quarter of the drum.
-const LENGTH: f64 = 1.6;
-/// Rate of turning, rad/s: the Froude number of a balling drum, `Ω² R/g = 0.12`.
-const RATE: f64 = 2.0;
+/// Inner radius, m.
+const RADIUS: f64 = 0.375;
+/// Length, m: a bed about ten balls deep.
+const LENGTH: f64 = 2.5;
+/// Rate of turning, rad/s.
+const RATE: f64 = 2.5;
+/// Radius of the balls, m.
+const BALL: f64 = 5e-3;
 
 /// What was measured.
 #[derive(Debug, Serialize)]
@@ -108,7 +110,7 @@ pub fn run(load: Load, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Iron-ore pellets of two sizes in a closed drum that turns about y.
+/// Moist balls of iron ore in a closed drum that turns about y.
 fn drum() -> WorldDef {
     let pose = Pose::new(DVec3::ZERO, DQuat::from_rotation_arc(DVec3::Z, DVec3::Y));
     let clearance = 0.02;
@@ -116,17 +118,15 @@ fn drum() -> WorldDef {
         step: STEP,
         method: sub_stepped(SWEEPS),
         materials: vec![Material {
-            name: "pellet".into(),
-            density: 3700.0,
-            young: 6e6,
+            name: "green ball".into(),
+            density: 2500.0,
+            young: 0.5e6,
             poisson: 0.25,
         }],
         pairs: vec![PairDef {
             materials: [0, 0],
             law: PairLaw {
-                friction: 0.91,
-                rolling: 0.32,
-                restitution: 0.18,
+                friction: 0.7,
                 ..Default::default()
             },
         }],
@@ -161,11 +161,7 @@ fn drum() -> WorldDef {
                 spacing: None,
                 jitter: 0.5,
                 count: Some(GRAINS),
-                sizes: SizeDistribution::Mixture {
-                    radii: vec![5e-3, 6.5e-3],
-                    shares: vec![0.5, 0.5],
-                    by_mass: false,
-                },
+                sizes: SizeDistribution::Fixed { radius: BALL },
             },
         }],
         ..Default::default()
