@@ -24,7 +24,7 @@ mod region;
 mod shape;
 mod triangulate;
 
-pub use broad_phase::{Ball, BroadPhase, Tag, TooManyPairs, for_each_near};
+pub use broad_phase::{BroadPhase, Seen, Tag, TooManyPairs};
 pub use glam::{DQuat, DVec3};
 pub use mesh::{
     Edge, EdgeKind, MeshError, Place, TriangleMesh, TriangleSoup, parse_obj, parse_stl,

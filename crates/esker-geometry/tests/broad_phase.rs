@@ -3,7 +3,8 @@
 mod common;
 
 use common::numbers;
-use esker_geometry::{Aabb, BroadPhase, DVec3, for_each_near};
+use esker_geometry::{BroadPhase, DVec3};
+use esker_parallel::Team;
 use proptest::prelude::*;
 
 fn brute_force(centres: &[DVec3], reach: &[f64]) -> Vec<[u32; 2]> {
@@ -112,6 +113,42 @@ fn large_sets_with_strays_and_size_ratio_twenty_are_complete() {
 }
 
 #[test]
+fn threads_share_the_pairs_out() {
+    let mut next = numbers(4);
+    let centres: Vec<_> = (0..5000)
+        .map(|_| DVec3::new(next(), next(), next()))
+        .collect();
+    let reach: Vec<_> = (0..5000)
+        .map(|i| 0.005 + 0.03 * next() + 0.1 * f64::from(u8::from(i % 50 == 0)))
+        .collect();
+    let mut expected = brute_force(&centres, &reach);
+    let all = expected.len();
+    expected.retain(|pair| !pair.contains(&3));
+    assert!(expected.len() < all);
+    for threads in [1, 2, 5] {
+        let mut lists = vec![Vec::new(); threads];
+        let mut broad_phase = BroadPhase::default();
+        broad_phase
+            .for_each_pair(
+                &mut Team::new(threads),
+                (&centres, &reach),
+                |i| i as u32,
+                &mut lists,
+                |[a, b]| a.index != 3 && b.index != 3,
+                |list, [a, b]| {
+                    assert_eq!((a.index, b.index), (*a.tag, *b.tag));
+                    assert_eq!(a.centre, centres[a.index as usize]);
+                    list.push([a.index.min(b.index), a.index.max(b.index)]);
+                },
+            )
+            .unwrap();
+        let mut pairs = lists.concat();
+        pairs.sort_unstable();
+        assert!(pairs == expected, "{threads} threads");
+    }
+}
+
+#[test]
 fn coincident_crowd_is_an_error_and_not_a_full_memory() {
     let centres = vec![DVec3::ONE; 10_000];
     let reach = vec![0.5; 10_000];
@@ -124,16 +161,6 @@ fn coincident_crowd_is_an_error_and_not_a_full_memory() {
     // A thousand coincide: half a million pairs, which is still an answer.
     let pairs = found(&centres[..1000], &reach[..1000]);
     assert_eq!(pairs.len(), 1000 * 999 / 2);
-}
-
-#[test]
-fn wall_candidates_are_those_whose_box_meets_the_wall() {
-    let centres = [DVec3::ZERO, DVec3::X, DVec3::new(2.5, 0.0, 0.0), DVec3::NAN];
-    let reach = [0.6, 0.6, 0.6, 0.6];
-    let wall = Aabb::new(DVec3::new(0.5, -1.0, -1.0), DVec3::new(1.0, 1.0, 1.0));
-    let mut near = Vec::new();
-    for_each_near(&centres, &reach, &wall, |i| near.push(i));
-    assert_eq!(near, [0, 1]);
 }
 
 /// Prints the time per call; run with `--ignored --nocapture`.
@@ -150,16 +177,6 @@ fn time_of_a_hundred_thousand_spheres() {
             best = best.min(start.elapsed().as_secs_f64());
         }
         println!("{label}: {:.2} ms, {} pairs", 1e3 * best, pairs.len());
-        let wall = Aabb::new(DVec3::splat(-1.0), DVec3::new(1.0, 50.0, 50.0));
-        let start = std::time::Instant::now();
-        let mut near = 0;
-        for _ in 0..10 {
-            for_each_near(centres, reach, &wall, |_| near += 1);
-        }
-        println!(
-            "  10 walls: {:.2} ms, {near}",
-            1e3 * start.elapsed().as_secs_f64()
-        );
     };
     let mut next = numbers(3);
     let n = 100_000;

@@ -28,4 +28,4 @@ mod team;
 pub use huge_pages::HugePages;
 pub use prefetch::{prefetch, prefetch_address};
 pub use shared_slice::SharedSlice;
-pub use team::{Team, Worker, fit, make_room};
+pub use team::{Team, Worker, fit, keep_slack, make_room};

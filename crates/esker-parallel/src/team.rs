@@ -216,16 +216,24 @@ impl Team {
                 keep_slack(output);
             }
         });
+        self.join(parts, out);
+    }
+
+    /// Replaces `out` by what is in the parts, one after another; what is in
+    /// the parts then is anything.
+    pub fn join<T: Copy + Send + Sync>(&mut self, parts: &mut [Vec<T>], out: &mut Vec<T>) {
+        if let [all] = parts {
+            return std::mem::swap(all, out);
+        }
         let total = parts.iter().map(Vec::len).sum();
         make_room(out, total);
         let shared = SharedSlice::new(&mut out.spare_capacity_mut()[..total]);
         self.run(|worker| {
-            let own = &parts[worker.index];
-            let start: usize = parts[..worker.index].iter().map(Vec::len).sum();
-            // SAFETY: starts and lengths of the parts make the ranges disjoint.
-            let places = unsafe { shared.part(start..start + own.len()) };
-            for (place, value) in places.iter_mut().zip(own) {
-                place.write(*value);
+            for k in worker.part_of(parts.len(), 1) {
+                let start: usize = parts[..k].iter().map(Vec::len).sum();
+                // SAFETY: starts and lengths of the parts make the ranges disjoint.
+                let places = unsafe { shared.part(start..start + parts[k].len()) };
+                places.write_copy_of_slice(&parts[k]);
             }
         });
         // SAFETY: the parts cover the range, and all were written.
@@ -326,7 +334,7 @@ pub fn fit<T: Clone + Default>(vector: &mut Vec<T>, length: usize) {
 
 /// Doubles the room of a vector that is nearly full: the next length may be a
 /// little greater, and a step in steady state should not allocate.
-fn keep_slack<T>(vector: &mut Vec<T>) {
+pub fn keep_slack<T>(vector: &mut Vec<T>) {
     if vector.capacity() < vector.len() + vector.len() / 4 {
         vector.reserve(vector.len());
     }

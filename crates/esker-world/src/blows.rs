@@ -93,22 +93,40 @@ pub(crate) struct Blows {
 }
 
 impl Blows {
-    /// Forgets all blows.
-    pub(crate) fn start(&mut self, grains: usize) {
-        self.rising.clear();
-        self.rising.resize_with(grains, Rising::default);
+    /// Follows the blows between these pairs and those that they bring about;
+    /// returns whether there are any.
+    pub(crate) fn follow(
+        &mut self,
+        team: &mut Team,
+        grains: &Grains,
+        parts: &[Vec<Candidate>],
+        reach: Reach,
+    ) -> bool {
+        self.rising.resize_with(grains.len(), Rising::default);
+        team.for_each_part(&mut self.rising, 1, |_, part| {
+            part.fill_with(Rising::default);
+        });
         self.struck = AtomicBool::new(false);
+        let blows = &*self;
+        team.run(|worker| {
+            for pair in &parts[worker.index] {
+                blows.strike(grains, pair, pair.approach, reach);
+            }
+        });
+        if self.any() {
+            self.pass_on(team, grains, parts, reach);
+        }
+        self.any()
     }
 
-    /// Whether any blow counts.
-    pub(crate) fn any(&self) -> bool {
+    fn any(&self) -> bool {
         self.struck.load(Ordering::Relaxed)
     }
 
     /// The blow of a pair that closes with this speed, if it does so within
     /// the step: equation (1).
     #[inline]
-    pub(crate) fn strike(&self, grains: &Grains, pair: &Candidate, speed: f64, reach: Reach) {
+    fn strike(&self, grains: &Grains, pair: &Candidate, speed: f64, reach: Reach) {
         let faint = FAINT * reach.margin * pair.least_diameter(grains);
         let closing = reach.step * reach.closing_speed(speed, pair.normal);
         if reach.step * speed <= faint || -pair.overlap >= closing {
@@ -125,18 +143,18 @@ impl Blows {
     }
 
     /// Lets what was struck strike in turn, and sums up.
-    pub(crate) fn pass_on(
+    fn pass_on(
         &mut self,
         team: &mut Team,
         grains: &Grains,
-        pairs: &[Candidate],
+        parts: &[Vec<Candidate>],
         reach: Reach,
     ) {
         let rising = &self.rising;
         team.fill(&mut self.agitation, rising.len(), |i| rising[i].now());
         let (blows, agitation) = (&*self, &self.agitation);
         team.run(|worker| {
-            for pair in &pairs[worker.part_of(pairs.len(), 1)] {
+            for pair in &parts[worker.index] {
                 let agitated = pair.agitation(agitation);
                 if agitated > 0.0 {
                     blows.strike(grains, pair, pair.approach + agitated, reach);

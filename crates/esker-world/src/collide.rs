@@ -22,14 +22,14 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use esker_geometry::{Aabb, SphereTouch, Touch};
-use esker_parallel::{SharedSlice, Team, prefetch};
+use esker_geometry::{Aabb, BroadPhase, Seen, SphereTouch, TooManyPairs, Touch};
+use esker_parallel::{SharedSlice, Team, keep_slack, prefetch};
 use esker_solver::plan::{FIXED, Place, SweepPlan};
 use glam::DVec3;
 
 use crate::blows::{Agitation, Blows};
 use crate::grains::{GrainId, Grains};
-use crate::reach::Reach;
+use crate::reach::{Drift, Mover, Reach};
 use crate::wall::Wall;
 
 /// Who a grain touches.
@@ -156,13 +156,15 @@ pub(crate) struct Candidate {
 /// Finds contacts and their order; scratch that is kept between steps.
 #[derive(Debug, Default)]
 pub struct Collider {
-    candidates: Vec<Candidate>,
-    wall_candidates: Vec<Candidate>,
+    drift: Drift,
+    reaches: Vec<f64>,
+    broad_phase: BroadPhase<Mover>,
+    /// What every worker found. Who finds a candidate does not matter: the
+    /// plan puts them in order.
     parts: Vec<Vec<Candidate>>,
     blows: Blows,
-    /// Candidates that are contacts.
-    chosen: Vec<u32>,
-    chosen_parts: Vec<Vec<u32>>,
+    /// Those of the candidates that are contacts.
+    chosen: Vec<Candidate>,
     places: Vec<Place>,
     /// Order of the contacts found last.
     pub plan: SweepPlan,
@@ -175,8 +177,8 @@ pub struct Scene<'a> {
     pub grains: &'a Grains,
     /// The walls.
     pub walls: &'a [Wall],
-    /// Pairs of grains that may touch.
-    pub pairs: &'a [[u32; 2]],
+    /// Mean diameter of the grains, m.
+    pub mean_diameter: f64,
     /// Reach of the step.
     pub reach: Reach,
 }
@@ -194,6 +196,26 @@ pub struct Order<'a> {
 }
 
 impl Collider {
+    /// Collects the pairs of grains that (1) may choose.
+    pub fn find_pairs(&mut self, team: &mut Team, scene: Scene<'_>) -> Result<(), TooManyPairs> {
+        let Scene { grains, reach, .. } = scene;
+        self.drift
+            .reach(team, grains, scene.mean_diameter, reach, &mut self.reaches);
+        self.parts.resize_with(team.threads(), Vec::new);
+        for part in &mut self.parts {
+            keep_slack(part);
+            part.clear();
+        }
+        self.broad_phase.for_each_pair(
+            team,
+            (&grains.position, &self.reaches),
+            |i| Mover::of(grains, i),
+            &mut self.parts,
+            |pair| reach.covers(pair),
+            |part, pair| part.push(near_grains(pair)),
+        )
+    }
+
     /// Replaces `contacts` by all contacts, in the order of the new plan.
     pub fn collide(
         &mut self,
@@ -202,27 +224,10 @@ impl Collider {
         order: Order<'_>,
         contacts: &mut Vec<ContactGeometry>,
     ) {
-        self.find_candidates(team, scene);
+        self.find_walls(team, scene);
         self.choose(team, scene);
-        let Scene { grains, walls, .. } = scene;
-        let (candidates, chosen) = (&self.candidates, &self.chosen);
-        let geometry = |i: u32| candidates[i as usize].geometry(grains);
-        team.fill(&mut self.places, chosen.len(), |k| {
-            let contact = geometry(chosen[k]);
-            let material = |i: u32| grains.material[i as usize];
-            let (body, arm, other) = match contact.partner {
-                Partner::Grain(j) => (j, contact.arms[0].max(contact.arms[1]), material(j)),
-                Partner::Wall(w) => (FIXED, contact.arms[0], walls[w as usize].material),
-            };
-            Place {
-                point: contact.point,
-                arm,
-                bodies: [contact.grain, body],
-                name: [contact.key.owner.as_u64(), contact.key.other],
-                law: (order.law)(material(contact.grain), other),
-                kind: kind(&contact, scene.reach.step),
-            }
-        });
+        self.place(team, scene, order);
+        let (grains, chosen) = (scene.grains, &self.chosen);
         if order.plain {
             self.plan.build_plain(&self.places);
         } else {
@@ -232,87 +237,71 @@ impl Collider {
         let plan = &self.plan;
         team.fill(contacts, chosen.len(), |k| {
             if let Some(&ahead) = plan.order.get(k + PREFETCHED) {
-                prefetch(candidates, chosen[ahead as usize] as usize);
+                prefetch(chosen, ahead as usize);
             }
-            geometry(chosen[plan.order[k] as usize])
+            chosen[plan.order[k] as usize].geometry(grains)
         });
     }
 
-    /// Collects what (1) may choose, and the blows between them.
-    fn find_candidates(&mut self, team: &mut Team, scene: Scene<'_>) {
+    /// Collects what (1) may choose of walls.
+    fn find_walls(&mut self, team: &mut Team, scene: Scene<'_>) {
         let Scene {
             grains,
             walls,
-            pairs,
             reach,
+            ..
         } = scene;
-        self.blows.start(grains.len());
-        let blows = &self.blows;
-        team.fill(&mut self.candidates, pairs.len(), |k| {
-            let candidate = near_grains(grains, pairs[k]);
-            blows.strike(grains, &candidate, candidate.approach, reach);
-            candidate
-        });
-        team.gather(
-            grains.len(),
-            &mut self.parts,
-            &mut self.wall_candidates,
-            |range, out| {
-                TOUCHES.with_borrow_mut(|touches| {
-                    for start in range.clone().step_by(WALL_CHUNK) {
-                        let chunk = start..range.end.min(start + WALL_CHUNK);
-                        let swarm = Swarm::of(grains, chunk.clone());
-                        for (w, wall) in walls.iter().enumerate() {
-                            if swarm.is_clear_of(wall, reach) {
-                                continue;
-                            }
-                            let before = out.len();
-                            for i in chunk.clone() {
-                                touches.clear();
-                                near_wall(grains, i, (w as u32, wall), reach, touches, out);
-                            }
-                            for candidate in &out[before..] {
-                                blows.strike(grains, candidate, candidate.approach, reach);
-                            }
+        let parts = SharedSlice::new(&mut self.parts);
+        team.run(|worker| {
+            // SAFETY: every worker has a part of its own.
+            let out = unsafe { parts.at(worker.index) };
+            let range = worker.part_of(grains.len(), 1);
+            TOUCHES.with_borrow_mut(|touches| {
+                for start in range.clone().step_by(WALL_CHUNK) {
+                    let chunk = start..range.end.min(start + WALL_CHUNK);
+                    let swarm = Swarm::of(grains, chunk.clone());
+                    for (w, wall) in walls.iter().enumerate() {
+                        if swarm.is_clear_of(wall, reach) {
+                            continue;
+                        }
+                        for i in chunk.clone() {
+                            touches.clear();
+                            near_wall(grains, i, (w as u32, wall), reach, touches, out);
                         }
                     }
-                });
-            },
-        );
-        self.candidates.append(&mut self.wall_candidates);
+                }
+            });
+        });
     }
 
-    /// Chooses those candidates that obey (1).
+    /// Leaves those candidates that obey (1).
     fn choose(&mut self, team: &mut Team, scene: Scene<'_>) {
         let Scene { grains, reach, .. } = scene;
-        let agitated = self.blows.any();
-        if agitated {
-            self.blows.pass_on(team, grains, &self.candidates, reach);
-        }
-        let count = self.candidates.len();
-        // Never more than candidates: grows with their buffer.
-        self.chosen.clear();
-        self.chosen.reserve(self.candidates.capacity());
-        let candidates = SharedSlice::new(&mut self.candidates);
+        let agitated = self.blows.follow(team, grains, &self.parts, reach);
         let agitation = &self.blows.agitation;
-        team.gather(
-            count,
-            &mut self.chosen_parts,
-            &mut self.chosen,
-            |range, out| {
-                out.extend(range.filter_map(|k| {
-                    // SAFETY: the ranges of different threads are disjoint.
-                    let c = unsafe { candidates.at(k) };
+        team.for_each_part(&mut self.parts, 1, |_, parts| {
+            for part in parts {
+                part.retain_mut(|c| {
                     if agitated {
                         c.approach += c.agitation(agitation);
                     }
                     c.approach = reach.closing_speed(c.approach, c.normal);
                     let closing = reach.step * c.approach;
                     let near = reach.margin * c.least_diameter(grains);
-                    (-c.overlap < near.max(closing)).then_some(k as u32)
-                }));
-            },
-        );
+                    -c.overlap < near.max(closing)
+                });
+            }
+        });
+    }
+
+    /// Joins what was chosen, and says where it is.
+    fn place(&mut self, team: &mut Team, scene: Scene<'_>, order: Order<'_>) {
+        let Scene { grains, walls, .. } = scene;
+        team.join(&mut self.parts, &mut self.chosen);
+        let chosen = &self.chosen;
+        team.fill(&mut self.places, chosen.len(), |k| {
+            chosen[k].place(grains, walls, order, scene.reach.step)
+        });
     }
 }
 
@@ -324,7 +313,9 @@ impl Candidate {
             Partner::Grain(j) => agitation[j as usize].along(-self.normal),
             Partner::Wall(_) => 0.0,
         };
-        agitation[self.grain as usize].along(self.normal).max(partner)
+        agitation[self.grain as usize]
+            .along(self.normal)
+            .max(partner)
     }
 
     /// Diameter of the smaller grain, m.
@@ -334,6 +325,25 @@ impl Candidate {
         2.0 * match self.partner {
             Partner::Grain(j) => radius.min(grains.radius[j as usize]),
             Partner::Wall(_) => radius,
+        }
+    }
+
+    /// What the plan needs to know.
+    #[inline]
+    fn place(&self, grains: &Grains, walls: &[Wall], order: Order<'_>, step: f64) -> Place {
+        let contact = self.geometry(grains);
+        let material = |i: u32| grains.material[i as usize];
+        let (body, arm, other) = match contact.partner {
+            Partner::Grain(j) => (j, contact.arms[0].max(contact.arms[1]), material(j)),
+            Partner::Wall(w) => (FIXED, contact.arms[0], walls[w as usize].material),
+        };
+        Place {
+            point: contact.point,
+            arm,
+            bodies: [contact.grain, body],
+            name: [contact.key.owner.as_u64(), contact.key.other],
+            law: (order.law)(material(contact.grain), other),
+            kind: kind(&contact, step),
         }
     }
 
@@ -420,25 +430,16 @@ impl Swarm {
 
 /// Two grains as a candidate, the one with the smaller id first.
 #[inline]
-fn near_grains(grains: &Grains, [i, j]: [u32; 2]) -> Candidate {
-    let (a, b) = if grains.id[i as usize] < grains.id[j as usize] {
-        (i, j)
-    } else {
-        (j, i)
-    };
-    let (ia, ib) = (a as usize, b as usize);
-    let (ra, rb) = (grains.radius[ia], grains.radius[ib]);
-    let (xa, xb) = (grains.position[ia], grains.position[ib]);
-    let touch = SphereTouch::of(xa, ra, xb, rb);
+fn near_grains([a, b]: [Seen<'_, Mover>; 2]) -> Candidate {
+    let [a, b] = if a.tag.id < b.tag.id { [a, b] } else { [b, a] };
+    let touch = SphereTouch::of(a.centre, a.tag.radius, b.centre, b.tag.radius);
     Candidate {
-        grain: a,
-        partner: Partner::Grain(b),
+        grain: a.index,
+        partner: Partner::Grain(b.index),
         feature: 0,
         normal: touch.normal,
         overlap: touch.overlap,
-        approach: touch
-            .normal
-            .dot(grains.state[ia].velocity - grains.state[ib].velocity),
+        approach: touch.normal.dot(a.tag.velocity - b.tag.velocity),
         curvature: 0.0,
     }
 }

@@ -5,7 +5,7 @@ use esker_contact::BodyState;
 use glam::{DQuat, DVec3};
 
 /// Name of a grain: never given to another one, even after removal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GrainId {
     /// Slot; reused after removal.
     pub slot: u32,

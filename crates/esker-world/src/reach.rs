@@ -19,11 +19,11 @@
 
 use std::ops::Range;
 
-use esker_geometry::Ball;
+use esker_geometry::{Seen, SphereTouch};
 use esker_parallel::{SharedSlice, Team, make_room};
 use glam::DVec3;
 
-use crate::grains::Grains;
+use crate::grains::{GrainId, Grains};
 
 /// What decides how far grains reach.
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +43,24 @@ pub struct Reach {
 /// What the broad phase knows of a grain besides its place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mover {
-    /// Radius, m.
-    pub radius: f64,
     /// Velocity, m/s.
     pub velocity: DVec3,
+    /// Radius, m.
+    pub radius: f64,
+    /// Name.
+    pub id: GrainId,
+}
+
+impl Mover {
+    /// Of the grain with this dense index.
+    #[inline]
+    pub fn of(grains: &Grains, i: usize) -> Self {
+        Mover {
+            velocity: grains.state[i].velocity,
+            radius: grains.radius[i],
+            id: grains.id[i],
+        }
+    }
 }
 
 /// Agitation is looked for up to gaps of this many radii per grain.
@@ -82,17 +96,14 @@ impl Reach {
     /// Whether two grains may become a contact, with as much agitation as is
     /// looked for.
     #[inline]
-    pub fn covers(&self, [(a, of_a), (b, of_b)]: [(&Ball, &Mover); 2]) -> bool {
-        let [ra, rb] = [of_a.radius, of_b.radius];
-        let apart = b.centre - a.centre;
-        let distance = apart.length();
-        // At one and the same place the approach counts as none: they overlap.
-        let normal = apart / distance.max(f64::MIN_POSITIVE);
-        let approach = normal.dot(of_a.velocity - of_b.velocity);
+    pub fn covers(&self, [a, b]: [Seen<'_, Mover>; 2]) -> bool {
+        let [ra, rb] = [a.tag.radius, b.tag.radius];
+        let touch = SphereTouch::of(a.centre, ra, b.centre, rb);
+        let approach = touch.normal.dot(a.tag.velocity - b.tag.velocity);
         let agitated = self.agitated(ra) + self.agitated(rb);
         let near = self.margin * 2.0 * ra.min(rb);
-        let closing = self.step * self.closing_speed(approach, normal);
-        distance - ra - rb < near.max(closing + agitated)
+        let closing = self.step * self.closing_speed(approach, touch.normal);
+        -touch.overlap < near.max(closing + agitated)
     }
 
     /// Agitation of a grain that is looked for, as the way that it adds, m.
@@ -322,20 +333,18 @@ mod tests {
                 };
                 let mut radii = Vec::new();
                 Drift::default().reach(team, &grains, 0.01, reach, &mut radii);
-                let tag = |i: usize| Mover {
-                    radius: grains.radius[i],
-                    velocity: grains.state[i].velocity,
-                };
                 let find = |radii: &[f64], pairs: &mut Vec<[u32; 2]>| {
-                    BroadPhase::default()
-                        .find_pairs_where(
-                            &mut Team::new(1),
-                            (&grains.position, radii),
-                            tag,
-                            |pair| reach.covers(pair),
-                            pairs,
-                        )
-                        .unwrap();
+                    let found = BroadPhase::default().for_each_pair(
+                        &mut Team::new(1),
+                        (&grains.position, radii),
+                        |i| Mover::of(&grains, i),
+                        &mut [&mut *pairs],
+                        |pair| reach.covers(pair),
+                        |pairs, [a, b]| {
+                            pairs.push([a.index.min(b.index), a.index.max(b.index)]);
+                        },
+                    );
+                    found.unwrap();
                     pairs.sort_unstable();
                 };
                 let (mut all, mut found) = (Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
 //! One step, on one screen.
 
 use esker_contact::{BodyState, ContactProblem, Impulse};
-use esker_geometry::{BroadPhase, TooManyPairs};
+use esker_geometry::TooManyPairs;
 use esker_parallel::{SharedSlice, Team};
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
 use esker_solver::packed::{Packing, RowKind};
@@ -16,15 +16,13 @@ use crate::definition::{ContactSettings, Method, Smooth, Solver, SubStepped, Who
 use crate::general_solve;
 use crate::grains::{GrainId, Grains};
 use crate::integrate;
-use crate::reach::{Drift, Mover, Reach};
+use crate::reach::Reach;
 use crate::report::{Stage, StageClock, StepReport};
 use crate::smooth::{self, SmoothStepper};
 
 /// Scratch of a step: reused, never part of the state.
 #[derive(Default)]
 pub(crate) struct Workspace {
-    reach: Vec<f64>,
-    pairs: Vec<[u32; 2]>,
     pub(crate) collider: Collider,
     pub(crate) contacts: Vec<ContactGeometry>,
     pub(crate) impulses: Vec<Impulse>,
@@ -32,8 +30,6 @@ pub(crate) struct Workspace {
     whole: WholeStepEquations,
     velocities: Vec<BodyState>,
     impact_impulses: Vec<Impulse>,
-    drift: Drift,
-    broad_phase: BroadPhase<Mover>,
     sweeper: BlockSweeper,
     smooth_stepper: SmoothStepper,
     memory_order: Vec<(u64, u32)>,
@@ -139,38 +135,30 @@ impl World {
     }
 
     fn find_pairs(&mut self) -> Result<Reach, StepError> {
-        let [mean_diameter, _] = self.mean_and_max_diameter();
-        let (grains, work) = (&self.grains, &mut self.workspace);
         let reach = Reach {
             margin: self.contact.margin,
             step: self.step,
             fall: self.gravity * (self.step * self.method.share_of_fall()),
             restitution: self.pairs.greatest_restitution(),
-            greatest_speed: Reach::greatest_speed(&mut self.team, grains),
+            greatest_speed: Reach::greatest_speed(&mut self.team, &self.grains),
         };
-        let team = &mut self.team;
-        work.drift
-            .reach(team, grains, mean_diameter, reach, &mut work.reach);
-        work.broad_phase
-            .find_pairs_where(
-                &mut self.team,
-                (&grains.position, &work.reach),
-                |i| Mover {
-                    radius: grains.radius[i],
-                    velocity: grains.state[i].velocity,
-                },
-                |pair| reach.covers(pair),
-                &mut work.pairs,
-            )
-            .map_err(|source| StepError::Crowd {
-                step: self.steps_done + 1,
-                source,
-            })?;
+        let [mean_diameter, _] = self.mean_and_max_diameter();
+        let scene = Scene {
+            grains: &self.grains,
+            walls: &self.walls,
+            mean_diameter,
+            reach,
+        };
+        let found = self.workspace.collider.find_pairs(&mut self.team, scene);
+        found.map_err(|source| StepError::Crowd {
+            step: self.steps_done + 1,
+            source,
+        })?;
         Ok(reach)
     }
 
     fn collide(&mut self, reach: Reach) {
-        let [mean, max] = self.mean_and_max_diameter();
+        let [mean_diameter, max_diameter] = self.mean_and_max_diameter();
         let constants = step_constants(&self.contact, &self.method, self.step, self.gravity);
         let (work, pairs) = (&mut self.workspace, &self.pairs);
         let equations = &mut work.equations;
@@ -178,11 +166,11 @@ impl World {
         let scene = Scene {
             grains: &self.grains,
             walls: &self.walls,
-            pairs: &work.pairs,
+            mean_diameter,
             reach,
         };
         let order = Order {
-            edge: block_edge(self.grains.len(), mean, max),
+            edge: block_edge(self.grains.len(), mean_diameter, max_diameter),
             law: &|a, b| equations.law_of_pair(pairs.index(a, b)),
             plain: self.plain_order,
         };

@@ -20,14 +20,16 @@
 //! median position, and as clamping is monotone and shortens distances, neighbours stay
 //! neighbours. A dense table of cells was rejected because strays make it either huge or coarse.
 //!
-//! The order of the pairs follows from the positions and indices only. Work on one sorted sphere
-//! reads shared arrays and appends to the output, so the sorted range can be cut into parts whose
-//! outputs, joined in order, are the same pairs in the same order.
+//! Work on one sorted sphere reads shared arrays only, so threads take chunks of the sorted range
+//! as they come. On one thread the order of the pairs follows from positions and indices.
 
-use crate::Aabb;
+mod spheres;
+
 use esker_parallel::{SharedSlice, Team};
 use glam::DVec3;
+use spheres::{Lanes, Scalar, Spheres};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use thiserror::Error;
 
 /// Cells are this much wider than equation (1), to outweigh rounding of the cell coordinates.
@@ -72,13 +74,15 @@ pub struct TooManyPairs {
     pub sphere: u32,
 }
 
-/// What the search reads of a sphere.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ball {
+/// A sphere of a pair that was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a, T> {
+    /// Its index.
+    pub index: u32,
     /// Its centre, m.
     pub centre: DVec3,
-    /// The reach it was given, m.
-    pub reach: f64,
+    /// What it carries with it.
+    pub tag: &'a T,
 }
 
 /// What spheres carry with them; nothing by default.
@@ -188,7 +192,7 @@ pub struct BroadPhase<T = ()> {
     levels: Vec<Level>,
     // All spheres, level after level, the coarsest first, each level sorted by key.
     keys: Vec<u64>,
-    balls: Vec<Ball>,
+    spheres: Spheres,
     tags: Vec<T>,
     indices: Vec<u32>,
     // Scratch of the sorting.
@@ -196,9 +200,17 @@ pub struct BroadPhase<T = ()> {
     swap: Vec<Ticket>,
     counts: Vec<u32>,
     sample: Vec<f64>,
-    // Scratch of the search.
-    parts: Vec<Vec<[u32; 2]>>,
-    found: Vec<[u32; 2]>,
+}
+
+/// Spheres that a thread takes at a time.
+const CHUNK: usize = 256;
+
+/// A part of the search: the pairs of one level with itself or with a finer one.
+struct Search<'a> {
+    level: &'a Level,
+    finer: Option<&'a Level>,
+    /// Spheres of the level that are taken.
+    taken: AtomicUsize,
 }
 
 impl BroadPhase {
@@ -222,66 +234,101 @@ impl BroadPhase {
         reach: &[f64],
         pairs: &mut Vec<[u32; 2]>,
     ) -> Result<(), TooManyPairs> {
-        let team = &mut Team::default();
-        self.find_pairs_where(team, (centres, reach), |_| (), |_| true, pairs)
+        pairs.clear();
+        self.for_each_pair(
+            &mut Team::default(),
+            (centres, reach),
+            |_| (),
+            &mut [pairs],
+            |_| true,
+            |pairs, [a, b]| {
+                pairs.push([a.index.min(b.index), a.index.max(b.index)]);
+            },
+        )
     }
 }
 
 impl<T: Tag> BroadPhase<T> {
     /// The bound on the number of pairs among `spheres` spheres, beyond which
-    /// [`BroadPhase::find_pairs`] gives up instead of filling the memory: 100 pairs per sphere
+    /// [`BroadPhase::for_each_pair`] gives up instead of filling the memory: 100 pairs per sphere
     /// (a dense packing has about 7) and a million for small crowds.
     pub const fn pair_limit(spheres: usize) -> usize {
         1_000_000 + 100 * spheres
     }
 
-    /// [`BroadPhase::find_pairs`] on several threads, with the same pairs in the same order, of
-    /// those that `keep` says are wanted. Sphere `i` has `tag(i)` with it there.
-    pub fn find_pairs_where(
+    /// Calls `meet` once for every two spheres with `|x_i − x_j| < reach_i + reach_j` that `keep`
+    /// says are wanted; sphere `i` has `tag(i)` with it there. Every thread has an output of its
+    /// own; which of them meets a pair, and in which order, is left open.
+    ///
+    /// # Panics
+    ///
+    /// If the slices differ in length or hold more than `u32::MAX` spheres, or there is not one
+    /// output per thread.
+    pub fn for_each_pair<O: Send>(
         &mut self,
         team: &mut Team,
         (centres, reach): (&[DVec3], &[f64]),
         tag: impl Fn(usize) -> T + Sync,
-        keep: impl Fn([(&Ball, &T); 2]) -> bool + Sync,
-        pairs: &mut Vec<[u32; 2]>,
+        outputs: &mut [O],
+        keep: impl Fn([Seen<'_, T>; 2]) -> bool + Sync,
+        meet: impl Fn(&mut O, [Seen<'_, T>; 2]) + Sync,
     ) -> Result<(), TooManyPairs> {
         assert_eq!(centres.len(), reach.len(), "one reach per centre");
         assert!(u32::try_from(centres.len()).is_ok(), "indices are 32 bits");
-        pairs.clear();
+        assert_eq!(outputs.len(), team.threads(), "one output per thread");
         self.sort_into_levels(team, centres, reach);
         let tickets = &self.tickets;
         team.fill(&mut self.keys, tickets.len(), |slot| tickets[slot].key);
         team.fill(&mut self.indices, tickets.len(), |slot| tickets[slot].index);
-        team.fill(&mut self.balls, tickets.len(), |slot| {
-            let i = tickets[slot].index as usize;
-            Ball {
-                centre: centres[i],
-                reach: reach[i],
+        let index = |slot: usize| tickets[slot].index as usize;
+        self.spheres.fill(team, tickets.len(), |slot| {
+            (centres[index(slot)], reach[index(slot)])
+        });
+        team.fill(&mut self.tags, tickets.len(), |slot| tag(index(slot)));
+        let limit = Self::pair_limit(self.keys.len());
+        let (found, crowd) = (AtomicUsize::new(0), AtomicU32::new(u32::MAX));
+        let outputs = SharedSlice::new(outputs);
+        let searches: [Option<Search<'_>>; MAX_LEVELS * (MAX_LEVELS + 1) / 2] = self.searches();
+        let searches = || searches.iter().map_while(Option::as_ref);
+        team.run(|worker| {
+            // SAFETY: every worker has an output of its own.
+            let output = unsafe { outputs.at(worker.index) };
+            for search in searches() {
+                while let Some(slots) = search.take() {
+                    let before = found.load(Ordering::Relaxed);
+                    if before > limit {
+                        return;
+                    }
+                    let mut batch = Batch::new(self, &keep, |pair| meet(output, pair));
+                    let last = self.pairs_of(search, slots, limit - before, &mut batch);
+                    let count = batch.end();
+                    if found.fetch_add(count, Ordering::Relaxed) + count > limit {
+                        crowd.store(self.indices[last], Ordering::Relaxed);
+                    }
+                }
             }
         });
-        team.fill(&mut self.tags, tickets.len(), |slot| {
-            tag(tickets[slot].index as usize)
-        });
-        let mut parts = std::mem::take(&mut self.parts);
-        let mut found = std::mem::take(&mut self.found);
-        for (depth, level) in self.levels.iter().enumerate() {
-            let start = level.range.start;
-            team.gather(level.range.len(), &mut parts, &mut found, |range, out| {
-                self.pairs_within(level, start + range.start..start + range.end, &keep, out);
-            });
-            pairs.extend_from_slice(&found);
-            for finer in &self.levels[depth + 1..] {
-                team.gather(level.range.len(), &mut parts, &mut found, |range, out| {
-                    let slots = start + range.start..start + range.end;
-                    self.pairs_between(finer, slots, &keep, out);
-                });
-                pairs.extend_from_slice(&found);
-            }
-            self.check_limit(pairs)?;
+        match crowd.into_inner() {
+            u32::MAX => Ok(()),
+            sphere => Err(TooManyPairs {
+                limit,
+                spheres: self.keys.len(),
+                sphere,
+            }),
         }
-        self.parts = parts;
-        self.found = found;
-        Ok(())
+    }
+
+    /// Every level with itself and with each finer one.
+    fn searches(&self) -> [Option<Search<'_>>; MAX_LEVELS * (MAX_LEVELS + 1) / 2] {
+        let mut all = self.levels.iter().enumerate().flat_map(|(depth, level)| {
+            let finer = self.levels[depth + 1..].iter().map(Some);
+            std::iter::once(None).chain(finer).map(move |finer| Search {
+                level,
+                finer,
+                taken: AtomicUsize::new(0),
+            })
+        });
+        std::array::from_fn(|_| all.next())
     }
 
     /// Puts the spheres that take part into `tickets`, level after level, each level sorted by
@@ -415,122 +462,286 @@ impl<T: Tag> BroadPhase<T> {
         median
     }
 
-    /// Pairs of spheres of the same level.
-    fn pairs_within(
+    /// The pairs of the spheres at `slots`, until there are more than `most`; returns the slot
+    /// looked at last.
+    fn pairs_of(
         &self,
-        level: &Level,
+        search: &Search<'_>,
         slots: Range<usize>,
-        keep: &impl Fn([(&Ball, &T); 2]) -> bool,
-        pairs: &mut Vec<[u32; 2]>,
-    ) {
-        let keys = &self.keys[..level.range.end];
-        let (rows, count) = level.rows_ahead();
-        let rows = &rows[..count];
-        let apart = level.division as u64;
-        // Own cell and the next ones in x, then those on both sides in each of the other rows.
-        let mut beside = level.range.start;
-        let mut runs = [(level.range.start, level.range.start); MOST_ROWS];
-        let runs = &mut runs[..count];
-        let mut last_key = u64::MAX;
-        for slot in slots {
-            let key = keys[slot];
-            if key != last_key {
-                last_key = key;
-                beside = advance(keys, beside, key + apart + 1);
-                for (row, run) in rows.iter().zip(runs.iter_mut()) {
-                    run.0 = advance(keys, run.0, key + row - apart);
-                    run.1 = advance(keys, run.1.max(run.0), key + row + apart + 1);
-                }
-            }
-            self.append_near(slot, slot + 1..beside, keep, pairs);
-            for run in runs.iter() {
-                self.append_near(slot, run.0..run.1, keep, pairs);
-            }
-            if self.is_crowd(pairs.len()) {
-                break;
-            }
+        most: usize,
+        batch: &mut impl Collect,
+    ) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has the instructions.
+            return unsafe { self.pairs_avx2(search, slots, most, batch) };
         }
+        // SAFETY: no instructions are asked for.
+        unsafe { self.pairs_with::<Scalar>(search, slots, most, batch) }
     }
 
-    /// Pairs of the spheres at `slots` with those of a `finer` level.
-    fn pairs_between(
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn pairs_avx2(
         &self,
-        finer: &Level,
+        search: &Search<'_>,
         slots: Range<usize>,
-        keep: &impl Fn([(&Ball, &T); 2]) -> bool,
-        pairs: &mut Vec<[u32; 2]>,
-    ) {
-        let keys = &self.keys[..finer.range.end];
+        most: usize,
+        batch: &mut impl Collect,
+    ) -> usize {
+        // SAFETY: passed on to the caller.
+        unsafe { self.pairs_with::<spheres::Avx2>(search, slots, most, batch) }
+    }
+
+    // No closure between here and the tests: it would be a function of its own, without the
+    // instruction set, at three times the run time.
+
+    /// # Safety
+    /// The processor has the instructions of `W`.
+    #[inline(always)]
+    unsafe fn pairs_with<W: Lanes>(
+        &self,
+        search: &Search<'_>,
+        slots: Range<usize>,
+        most: usize,
+        batch: &mut impl Collect,
+    ) -> usize {
+        let mut cursor = Cursor::new(search.level);
+        let mut last = slots.start;
         for slot in slots {
-            let Ball { centre, reach } = self.balls[slot];
-            // A fine sphere reaches half the width of equation (1) less the slack; rounding is
-            // monotone.
-            let half_width = reach + 0.5 * finer.division as f64 / finer.cells_per_metre;
-            let (from, to) = (
-                finer.cell(centre - half_width),
-                finer.cell(centre + half_width),
-            );
-            let from = [0, 1, 2].map(|k| from[k].max(finer.least[k]));
-            let to = [0, 1, 2].map(|k| to[k].min(finer.most[k]));
-            if (0..3).any(|k| from[k] > to[k]) {
-                continue;
-            }
-            let rows = (to[1] - from[1] + 1) * (to[2] - from[2] + 1);
-            if rows as usize > finer.range.len() {
-                // A giant among few: looking at all of them is less work than at all rows.
-                self.append_near(slot, finer.range.clone(), keep, pairs);
+            last = slot;
+            if let Some(finer) = search.finer {
+                let mut runs = FinerRuns::around(self, finer, slot);
+                while let Some(run) = runs.next(&self.keys) {
+                    // SAFETY: passed on to the caller. So below.
+                    unsafe { self.collect_run::<W>(slot, run, batch) };
+                }
             } else {
-                let mut at = finer.range.start;
-                for z in from[2]..=to[2] {
-                    for y in from[1]..=to[1] {
-                        let start = advance(keys, at, finer.key([from[0], y, z]));
-                        at = advance(keys, start, finer.key([to[0], y, z]) + 1);
-                        self.append_near(slot, start..at, keep, pairs);
-                    }
+                cursor.move_to(search.level, &self.keys, slot);
+                unsafe { self.collect_run::<W>(slot, slot + 1..cursor.beside, batch) };
+                for run in &cursor.runs[..cursor.rows.1] {
+                    unsafe { self.collect_run::<W>(slot, run.clone(), batch) };
                 }
             }
-            if self.is_crowd(pairs.len()) {
+            if batch.count() > most {
                 break;
             }
         }
+        last
     }
 
-    /// Appends the wanted ones of the spheres `others` that are near the sphere `slot`.
-    #[inline]
-    fn append_near(
+    /// Collects those of a run of spheres that are near the one at `slot`.
+    #[inline(always)]
+    unsafe fn collect_run<W: Lanes>(
         &self,
         slot: usize,
-        others: Range<usize>,
-        keep: &impl Fn([(&Ball, &T); 2]) -> bool,
-        pairs: &mut Vec<[u32; 2]>,
+        run: Range<usize>,
+        batch: &mut impl Collect,
     ) {
-        let (ball, index) = (&self.balls[slot], self.indices[slot]);
-        for (k, other) in others.clone().zip(&self.balls[others]) {
-            let sum = ball.reach + other.reach;
-            if ball.centre.distance_squared(other.centre) < sum * sum
-                && keep([(ball, &self.tags[slot]), (other, &self.tags[k])])
-            {
-                let other_index = self.indices[k];
-                pairs.push([index.min(other_index), index.max(other_index)]);
+        let mut first = run.start;
+        while first < run.end {
+            // SAFETY: passed on to the caller.
+            let mut bits = unsafe { self.spheres.near::<W>(slot, first, run.end) };
+            while bits != 0 {
+                batch.add(slot, first + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
             }
+            first += W::COUNT;
         }
     }
 
-    /// Whether so many pairs are more than any packing has.
-    fn is_crowd(&self, pairs: usize) -> bool {
-        pairs > Self::pair_limit(self.keys.len())
+    #[inline(always)]
+    fn seen(&self, slot: usize) -> Seen<'_, T> {
+        Seen {
+            index: self.indices[slot],
+            centre: self.spheres.centre(slot),
+            tag: &self.tags[slot],
+        }
+    }
+}
+
+/// Pairs of a batch.
+const BATCH: usize = 256;
+
+/// Takes the near pairs that a search finds.
+trait Collect {
+    /// One more pair, as slots.
+    fn add(&mut self, slot: usize, other: usize);
+
+    /// How many were kept of those that have been looked at.
+    fn count(&self) -> usize;
+}
+
+/// Near pairs on their way to the caller. They are looked at together, and those not kept are
+/// overwritten instead of jumped over: whether a pair is kept is hard to foresee, and a jump that
+/// was foreseen wrongly makes the processor wait for the root in the pair's distance.
+struct Batch<'a, T, K, M> {
+    spheres: &'a BroadPhase<T>,
+    keep: &'a K,
+    meet: M,
+    pairs: [[u32; 2]; BATCH],
+    filled: usize,
+    count: usize,
+}
+
+impl<'a, T: Tag, K, M> Batch<'a, T, K, M>
+where
+    K: Fn([Seen<'_, T>; 2]) -> bool,
+    M: FnMut([Seen<'_, T>; 2]),
+{
+    fn new(spheres: &'a BroadPhase<T>, keep: &'a K, meet: M) -> Self {
+        Batch {
+            spheres,
+            keep,
+            meet,
+            pairs: [[0; 2]; BATCH],
+            filled: 0,
+            count: 0,
+        }
     }
 
-    fn check_limit(&self, pairs: &[[u32; 2]]) -> Result<(), TooManyPairs> {
-        let spheres = self.keys.len();
-        let limit = Self::pair_limit(spheres);
-        match pairs.get(limit) {
-            None => Ok(()),
-            Some(&[sphere, _]) => Err(TooManyPairs {
-                limit,
-                spheres,
-                sphere,
-            }),
+    fn hand_over(&mut self) {
+        let spheres = self.spheres;
+        let seen = |[a, b]: [u32; 2]| [spheres.seen(a as usize), spheres.seen(b as usize)];
+        let mut kept = 0;
+        for k in 0..self.filled {
+            let pair = self.pairs[k];
+            self.pairs[kept] = pair;
+            kept += usize::from((self.keep)(seen(pair)));
+        }
+        for pair in &self.pairs[..kept] {
+            (self.meet)(seen(*pair));
+        }
+        self.filled = 0;
+        self.count += kept;
+    }
+
+    /// Hands the rest over; how many pairs were kept.
+    fn end(mut self) -> usize {
+        self.hand_over();
+        self.count
+    }
+}
+
+impl<T: Tag, K, M> Collect for Batch<'_, T, K, M>
+where
+    K: Fn([Seen<'_, T>; 2]) -> bool,
+    M: FnMut([Seen<'_, T>; 2]),
+{
+    #[inline(always)]
+    fn add(&mut self, slot: usize, other: usize) {
+        self.pairs[self.filled] = [slot as u32, other as u32];
+        self.filled += 1;
+        if self.filled == BATCH {
+            self.hand_over();
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.count
+    }
+}
+
+/// The runs of a finer level that may hold spheres near one of a coarser level.
+struct FinerRuns<'a> {
+    finer: &'a Level,
+    from: [i64; 3],
+    to: [i64; 3],
+    /// The row to look at next.
+    row: [i64; 2],
+    at: usize,
+}
+
+impl<'a> FinerRuns<'a> {
+    fn around<T>(spheres: &BroadPhase<T>, finer: &'a Level, slot: usize) -> Self {
+        let (centre, reach) = (spheres.spheres.centre(slot), spheres.spheres.reach(slot));
+        // A fine sphere reaches half the width of equation (1) less the slack; rounding is
+        // monotone.
+        let half_width = reach + 0.5 * finer.division as f64 / finer.cells_per_metre;
+        let (from, to) = (
+            finer.cell(centre - half_width),
+            finer.cell(centre + half_width),
+        );
+        let from = [0, 1, 2].map(|k| from[k].max(finer.least[k]));
+        let to = [0, 1, 2].map(|k| to[k].min(finer.most[k]));
+        FinerRuns {
+            finer,
+            from,
+            to,
+            row: [from[1], from[2]],
+            at: finer.range.start,
+        }
+    }
+
+    fn next(&mut self, keys: &[u64]) -> Option<Range<usize>> {
+        let (from, to, finer) = (self.from, self.to, self.finer);
+        let [y, z] = self.row;
+        if from[0] > to[0] || y > to[1] || z > to[2] {
+            return None;
+        }
+        let rows = (to[1] - from[1] + 1) * (to[2] - from[2] + 1);
+        if rows as usize > finer.range.len() {
+            // A giant among few: looking at all of them is less work than at all rows.
+            self.row[1] = i64::MAX;
+            return Some(finer.range.clone());
+        }
+        self.row = if y < to[1] {
+            [y + 1, z]
+        } else {
+            [from[1], z + 1]
+        };
+        let keys = &keys[..finer.range.end];
+        let start = advance(keys, self.at, finer.key([from[0], y, z]));
+        self.at = advance(keys, start, finer.key([to[0], y, z]) + 1);
+        Some(start..self.at)
+    }
+}
+
+impl Search<'_> {
+    /// The next chunk of spheres, until all are taken.
+    fn take(&self) -> Option<Range<usize>> {
+        let all = &self.level.range;
+        let start = all.start + self.taken.fetch_add(CHUNK, Ordering::Relaxed);
+        (start < all.end).then(|| start..all.end.min(start + CHUNK))
+    }
+}
+
+/// The runs of a level's spheres around one that moves on in sorted order.
+struct Cursor {
+    key: u64,
+    /// End of the own cell and the next ones in x.
+    beside: usize,
+    /// Other rows, as distances in key, and how many there are.
+    rows: ([u64; MOST_ROWS], usize),
+    /// What is on both sides in each of them.
+    runs: [Range<usize>; MOST_ROWS],
+}
+
+impl Cursor {
+    fn new(level: &Level) -> Self {
+        let start = level.range.start;
+        Cursor {
+            key: u64::MAX,
+            beside: start,
+            rows: level.rows_ahead(),
+            runs: std::array::from_fn(|_| start..start),
+        }
+    }
+
+    /// Moves the runs on to those around the sphere at `slot`, not before the last one.
+    #[inline(always)]
+    fn move_to(&mut self, level: &Level, keys: &[u64], slot: usize) {
+        let keys = &keys[..level.range.end];
+        let key = keys[slot];
+        if key == self.key {
+            return;
+        }
+        self.key = key;
+        let apart = level.division as u64;
+        self.beside = advance(keys, self.beside, key + apart + 1);
+        for (row, run) in self.rows.0[..self.rows.1].iter().zip(&mut self.runs) {
+            run.start = advance(keys, run.start, key + row - apart);
+            run.end = advance(keys, run.end.max(run.start), key + row + apart + 1);
         }
     }
 }
@@ -608,28 +819,5 @@ fn radix_sort(
             part.copy_from_slice(&swap[start..start + part.len()]);
         });
         shift += RADIX_BITS;
-    }
-}
-
-/// Calls `visit` with the index of every sphere whose box meets `bounds`, in ascending order.
-///
-/// A linear scan: ten walls among 1e5 spheres take about a millisecond, less than keeping any
-/// structure for the walls would. Inflate `bounds` by the margin beforehand.
-pub fn for_each_near(
-    centres: &[DVec3],
-    reach: &[f64],
-    bounds: &Aabb,
-    mut visit: impl FnMut(usize),
-) {
-    for (i, (centre, &reach)) in centres.iter().zip(reach).enumerate() {
-        let is_near = centre.x + reach >= bounds.min.x
-            && centre.x - reach <= bounds.max.x
-            && centre.y + reach >= bounds.min.y
-            && centre.y - reach <= bounds.max.y
-            && centre.z + reach >= bounds.min.z
-            && centre.z - reach <= bounds.max.z;
-        if is_near {
-            visit(i);
-        }
     }
 }
