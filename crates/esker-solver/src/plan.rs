@@ -68,6 +68,8 @@ pub struct SweepPlan {
     pub blocks: Vec<u32>,
     /// Colour `c` has the blocks `colours[c]..colours[c + 1]`.
     pub colours: Vec<u32>,
+    /// Places in `order` of contacts with a [`FIXED`] body, ascending.
+    pub fixed: Vec<u32>,
     scratch: Scratch,
 }
 
@@ -146,11 +148,13 @@ impl Cells {
         // Rounded down without `floor`, which is a call where processors of
         // all kinds are served. `as` maps NaN to zero; the bound keeps sums in
         // range.
-        (point / edge).to_array().map(|x| {
+        let at = point / edge;
+        let round_down = |x: f64| {
             let x = x.clamp(-FAR, FAR);
             let towards_zero = x as i64;
             towards_zero - i64::from(towards_zero as f64 > x)
-        })
+        };
+        [round_down(at.x), round_down(at.y), round_down(at.z)]
     }
 
     /// Clamping moves no two cells that were neighbours or farther apart
@@ -226,6 +230,9 @@ impl SweepPlan {
         self.blocks.extend([0, count]);
         self.colours.clear();
         self.colours.extend([0, 1]);
+        self.fixed.clear();
+        let is_fixed = |k: &u32| places[self.order[*k as usize] as usize].bodies.contains(&FIXED);
+        self.fixed.extend((0..count).filter(is_fixed));
     }
 
     /// A stable counting sort by block, colour after colour: every worker
@@ -312,7 +319,6 @@ impl SweepPlan {
             ..
         } = &mut self.scratch;
         let blocks = starts.len() - 1;
-        let laws = places.iter().map(|p| p.law).max().map_or(0, |l| l + 1);
         fit(&mut self.order, places.len());
         group_counts.clear();
         group_counts.reserve(starts.capacity());
@@ -327,16 +333,17 @@ impl SweepPlan {
             // SAFETY: every worker has a packer of its own, and blocks (hence
             // their contacts) are shared out by where they start.
             let packer = unsafe { packers.at(worker.index) };
-            packer.start(bodies, usize::from(laws));
+            packer.start(bodies);
             for block in own {
                 let range = starts[block] as usize..starts[block + 1] as usize;
+                let first = range.start;
                 let (slips, order) = unsafe { (slips.part(range.clone()), order.part(range)) };
                 let place = |slip: &Slip| &places[slip.contact as usize];
                 slips.sort_unstable_by(|a, b| {
                     (a.height.cmp(&b.height)).then_with(|| exactly(place(a), place(b)))
                 });
                 let before = packer.groups.len();
-                packer.pack(slips, order);
+                packer.pack(slips, order, first);
                 unsafe { *counts.at(block) = (packer.groups.len() - before) as u32 };
             }
         });
@@ -353,6 +360,10 @@ impl SweepPlan {
                 self.groups.push(end);
                 self.laws.push(law);
             }
+        }
+        self.fixed.clear();
+        for packer in &self.scratch.packers {
+            self.fixed.extend_from_slice(&packer.fixed);
         }
         self.blocks.clear();
         self.blocks.push(0);
@@ -384,6 +395,8 @@ fn exactly(a: &Place, b: &Place) -> Ordering {
 struct Packer {
     /// Size and law of every group made, in order.
     groups: Vec<(u8, u16)>,
+    /// Places of contacts with a fixed body, in order.
+    fixed: Vec<u32>,
     /// Per body, the open groups that it is in, as bits.
     in_groups: Vec<u64>,
     /// Per law and kind, the open groups, as bits.
@@ -404,22 +417,26 @@ struct OpenGroup {
 const OPEN_GROUPS: usize = u64::BITS as usize;
 
 impl Packer {
-    fn start(&mut self, bodies: usize, laws: usize) {
+    fn start(&mut self, bodies: usize) {
         self.groups.clear();
-        self.in_groups.clear();
+        self.fixed.clear();
+        // Left at zero by what was packed before.
         self.in_groups.resize(bodies, 0);
         self.of_class.clear();
-        self.of_class.resize(usize::from(KINDS) * laws, 0);
         self.open.clear();
         self.open.resize(OPEN_GROUPS, OpenGroup::default());
     }
 
-    /// Packs contacts in the order of `slips`; `order` gets them in the order
-    /// of groups.
-    fn pack(&mut self, slips: &[Slip], order: &mut [u32]) {
+    /// Packs contacts in the order of `slips`; `order`, which begins at this
+    /// place of the whole order, gets them in the order of groups.
+    fn pack(&mut self, slips: &[Slip], order: &mut [u32], first: usize) {
         let (mut in_use, mut done, mut born) = (0_u64, 0, 0);
+        let written = self.fixed.len();
         for slip in slips {
             let class = slip.class as usize;
+            if class >= self.of_class.len() {
+                self.of_class.resize(class + 1, 0);
+            }
             let bodies = slip.shared_bodies();
             let taken = bodies.clone().fold(0, |t, b| t | self.in_groups[b]);
             let mut fit = self.of_class[class] & !taken;
@@ -451,6 +468,9 @@ impl Packer {
             let oldest = left.min_by_key(|&g| self.open[g].born);
             in_use &= !self.close(oldest.unwrap_or(0), order, &mut done);
         }
+        for place in &mut self.fixed[written..] {
+            *place += first as u32;
+        }
     }
 
     /// Writes a group out and forgets it; returns its bit.
@@ -458,6 +478,9 @@ impl Packer {
         let bit = 1 << slot;
         let group = &self.open[slot];
         for slip in &group.slips[..group.size] {
+            if slip.bodies.contains(&FIXED) {
+                self.fixed.push(*done as u32);
+            }
             order[*done] = slip.contact;
             *done += 1;
             for body in slip.shared_bodies() {

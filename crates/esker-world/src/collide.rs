@@ -202,10 +202,7 @@ impl Collider {
         self.drift
             .reach(team, grains, scene.mean_diameter, reach, &mut self.reaches);
         self.parts.resize_with(team.threads(), Vec::new);
-        for part in &mut self.parts {
-            keep_slack(part);
-            part.clear();
-        }
+        self.parts.iter_mut().for_each(Vec::clear);
         self.broad_phase.for_each_pair(
             team,
             (&grains.position, &self.reaches),
@@ -271,6 +268,7 @@ impl Collider {
                     }
                 }
             });
+            keep_slack(out);
         });
     }
 

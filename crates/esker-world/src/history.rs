@@ -29,7 +29,6 @@ pub struct History {
     entries: Vec<Remembered>,
     /// Whether a contact of this step took the entry.
     claimed: Vec<AtomicBool>,
-    wall_contacts: Vec<u32>,
 }
 
 /// What tells the entries of one slot apart.
@@ -133,11 +132,12 @@ impl History {
     }
 
     /// Impulses of the contacts as they were in the last step, projected onto
-    /// their new tangent planes; zero for new contacts.
+    /// their new tangent planes; zero for new contacts. The second list has the
+    /// indices of contacts with walls.
     pub fn recall(
         &mut self,
         team: &mut Team,
-        contacts: &[ContactGeometry],
+        (contacts, wall_contacts): (&[ContactGeometry], &[u32]),
         impulses: &mut Vec<Impulse>,
     ) {
         self.claimed.clear();
@@ -156,14 +156,11 @@ impl History {
             let found = names.find(|name| name.other == contact.key.other);
             self.claim(found.map(|name| name.entry as usize), contact)
         });
-        team.select(
-            contacts.len(),
-            &mut self.wall_contacts,
-            |i| impulses[i].normal <= 0.0 && contacts[i].key.wall_index().is_some(),
-            |i| i as u32,
-        );
         // One after another, in the order of contacts: the first takes it.
-        for &i in &self.wall_contacts {
+        for &i in wall_contacts {
+            if impulses[i as usize].normal > 0.0 {
+                continue;
+            }
             let contact = &contacts[i as usize];
             let names = self.of_owner(contact).iter();
             let same = names.map(|name| name.entry as usize).filter(|&e| {
@@ -250,7 +247,7 @@ mod tests {
             contact(ContactKey::wall(id(0, 0), 1, 9), DVec3::X),
         ];
         let mut impulses = Vec::new();
-        history.recall(&mut team, &new, &mut impulses);
+        history.recall(&mut team, (&new, &[0, 3]), &mut impulses);
         let normals: Vec<f64> = impulses.iter().map(|p| p.normal).collect();
         assert_eq!(normals, [3.0, 1.0, 0.0, 0.0]);
         assert!(

@@ -180,10 +180,10 @@ impl World {
 
     fn assemble(&mut self) {
         let (work, team) = (&mut self.workspace, &mut self.team);
+        let contacts = (&work.contacts[..], &work.collider.plan.fixed[..]);
         work.equations
-            .set_bodies(team, &self.grains, &self.walls, &work.contacts);
-        self.history
-            .recall(team, &work.contacts, &mut work.impulses);
+            .set_bodies(team, &self.grains, &self.walls, contacts);
+        self.history.recall(team, contacts, &mut work.impulses);
         let rows = Rows {
             equations: &work.equations,
             grains: &self.grains,
