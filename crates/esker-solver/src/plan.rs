@@ -49,6 +49,25 @@ pub struct Place {
     pub kind: u8,
 }
 
+/// Contacts to plan for.
+pub trait Places: Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Where one of them is.
+    fn place(&self, contact: usize) -> Place;
+}
+
+impl Places for [Place] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn place(&self, contact: usize) -> Place {
+        self[contact]
+    }
+}
+
 /// Kinds of contacts that a plan tells apart.
 pub const KINDS: u8 = 4;
 
@@ -77,6 +96,7 @@ pub struct SweepPlan {
 #[derive(Clone, Debug, Default)]
 struct Scratch {
     cell_of: Vec<u32>,
+    unsorted: Vec<Slip>,
     /// One table of cells per worker: first counts, then places.
     tables: Vec<u32>,
     /// What packing reads of the contacts, block after block.
@@ -87,8 +107,7 @@ struct Scratch {
     packers: Vec<Packer>,
 }
 
-/// What packing needs to know about a contact. Places are four times as large
-/// and scattered; slips of a block lie side by side.
+/// What packing needs to know about a contact; slips of a block lie side by side.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slip {
     /// Orders as the height of the contact point does.
@@ -202,18 +221,24 @@ impl SweepPlan {
         self.contacts() as f64 / (LANES * self.group_count()).max(1) as f64
     }
 
-    /// Plans a sweep over these contacts of `bodies` bodies with blocks of
-    /// this edge, m.
-    pub fn build(&mut self, team: &mut Team, places: &[Place], edge: f64, bodies: usize) {
-        let cells = Cells::around(team, places, edge);
+    /// Plans a sweep over these contacts of bodies with these centres, with
+    /// blocks of this edge, m.
+    pub fn build<P: Places + ?Sized>(
+        &mut self,
+        team: &mut Team,
+        places: &P,
+        (centres, edge): (&[DVec3], f64),
+    ) {
+        let cells = Cells::around(team, centres, edge);
         self.sort_into_blocks(team, places, &cells);
-        self.pack_blocks(team, places, bodies);
+        self.pack_blocks(team, places, centres.len());
         self.join_blocks();
     }
 
     /// Plans a plain serial sweep: from the bottom up, one contact per group,
     /// all in one block. What block orders are compared with.
-    pub fn build_plain(&mut self, places: &[Place]) {
+    pub fn build_plain<P: Places + ?Sized>(&mut self, places: &P) {
+        let places: Vec<Place> = (0..places.count()).map(|i| places.place(i)).collect();
         let count = places.len() as u32;
         self.order.clear();
         self.order.extend(0..count);
@@ -231,28 +256,26 @@ impl SweepPlan {
         self.colours.clear();
         self.colours.extend([0, 1]);
         self.fixed.clear();
-        let is_fixed = |k: &u32| places[self.order[*k as usize] as usize].bodies.contains(&FIXED);
+        let is_fixed = |k: &u32| {
+            places[self.order[*k as usize] as usize]
+                .bodies
+                .contains(&FIXED)
+        };
         self.fixed.extend((0..count).filter(is_fixed));
     }
 
     /// A stable counting sort by block, colour after colour: every worker
     /// counts and then places its own part of the contacts.
-    fn sort_into_blocks(&mut self, team: &mut Team, places: &[Place], cells: &Cells) {
+    fn sort_into_blocks<P: Places + ?Sized>(&mut self, team: &mut Team, places: &P, cells: &Cells) {
         let Scratch {
             cell_of,
+            unsorted,
             tables,
             slips,
             starts,
             ..
         } = &mut self.scratch;
         let overflow = cells.count() as u32;
-        team.fill(cell_of, places.len(), |i| {
-            if 2.0 * places[i].arm < cells.edge {
-                cells.index(places[i].point)
-            } else {
-                overflow
-            }
-        });
         let table = cells.count() + 1;
         let workers = team.threads();
         tables.clear();
@@ -261,13 +284,28 @@ impl SweepPlan {
             tables.reserve(2 * table * workers);
         }
         tables.resize(table * workers, 0);
+        fit(cell_of, places.count());
+        fit(unsorted, places.count());
         let own_tables = SharedSlice::new(tables);
+        let cells_of = SharedSlice::new(cell_of);
+        let slots = SharedSlice::new(unsorted);
         team.run(|worker| {
             // SAFETY: every worker has a table of its own.
             let counts =
                 unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
-            for &cell in &cell_of[worker.part_of(places.len(), 1)] {
+            for i in worker.part_of(places.count(), 1) {
+                let place = places.place(i);
+                let cell = if 2.0 * place.arm < cells.edge {
+                    cells.index(place.point)
+                } else {
+                    overflow
+                };
                 counts[cell as usize] += 1;
+                // SAFETY: parts of workers are disjoint.
+                unsafe {
+                    *cells_of.at(i) = cell;
+                    *slots.at(i) = Slip::new(i, &place);
+                }
             }
         });
         starts.clear();
@@ -293,16 +331,16 @@ impl SweepPlan {
         self.colours.push(starts.len() as u32);
         starts.push(next);
 
-        fit(slips, places.len());
+        fit(slips, unsorted.len());
         let own_tables = SharedSlice::new(tables);
         let slots = SharedSlice::new(slips);
         team.run(|worker| {
             // SAFETY: every worker has a table of its own, and the tables give
             // every contact a slot of its own.
             let next = unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
-            for i in worker.part_of(places.len(), 1) {
+            for i in worker.part_of(unsorted.len(), 1) {
                 let slot = &mut next[cell_of[i] as usize];
-                unsafe { *slots.at(*slot as usize) = Slip::new(i, &places[i]) };
+                unsafe { *slots.at(*slot as usize) = unsorted[i] };
                 *slot += 1;
             }
         });
@@ -310,7 +348,7 @@ impl SweepPlan {
 
     /// Sorts every block from the bottom up and packs it into groups. Workers
     /// take consecutive blocks.
-    fn pack_blocks(&mut self, team: &mut Team, places: &[Place], bodies: usize) {
+    fn pack_blocks<P: Places + ?Sized>(&mut self, team: &mut Team, places: &P, bodies: usize) {
         let Scratch {
             slips,
             starts,
@@ -319,15 +357,16 @@ impl SweepPlan {
             ..
         } = &mut self.scratch;
         let blocks = starts.len() - 1;
-        fit(&mut self.order, places.len());
+        fit(&mut self.order, slips.len());
         group_counts.clear();
         group_counts.reserve(starts.capacity());
         group_counts.resize(blocks, 0);
         packers.resize_with(team.threads(), Packer::default);
+        let count = slips.len();
         let (slips, order) = (SharedSlice::new(slips), SharedSlice::new(&mut self.order));
         let (packers, counts) = (SharedSlice::new(packers), SharedSlice::new(group_counts));
         team.run(|worker| {
-            let share = worker.part_of(places.len(), 1);
+            let share = worker.part_of(count, 1);
             let own = starts[..blocks].partition_point(|&s| (s as usize) < share.start)
                 ..starts[..blocks].partition_point(|&s| (s as usize) < share.end);
             // SAFETY: every worker has a packer of its own, and blocks (hence
@@ -338,9 +377,9 @@ impl SweepPlan {
                 let range = starts[block] as usize..starts[block + 1] as usize;
                 let first = range.start;
                 let (slips, order) = unsafe { (slips.part(range.clone()), order.part(range)) };
-                let place = |slip: &Slip| &places[slip.contact as usize];
+                let place = |slip: &Slip| places.place(slip.contact as usize);
                 slips.sort_unstable_by(|a, b| {
-                    (a.height.cmp(&b.height)).then_with(|| exactly(place(a), place(b)))
+                    (a.height.cmp(&b.height)).then_with(|| exactly(&place(a), &place(b)))
                 });
                 let before = packer.groups.len();
                 packer.pack(slips, order, first);
@@ -495,8 +534,9 @@ impl Packer {
 }
 
 impl Cells {
-    /// The cells of these contacts, strays cut off.
-    fn around(team: &mut Team, places: &[Place], edge: f64) -> Self {
+    /// The cells around bodies with these centres, strays cut off. Contacts
+    /// farther out join the outermost.
+    fn around(team: &mut Team, centres: &[DVec3], edge: f64) -> Self {
         #[derive(Clone, Copy)]
         struct Extent {
             least: [i64; 3],
@@ -508,7 +548,7 @@ impl Cells {
             most: [i64::MIN; 3],
             sum: [0; 3],
         };
-        // Integer sums: the order of contacts does not enter the mean.
+        // Integer sums: the order of bodies does not enter the mean.
         let add = |mut a: Extent, b: &Extent| {
             for k in 0..3 {
                 a.least[k] = a.least[k].min(b.least[k]);
@@ -518,11 +558,11 @@ impl Cells {
             a
         };
         let extent = team.fold(
-            places.len(),
+            centres.len(),
             nothing,
             |range| {
-                places[range].iter().fold(nothing, |sum, p| {
-                    let cell = Self::coordinates(edge, p.point);
+                centres[range].iter().fold(nothing, |sum, centre| {
+                    let cell = Self::coordinates(edge, *centre);
                     add(
                         sum,
                         &Extent {
@@ -540,10 +580,10 @@ impl Cells {
             ..Cells::default()
         };
         for k in 0..3 {
-            let mean = extent.sum[k] / (places.len() as i64).max(1);
+            let mean = extent.sum[k] / (centres.len() as i64).max(1);
             let least = extent.least[k].max(mean - MOST_CELLS);
             let most = extent.most[k].min(mean + MOST_CELLS - 1);
-            cells.least[k] = if places.is_empty() { 0 } else { least };
+            cells.least[k] = if centres.is_empty() { 0 } else { least };
             cells.size[k] = (most.saturating_sub(least)).clamp(0, 2 * MOST_CELLS) + 1;
         }
         cells
@@ -612,8 +652,12 @@ mod tests {
     }
 
     fn plan(places: &[Place], bodies: usize, threads: usize) -> SweepPlan {
+        let mut centres = vec![DVec3::ZERO; bodies];
+        for place in places {
+            centres[place.bodies[0] as usize] = place.point;
+        }
         let mut plan = SweepPlan::default();
-        plan.build(&mut Team::new(threads), places, 3.5, bodies);
+        plan.build(&mut Team::new(threads), places, (&centres, 3.5));
         plan
     }
 

@@ -164,7 +164,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
         }
     }
     let mut plan = SweepPlan::default();
-    plan.build(&mut Team::new(1), &places, 3.5 * d, movable);
+    plan.build(&mut Team::new(1), &places[..], (&centres, 3.5 * d));
     let rows = plan.order.iter().map(|&i| rows[i as usize]).collect();
     Crowd {
         bodies,

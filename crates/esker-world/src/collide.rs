@@ -24,7 +24,7 @@ use std::ops::Range;
 
 use esker_geometry::{Aabb, BroadPhase, Seen, SphereTouch, TooManyPairs, Touch};
 use esker_parallel::{SharedSlice, Team, keep_slack, prefetch};
-use esker_solver::plan::{FIXED, Place, SweepPlan};
+use esker_solver::plan::{FIXED, Place, Places, SweepPlan};
 use glam::DVec3;
 
 use crate::blows::{Agitation, Blows};
@@ -163,9 +163,6 @@ pub struct Collider {
     /// plan puts them in order.
     parts: Vec<Vec<Candidate>>,
     blows: Blows,
-    /// Those of the candidates that are contacts.
-    chosen: Vec<Candidate>,
-    places: Vec<Place>,
     /// Order of the contacts found last.
     pub plan: SweepPlan,
 }
@@ -223,20 +220,25 @@ impl Collider {
     ) {
         self.find_walls(team, scene);
         self.choose(team, scene);
-        self.place(team, scene, order);
-        let (grains, chosen) = (scene.grains, &self.chosen);
+        let chosen = Chosen {
+            parts: &self.parts,
+            scene,
+            order,
+        };
         if order.plain {
-            self.plan.build_plain(&self.places);
+            self.plan.build_plain(&chosen);
         } else {
-            self.plan
-                .build(team, &self.places, order.edge, grains.len());
+            let centres = &scene.grains.position;
+            self.plan.build(team, &chosen, (centres, order.edge));
         }
         let plan = &self.plan;
-        team.fill(contacts, chosen.len(), |k| {
+        team.fill(contacts, plan.contacts(), |k| {
             if let Some(&ahead) = plan.order.get(k + PREFETCHED) {
-                prefetch(chosen, ahead as usize);
+                let (part, place) = chosen.find(ahead as usize);
+                prefetch(part, place);
             }
-            chosen[plan.order[k] as usize].geometry(grains)
+            let (part, place) = chosen.find(plan.order[k] as usize);
+            part[place].geometry(scene.grains)
         });
     }
 
@@ -291,15 +293,58 @@ impl Collider {
             }
         });
     }
+}
 
-    /// Joins what was chosen, and says where it is.
-    fn place(&mut self, team: &mut Team, scene: Scene<'_>, order: Order<'_>) {
-        let Scene { grains, walls, .. } = scene;
-        team.join(&mut self.parts, &mut self.chosen);
-        let chosen = &self.chosen;
-        team.fill(&mut self.places, chosen.len(), |k| {
-            chosen[k].place(grains, walls, order, scene.reach.step)
-        });
+/// The contacts as a plan sees them, part after part.
+struct Chosen<'a> {
+    parts: &'a [Vec<Candidate>],
+    scene: Scene<'a>,
+    order: Order<'a>,
+}
+
+impl Chosen<'_> {
+    /// The part of a contact and its place there.
+    #[inline]
+    fn find(&self, contact: usize) -> (&[Candidate], usize) {
+        let mut place = contact;
+        for part in self.parts {
+            if place < part.len() {
+                return (part, place);
+            }
+            place -= part.len();
+        }
+        unreachable!("a contact is in one of the parts")
+    }
+}
+
+impl Places for Chosen<'_> {
+    fn count(&self) -> usize {
+        self.parts.iter().map(Vec::len).sum()
+    }
+
+    #[inline]
+    fn place(&self, contact: usize) -> Place {
+        let Scene {
+            grains,
+            walls,
+            reach,
+            ..
+        } = self.scene;
+        let (part, place) = self.find(contact);
+        let contact = part[place].geometry(grains);
+        let material = |i: u32| grains.material[i as usize];
+        let (body, arm, other) = match contact.partner {
+            Partner::Grain(j) => (j, contact.arms[0].max(contact.arms[1]), material(j)),
+            Partner::Wall(w) => (FIXED, contact.arms[0], walls[w as usize].material),
+        };
+        Place {
+            point: contact.point,
+            arm,
+            bodies: [contact.grain, body],
+            name: [contact.key.owner.as_u64(), contact.key.other],
+            law: (self.order.law)(material(contact.grain), other),
+            kind: kind(&contact, reach.step),
+        }
     }
 }
 
@@ -323,25 +368,6 @@ impl Candidate {
         2.0 * match self.partner {
             Partner::Grain(j) => radius.min(grains.radius[j as usize]),
             Partner::Wall(_) => radius,
-        }
-    }
-
-    /// What the plan needs to know.
-    #[inline]
-    fn place(&self, grains: &Grains, walls: &[Wall], order: Order<'_>, step: f64) -> Place {
-        let contact = self.geometry(grains);
-        let material = |i: u32| grains.material[i as usize];
-        let (body, arm, other) = match contact.partner {
-            Partner::Grain(j) => (j, contact.arms[0].max(contact.arms[1]), material(j)),
-            Partner::Wall(w) => (FIXED, contact.arms[0], walls[w as usize].material),
-        };
-        Place {
-            point: contact.point,
-            arm,
-            bodies: [contact.grain, body],
-            name: [contact.key.owner.as_u64(), contact.key.other],
-            law: (order.law)(material(contact.grain), other),
-            kind: kind(&contact, step),
         }
     }
 
