@@ -652,10 +652,9 @@ mod tests {
     }
 
     fn plan(places: &[Place], bodies: usize, threads: usize) -> SweepPlan {
-        let mut centres = vec![DVec3::ZERO; bodies];
-        for place in places {
-            centres[place.bodies[0] as usize] = place.point;
-        }
+        let centres: Vec<DVec3> = (0..bodies)
+            .map(|b| DVec3::splat(f64::from(b as u32 % 14)))
+            .collect();
         let mut plan = SweepPlan::default();
         plan.build(&mut Team::new(threads), places, (&centres, 3.5));
         plan

@@ -371,7 +371,8 @@ impl Candidate {
         }
     }
 
-    #[inline]
+    // Always inlined: most callers need a part of it.
+    #[inline(always)]
     fn geometry(&self, grains: &Grains) -> ContactGeometry {
         let a = self.grain as usize;
         let (radius, owner) = (grains.radius[a], grains.id[a]);
