@@ -214,9 +214,9 @@ impl Equations {
         }
     }
 
-    /// Law of a pair of materials, by the index of the pair table.
-    pub fn law_of_pair(&self, pair: usize) -> u16 {
-        self.law_of_pair[pair]
+    /// Laws of the pairs of materials, by the index of the pair table.
+    pub fn laws_of_pairs(&self) -> &[u16] {
+        &self.law_of_pair
     }
 
     /// The body that stands for the wall of contact `i`, after this many grains.

@@ -18,7 +18,7 @@
 //! sideways. A greatest value does not depend on the order in which values are
 //! found: threads raise them together with the same result.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use esker_parallel::Team;
 use glam::DVec3;
@@ -30,7 +30,7 @@ use crate::reach::Reach;
 /// A box about zero that holds the changes of a grain's velocity by blows, m/s.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
-pub(crate) struct Agitation {
+struct Agitation {
     /// Greatest change to +x, −x, +y, −y, +z, −z.
     sides: [f32; 6],
 }
@@ -38,7 +38,7 @@ pub(crate) struct Agitation {
 impl Agitation {
     /// Greatest change along a unit vector, m/s.
     #[inline]
-    pub(crate) fn along(&self, direction: DVec3) -> f64 {
+    fn along(&self, direction: DVec3) -> f64 {
         let part = |axis: usize, n: f64| n.abs() * f64::from(self.sides[side(axis, n)]);
         part(0, direction.x) + part(1, direction.y) + part(2, direction.z)
     }
@@ -88,8 +88,10 @@ pub(crate) struct Blows {
     rising: Vec<Rising>,
     /// Whether there was any.
     struck: AtomicBool,
-    /// What they amount to, by grain, once they have been passed on.
-    pub(crate) agitation: Vec<Agitation>,
+    /// A bit per grain that was struck: at rest few are, and bits are near.
+    struck_grains: Vec<AtomicU64>,
+    /// What blows amount to so far, by grain.
+    agitation: Vec<Agitation>,
 }
 
 impl Blows {
@@ -107,6 +109,9 @@ impl Blows {
             part.fill_with(Rising::default);
         });
         self.struck = AtomicBool::new(false);
+        self.struck_grains.clear();
+        self.struck_grains
+            .resize_with(grains.len().div_ceil(64), AtomicU64::default);
         let blows = &*self;
         team.run(|worker| {
             for pair in &parts[worker.index] {
@@ -127,19 +132,55 @@ impl Blows {
     /// the step: equation (1).
     #[inline]
     fn strike(&self, grains: &Grains, pair: &Candidate, speed: f64, reach: Reach) {
+        if speed <= 0.0 {
+            return;
+        }
         let faint = FAINT * reach.margin * pair.least_diameter(grains);
         let closing = reach.step * reach.closing_speed(speed, pair.normal);
         if reach.step * speed <= faint || -pair.overlap >= closing {
             return;
         }
         let change = pair.normal * ((1.0 + reach.restitution) * speed);
-        self.rising[pair.grain as usize].raise(-change);
+        self.raise(pair.grain, -change);
         if let Partner::Grain(j) = pair.partner {
-            self.rising[j as usize].raise(change);
+            self.raise(j, change);
         }
         if !self.any() {
             self.struck.store(true, Ordering::Relaxed);
         }
+    }
+
+    #[inline]
+    fn raise(&self, grain: u32, change: DVec3) {
+        self.rising[grain as usize].raise(change);
+        let (word, bit) = (&self.struck_grains[grain as usize / 64], 1 << (grain % 64));
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a grain was struck.
+    #[inline]
+    fn is_struck(&self, grain: u32) -> bool {
+        let word = self.struck_grains[grain as usize / 64].load(Ordering::Relaxed);
+        word >> (grain % 64) & 1 == 1
+    }
+
+    /// The greater of `a_i` and `a_j`, m/s.
+    #[inline]
+    pub(crate) fn agitation(&self, pair: &Candidate) -> f64 {
+        let along = |grain: u32, direction: DVec3| {
+            if self.is_struck(grain) {
+                self.agitation[grain as usize].along(direction)
+            } else {
+                0.0
+            }
+        };
+        let partner = match pair.partner {
+            Partner::Grain(j) => along(j, -pair.normal),
+            Partner::Wall(_) => 0.0,
+        };
+        along(pair.grain, pair.normal).max(partner)
     }
 
     /// Lets what was struck strike in turn, and sums up.
@@ -152,10 +193,10 @@ impl Blows {
     ) {
         let rising = &self.rising;
         team.fill(&mut self.agitation, rising.len(), |i| rising[i].now());
-        let (blows, agitation) = (&*self, &self.agitation);
+        let blows = &*self;
         team.run(|worker| {
             for pair in &parts[worker.index] {
-                let agitated = pair.agitation(agitation);
+                let agitated = blows.agitation(pair);
                 if agitated > 0.0 {
                     blows.strike(grains, pair, pair.approach + agitated, reach);
                 }

@@ -27,8 +27,9 @@ use esker_parallel::{SharedSlice, Team, keep_slack, prefetch};
 use esker_solver::plan::{FIXED, Place, Places, SweepPlan};
 use glam::DVec3;
 
-use crate::blows::{Agitation, Blows};
+use crate::blows::Blows;
 use crate::grains::{GrainId, Grains};
+use crate::material::PairTable;
 use crate::reach::{Drift, Mover, Reach};
 use crate::wall::Wall;
 
@@ -185,8 +186,8 @@ pub struct Scene<'a> {
 pub struct Order<'a> {
     /// Edge of the plan's blocks, m.
     pub edge: f64,
-    /// Law of a contact between a grain and another body of these materials.
-    pub law: &'a (dyn Fn(u16, u16) -> u16 + Sync),
+    /// Pairs of materials, and the law of each.
+    pub laws: (&'a PairTable, &'a [u16]),
     /// Whether contacts simply go from the bottom up, one per group: the plain
     /// serial order that block orders are compared with.
     pub plain: bool,
@@ -278,12 +279,12 @@ impl Collider {
     fn choose(&mut self, team: &mut Team, scene: Scene<'_>) {
         let Scene { grains, reach, .. } = scene;
         let agitated = self.blows.follow(team, grains, &self.parts, reach);
-        let agitation = &self.blows.agitation;
+        let blows = &self.blows;
         team.for_each_part(&mut self.parts, 1, |_, parts| {
             for part in parts {
                 part.retain_mut(|c| {
                     if agitated {
-                        c.approach += c.agitation(agitation);
+                        c.approach += blows.agitation(c);
                     }
                     c.approach = reach.closing_speed(c.approach, c.normal);
                     let closing = reach.step * c.approach;
@@ -330,6 +331,7 @@ impl Places for Chosen<'_> {
             reach,
             ..
         } = self.scene;
+        let (pairs, laws) = self.order.laws;
         let (part, place) = self.find(contact);
         let contact = part[place].geometry(grains);
         let material = |i: u32| grains.material[i as usize];
@@ -342,25 +344,13 @@ impl Places for Chosen<'_> {
             arm,
             bodies: [contact.grain, body],
             name: [contact.key.owner.as_u64(), contact.key.other],
-            law: (self.order.law)(material(contact.grain), other),
+            law: laws[pairs.index(material(contact.grain), other)],
             kind: kind(&contact, reach.step),
         }
     }
 }
 
 impl Candidate {
-    /// The greater of `a_i` and `a_j`, m/s.
-    #[inline]
-    pub(crate) fn agitation(&self, agitation: &[Agitation]) -> f64 {
-        let partner = match self.partner {
-            Partner::Grain(j) => agitation[j as usize].along(-self.normal),
-            Partner::Wall(_) => 0.0,
-        };
-        agitation[self.grain as usize]
-            .along(self.normal)
-            .max(partner)
-    }
-
     /// Diameter of the smaller grain, m.
     #[inline]
     pub(crate) fn least_diameter(&self, grains: &Grains) -> f64 {

@@ -171,7 +171,7 @@ impl World {
         };
         let order = Order {
             edge: block_edge(self.grains.len(), mean_diameter, max_diameter),
-            law: &|a, b| equations.law_of_pair(pairs.index(a, b)),
+            laws: (pairs, equations.laws_of_pairs()),
             plain: self.plain_order,
         };
         work.collider
