@@ -200,14 +200,12 @@ impl Collider {
         self.drift
             .reach(team, grains, scene.mean_diameter, reach, &mut self.reaches);
         self.parts.resize_with(team.threads(), Vec::new);
-        self.parts.iter_mut().for_each(Vec::clear);
-        self.broad_phase.for_each_pair(
+        self.broad_phase.search(
             team,
             (&grains.position, &self.reaches),
             |i| Mover::of(grains, i),
             &mut self.parts,
-            |pair| reach.covers(pair),
-            |part, pair| part.push(near_grains(pair)),
+            |pair| near_grains(pair, reach),
         )
     }
 
@@ -443,20 +441,24 @@ impl Swarm {
     }
 }
 
-/// Two grains as a candidate, the one with the smaller id first.
-#[inline]
-fn near_grains([a, b]: [Seen<'_, Mover>; 2]) -> Candidate {
+/// Two grains as a candidate, the one with the smaller id first, and whether
+/// they may become a contact.
+#[inline(always)]
+fn near_grains([a, b]: [Seen<'_, Mover>; 2], reach: Reach) -> (Candidate, bool) {
     let [a, b] = if a.tag.id < b.tag.id { [a, b] } else { [b, a] };
-    let touch = SphereTouch::of(a.centre, a.tag.radius, b.centre, b.tag.radius);
-    Candidate {
+    let radii = [a.tag.radius, b.tag.radius];
+    let touch = SphereTouch::of(a.centre, radii[0], b.centre, radii[1]);
+    let approach = touch.normal.dot(a.tag.velocity - b.tag.velocity);
+    let candidate = Candidate {
         grain: a.index,
         partner: Partner::Grain(b.index),
         feature: 0,
         normal: touch.normal,
         overlap: touch.overlap,
-        approach: touch.normal.dot(a.tag.velocity - b.tag.velocity),
+        approach,
         curvature: 0.0,
-    }
+    };
+    (candidate, reach.covers(&touch, approach, radii))
 }
 
 /// Adds the touches of a grain with a wall; `touches` is scratch.

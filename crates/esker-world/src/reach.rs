@@ -19,7 +19,7 @@
 
 use std::ops::Range;
 
-use esker_geometry::{Seen, SphereTouch};
+use esker_geometry::SphereTouch;
 use esker_parallel::{SharedSlice, Team, make_room};
 use glam::DVec3;
 
@@ -94,12 +94,9 @@ impl Reach {
     }
 
     /// Whether two grains may become a contact, with as much agitation as is
-    /// looked for.
+    /// looked for; from their approach speed and radii.
     #[inline]
-    pub fn covers(&self, [a, b]: [Seen<'_, Mover>; 2]) -> bool {
-        let [ra, rb] = [a.tag.radius, b.tag.radius];
-        let touch = SphereTouch::of(a.centre, ra, b.centre, rb);
-        let approach = touch.normal.dot(a.tag.velocity - b.tag.velocity);
+    pub fn covers(&self, touch: &SphereTouch, approach: f64, [ra, rb]: [f64; 2]) -> bool {
         let agitated = self.agitated(ra) + self.agitated(rb);
         let near = self.margin * 2.0 * ra.min(rb);
         let closing = self.step * self.closing_speed(approach, touch.normal);
@@ -334,17 +331,22 @@ mod tests {
                 let mut radii = Vec::new();
                 Drift::default().reach(team, &grains, 0.01, reach, &mut radii);
                 let find = |radii: &[f64], pairs: &mut Vec<[u32; 2]>| {
-                    let found = BroadPhase::default().for_each_pair(
+                    let found = &mut [Vec::new()];
+                    let result = BroadPhase::default().search(
                         &mut Team::new(1),
                         (&grains.position, radii),
                         |i| Mover::of(&grains, i),
-                        &mut [&mut *pairs],
-                        |pair| reach.covers(pair),
-                        |pairs, [a, b]| {
-                            pairs.push([a.index.min(b.index), a.index.max(b.index)]);
+                        found,
+                        |[a, b]| {
+                            let radii = [a.tag.radius, b.tag.radius];
+                            let touch = SphereTouch::of(a.centre, radii[0], b.centre, radii[1]);
+                            let approach = touch.normal.dot(a.tag.velocity - b.tag.velocity);
+                            let pair = [a.index.min(b.index), a.index.max(b.index)];
+                            (pair, reach.covers(&touch, approach, radii))
                         },
                     );
-                    found.unwrap();
+                    result.unwrap();
+                    [*pairs] = std::mem::take(found);
                     pairs.sort_unstable();
                 };
                 let (mut all, mut found) = (Vec::new(), Vec::new());

@@ -234,44 +234,43 @@ impl BroadPhase {
         reach: &[f64],
         pairs: &mut Vec<[u32; 2]>,
     ) -> Result<(), TooManyPairs> {
-        pairs.clear();
-        self.for_each_pair(
+        let found = &mut [std::mem::take(pairs)];
+        let result = self.search(
             &mut Team::default(),
             (centres, reach),
             |_| (),
-            &mut [pairs],
-            |_| true,
-            |pairs, [a, b]| {
-                pairs.push([a.index.min(b.index), a.index.max(b.index)]);
-            },
-        )
+            found,
+            |[a, b]| ([a.index.min(b.index), a.index.max(b.index)], true),
+        );
+        [*pairs] = std::mem::take(found);
+        result
     }
 }
 
 impl<T: Tag> BroadPhase<T> {
     /// The bound on the number of pairs among `spheres` spheres, beyond which
-    /// [`BroadPhase::for_each_pair`] gives up instead of filling the memory: 100 pairs per sphere
+    /// [`BroadPhase::search`] gives up instead of filling the memory: 100 pairs per sphere
     /// (a dense packing has about 7) and a million for small crowds.
     pub const fn pair_limit(spheres: usize) -> usize {
         1_000_000 + 100 * spheres
     }
 
-    /// Calls `meet` once for every two spheres with `|x_i − x_j| < reach_i + reach_j` that `keep`
-    /// says are wanted; sphere `i` has `tag(i)` with it there. Every thread has an output of its
-    /// own; which of them meets a pair, and in which order, is left open.
+    /// Replaces what is in `outputs` by `describe(pair)` of every two spheres with
+    /// `|x_i − x_j| < reach_i + reach_j`, each once, of those that it says are wanted. Sphere `i`
+    /// has `tag(i)` with it there. Every thread has an output of its own; which of them finds a
+    /// pair, and in which order, is left open.
     ///
     /// # Panics
     ///
     /// If the slices differ in length or hold more than `u32::MAX` spheres, or there is not one
     /// output per thread.
-    pub fn for_each_pair<O: Send>(
+    pub fn search<C: Copy + Send>(
         &mut self,
         team: &mut Team,
         (centres, reach): (&[DVec3], &[f64]),
         tag: impl Fn(usize) -> T + Sync,
-        outputs: &mut [O],
-        keep: impl Fn([Seen<'_, T>; 2]) -> bool + Sync,
-        meet: impl Fn(&mut O, [Seen<'_, T>; 2]) + Sync,
+        outputs: &mut [Vec<C>],
+        describe: impl Fn([Seen<'_, T>; 2]) -> (C, bool) + Sync,
     ) -> Result<(), TooManyPairs> {
         assert_eq!(centres.len(), reach.len(), "one reach per centre");
         assert!(u32::try_from(centres.len()).is_ok(), "indices are 32 bits");
@@ -288,22 +287,21 @@ impl<T: Tag> BroadPhase<T> {
         let limit = Self::pair_limit(self.keys.len());
         let (found, crowd) = (AtomicUsize::new(0), AtomicU32::new(u32::MAX));
         let outputs = SharedSlice::new(outputs);
-        let searches: [Option<Search<'_>>; MAX_LEVELS * (MAX_LEVELS + 1) / 2] = self.searches();
+        let searches = self.searches();
         let searches = || searches.iter().map_while(Option::as_ref);
         team.run(|worker| {
             // SAFETY: every worker has an output of its own.
             let output = unsafe { outputs.at(worker.index) };
+            output.clear();
             for search in searches() {
                 while let Some(slots) = search.take() {
-                    let before = found.load(Ordering::Relaxed);
-                    if before > limit {
-                        return;
-                    }
-                    let mut batch = Batch::new(self, &keep, |pair| meet(output, pair));
-                    let last = self.pairs_of(search, slots, limit - before, &mut batch);
-                    let count = batch.end();
-                    if found.fetch_add(count, Ordering::Relaxed) + count > limit {
+                    let before = output.len();
+                    let most = limit.saturating_sub(found.load(Ordering::Relaxed));
+                    let last = self.pairs_of(search, slots, before + most, output, &describe);
+                    let own = output.len() - before;
+                    if found.fetch_add(own, Ordering::Relaxed) + own > limit {
                         crowd.store(self.indices[last], Ordering::Relaxed);
+                        return;
                     }
                 }
             }
@@ -462,35 +460,37 @@ impl<T: Tag> BroadPhase<T> {
         median
     }
 
-    /// The pairs of the spheres at `slots`, until there are more than `most`; returns the slot
-    /// looked at last.
-    fn pairs_of(
+    /// The pairs of the spheres at `slots`, until the output has more than `most`; returns the
+    /// slot looked at last.
+    fn pairs_of<C: Copy>(
         &self,
         search: &Search<'_>,
         slots: Range<usize>,
         most: usize,
-        batch: &mut impl Collect,
+        output: &mut Vec<C>,
+        describe: &impl Fn([Seen<'_, T>; 2]) -> (C, bool),
     ) -> usize {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has the instructions.
-            return unsafe { self.pairs_avx2(search, slots, most, batch) };
+            return unsafe { self.pairs_avx2(search, slots, most, output, describe) };
         }
         // SAFETY: no instructions are asked for.
-        unsafe { self.pairs_with::<Scalar>(search, slots, most, batch) }
+        unsafe { self.pairs_with::<Scalar, C>(search, slots, most, output, describe) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    unsafe fn pairs_avx2(
+    unsafe fn pairs_avx2<C: Copy>(
         &self,
         search: &Search<'_>,
         slots: Range<usize>,
         most: usize,
-        batch: &mut impl Collect,
+        output: &mut Vec<C>,
+        describe: &impl Fn([Seen<'_, T>; 2]) -> (C, bool),
     ) -> usize {
         // SAFETY: passed on to the caller.
-        unsafe { self.pairs_with::<spheres::Avx2>(search, slots, most, batch) }
+        unsafe { self.pairs_with::<spheres::Avx2, C>(search, slots, most, output, describe) }
     }
 
     // No closure between here and the tests: it would be a function of its own, without the
@@ -499,12 +499,13 @@ impl<T: Tag> BroadPhase<T> {
     /// # Safety
     /// The processor has the instructions of `W`.
     #[inline(always)]
-    unsafe fn pairs_with<W: Lanes>(
+    unsafe fn pairs_with<W: Lanes, C: Copy>(
         &self,
         search: &Search<'_>,
         slots: Range<usize>,
         most: usize,
-        batch: &mut impl Collect,
+        output: &mut Vec<C>,
+        describe: &impl Fn([Seen<'_, T>; 2]) -> (C, bool),
     ) -> usize {
         let mut cursor = Cursor::new(search.level);
         let mut last = slots.start;
@@ -514,38 +515,53 @@ impl<T: Tag> BroadPhase<T> {
                 let mut runs = FinerRuns::around(self, finer, slot);
                 while let Some(run) = runs.next(&self.keys) {
                     // SAFETY: passed on to the caller. So below.
-                    unsafe { self.collect_run::<W>(slot, run, batch) };
+                    unsafe { self.pairs_in_run::<W, C>(slot, run, output, describe) };
                 }
             } else {
                 cursor.move_to(search.level, &self.keys, slot);
-                unsafe { self.collect_run::<W>(slot, slot + 1..cursor.beside, batch) };
+                let own = slot + 1..cursor.beside;
+                unsafe { self.pairs_in_run::<W, C>(slot, own, output, describe) };
                 for run in &cursor.runs[..cursor.rows.1] {
-                    unsafe { self.collect_run::<W>(slot, run.clone(), batch) };
+                    unsafe { self.pairs_in_run::<W, C>(slot, run.clone(), output, describe) };
                 }
             }
-            if batch.count() > most {
+            if output.len() > most {
                 break;
             }
         }
         last
     }
 
-    /// Collects those of a run of spheres that are near the one at `slot`.
+    /// The pairs of the sphere at `slot` with a run of others.
     #[inline(always)]
-    unsafe fn collect_run<W: Lanes>(
+    unsafe fn pairs_in_run<W: Lanes, C: Copy>(
         &self,
         slot: usize,
         run: Range<usize>,
-        batch: &mut impl Collect,
+        output: &mut Vec<C>,
+        describe: &impl Fn([Seen<'_, T>; 2]) -> (C, bool),
     ) {
         let mut first = run.start;
         while first < run.end {
             // SAFETY: passed on to the caller.
             let mut bits = unsafe { self.spheres.near::<W>(slot, first, run.end) };
+            // Pairs that are not wanted are overwritten instead of jumped over. Whether one is
+            // wanted is hard to foresee, and a jump that was foreseen wrongly makes the processor
+            // wait for the root in the pair's distance.
+            if output.capacity() < output.len() + W::COUNT {
+                output.reserve(output.len() + W::COUNT);
+            }
+            let mut length = output.len();
             while bits != 0 {
-                batch.add(slot, first + bits.trailing_zeros() as usize);
+                let other = first + bits.trailing_zeros() as usize;
+                let (pair, wanted) = describe([self.seen(slot), self.seen(other)]);
+                // SAFETY: there is room for as many as there are bits, and all below the length
+                // are written.
+                unsafe { output.as_mut_ptr().add(length).write(pair) };
+                length += usize::from(wanted);
                 bits &= bits - 1;
             }
+            unsafe { output.set_len(length) };
             first += W::COUNT;
         }
     }
@@ -557,88 +573,6 @@ impl<T: Tag> BroadPhase<T> {
             centre: self.spheres.centre(slot),
             tag: &self.tags[slot],
         }
-    }
-}
-
-/// Pairs of a batch.
-const BATCH: usize = 256;
-
-/// Takes the near pairs that a search finds.
-trait Collect {
-    /// One more pair, as slots.
-    fn add(&mut self, slot: usize, other: usize);
-
-    /// How many were kept of those that have been looked at.
-    fn count(&self) -> usize;
-}
-
-/// Near pairs on their way to the caller. They are looked at together, and those not kept are
-/// overwritten instead of jumped over: whether a pair is kept is hard to foresee, and a jump that
-/// was foreseen wrongly makes the processor wait for the root in the pair's distance.
-struct Batch<'a, T, K, M> {
-    spheres: &'a BroadPhase<T>,
-    keep: &'a K,
-    meet: M,
-    pairs: [[u32; 2]; BATCH],
-    filled: usize,
-    count: usize,
-}
-
-impl<'a, T: Tag, K, M> Batch<'a, T, K, M>
-where
-    K: Fn([Seen<'_, T>; 2]) -> bool,
-    M: FnMut([Seen<'_, T>; 2]),
-{
-    fn new(spheres: &'a BroadPhase<T>, keep: &'a K, meet: M) -> Self {
-        Batch {
-            spheres,
-            keep,
-            meet,
-            pairs: [[0; 2]; BATCH],
-            filled: 0,
-            count: 0,
-        }
-    }
-
-    fn hand_over(&mut self) {
-        let spheres = self.spheres;
-        let seen = |[a, b]: [u32; 2]| [spheres.seen(a as usize), spheres.seen(b as usize)];
-        let mut kept = 0;
-        for k in 0..self.filled {
-            let pair = self.pairs[k];
-            self.pairs[kept] = pair;
-            kept += usize::from((self.keep)(seen(pair)));
-        }
-        for pair in &self.pairs[..kept] {
-            (self.meet)(seen(*pair));
-        }
-        self.filled = 0;
-        self.count += kept;
-    }
-
-    /// Hands the rest over; how many pairs were kept.
-    fn end(mut self) -> usize {
-        self.hand_over();
-        self.count
-    }
-}
-
-impl<T: Tag, K, M> Collect for Batch<'_, T, K, M>
-where
-    K: Fn([Seen<'_, T>; 2]) -> bool,
-    M: FnMut([Seen<'_, T>; 2]),
-{
-    #[inline(always)]
-    fn add(&mut self, slot: usize, other: usize) {
-        self.pairs[self.filled] = [slot as u32, other as u32];
-        self.filled += 1;
-        if self.filled == BATCH {
-            self.hand_over();
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.count
     }
 }
 
