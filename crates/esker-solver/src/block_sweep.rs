@@ -70,11 +70,32 @@ pub struct BlockSweeper {
     moved_spin: Vec<Quad>,
     /// Per group (see [`Work::wake`]).
     wake: Vec<u16>,
-    /// Slots of impact rows of the last substep, per worker.
-    impacts: Vec<Vec<u32>>,
-    /// All of them, sorted.
+    /// Impact rows of the last substep, per worker.
+    impacts: Vec<Impacts>,
+    /// Slots of all of them, sorted.
     all_impacts: Vec<u32>,
     shares: Shares,
+}
+
+/// Impact rows of a substep that one worker swept.
+#[derive(Debug, Default)]
+struct Impacts {
+    /// Their slots, colour after colour.
+    slots: Vec<u32>,
+    /// How many there were after each colour.
+    ends: Vec<u32>,
+}
+
+impl Impacts {
+    fn clear(&mut self) {
+        self.slots.clear();
+        self.ends.clear();
+    }
+
+    fn of_colour(&self, colour: usize) -> &[u32] {
+        let start = colour.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.slots[start as usize..self.ends[colour] as usize]
+    }
 }
 
 impl Default for BlockSweeper {
@@ -131,7 +152,7 @@ impl BlockSweeper {
         self.moved_velocity.resize(run.movable, Quad::default());
         self.moved_spin.resize(run.movable, Quad::default());
         fit(&mut self.wake, plan.group_count());
-        self.impacts.resize_with(team.threads(), Vec::new);
+        self.impacts.resize_with(team.threads(), Impacts::default);
         self.shares.divide(plan, team.threads());
         let before_velocity = SharedSlice::new(&mut self.before_velocity);
         let before_spin = SharedSlice::new(&mut self.before_spin);
@@ -139,7 +160,6 @@ impl BlockSweeper {
         let moved_spin = SharedSlice::new(&mut self.moved_spin);
         let wake = SharedSlice::new(&mut self.wake);
         let impacts = SharedSlice::new(&mut self.impacts);
-        let all_impacts = SharedSlice::new(std::slice::from_mut(&mut self.all_impacts));
         let bodies = SharedSlice::new(bodies);
         let waits = std::mem::take(&mut self.packed.waits);
         assert_eq!(waits.len(), plan.group_count(), "pack substep rows");
@@ -155,8 +175,7 @@ impl BlockSweeper {
         let struck = AtomicUsize::new(0);
         let fall = run.gravity * run.step;
         team.run(|worker| {
-            // SAFETY: every worker has a list of its own, but for the moment
-            // between two barriers in which the first one takes them all.
+            // SAFETY: every worker has a list of its own.
             let own_impacts = || unsafe { impacts.at(worker.index) };
             let part = |length: usize| worker.part_of(length, 1);
             // SAFETY: parts of bodies are disjoint, and barriers separate
@@ -204,14 +223,13 @@ impl BlockSweeper {
                     let struck_now = struck.load(Ordering::Relaxed);
                     if struck_now != struck_before {
                         struck_before = struck_now;
-                        if worker.index == 0 {
-                            // SAFETY: the others wait at the next barrier.
-                            let lists = unsafe { impacts.part(0..impacts.len()) };
-                            unsafe { take_back(&work, lists, all_impacts.at(0)) };
+                        for colour in 0..shares.colours {
+                            // SAFETY: blocks of one colour share no body.
+                            unsafe { take_back(&work, own_impacts().of_colour(colour)) };
+                            worker.wait_for_all();
                         }
-                        worker.wait_for_all();
-                        own_impacts().clear();
                     }
+                    own_impacts().clear();
                 }
                 let times = SubstepTimes {
                     index: k,
@@ -225,11 +243,16 @@ impl BlockSweeper {
                         // SAFETY: the module's invariants.
                         unsafe {
                             let pass = Pass::Substep(times);
-                            kernel::sweep(instructions, &work, groups, pass, own_impacts());
+                            let slots = &mut own_impacts().slots;
+                            kernel::sweep(instructions, &work, groups, pass, slots);
                         }
                     },
-                    || {
-                        struck.fetch_add(own_impacts().len(), Ordering::Relaxed);
+                    |colour| {
+                        let own = own_impacts();
+                        own.ends.push(own.slots.len() as u32);
+                        if colour + 1 == shares.colours {
+                            struck.fetch_add(own.slots.len(), Ordering::Relaxed);
+                        }
                     },
                 );
             }
@@ -259,7 +282,7 @@ impl BlockSweeper {
     ) -> f64 {
         let struck = &mut self.all_impacts;
         struck.clear();
-        struck.extend(self.impacts.iter().flatten());
+        struck.extend(self.impacts.iter().flat_map(|own| &own.slots));
         struck.sort_unstable();
         let struck = &self.all_impacts;
         let fall = run.gravity * run.step;
@@ -316,8 +339,8 @@ impl BlockSweeper {
     /// Ends a step of substeps: impulses of impacts are forgotten, so that
     /// what is left is fit to start the next step.
     pub fn forget_impacts(&mut self) {
-        for slots in &mut self.impacts {
-            for slot in slots.drain(..) {
+        for own in &mut self.impacts {
+            for slot in own.slots.drain(..) {
                 let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
                 let rolling = self.packed.rolling.get_mut(group);
                 clear_slot(&mut self.packed.groups[group], rolling, lane);
@@ -366,7 +389,7 @@ impl BlockSweeper {
                         // SAFETY: the module's invariants.
                         unsafe { kernel::sweep(instructions, &work, groups, pass, &mut impacts) };
                     },
-                    || {},
+                    |_| {},
                 );
             }
         });
@@ -571,20 +594,17 @@ fn warm_start(
             // SAFETY: the module's invariants. A warm start strikes nothing.
             unsafe { kernel::sweep(instructions, work, groups, pass, &mut Vec::new()) };
         },
-        || {},
+        |_| {},
     );
 }
 
-/// Takes the impulses of the last substep's impacts out of the velocities,
+/// Takes the impulses of impacts of the last substep out of the velocities,
 /// where [`repeat`] put them once more, and forgets them.
 ///
 /// # Safety
-/// No other thread touches bodies or groups.
-unsafe fn take_back(work: &Work<'_>, lists: &mut [Vec<u32>], slots: &mut Vec<u32>) {
-    slots.clear();
-    slots.extend(lists.iter().flatten());
-    slots.sort_unstable();
-    for &slot in slots.iter() {
+/// No other thread touches the bodies or groups of these slots.
+unsafe fn take_back(work: &Work<'_>, slots: &[u32]) {
+    for &slot in slots {
         let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
         // SAFETY: passed on to the caller.
         unsafe {
@@ -646,13 +666,13 @@ impl Shares {
     }
 
     /// Calls `sweep` for every block once, colour by colour, on some worker;
-    /// all workers must call this together. `last` is called once per worker
-    /// before the barrier that ends the last colour.
-    fn for_each_block(&self, worker: Worker<'_>, sweep: impl Fn(usize), last: impl Fn()) {
+    /// all workers must call this together. `after` is called once per worker
+    /// at the end of each colour, before the barrier if there is one.
+    fn for_each_block(&self, worker: Worker<'_>, sweep: impl Fn(usize), after: impl Fn(usize)) {
         for colour in 0..self.colours {
             if self.share(colour, 0).start == self.share(colour, self.workers - 1).end {
+                after(colour);
                 if colour + 1 == self.colours {
-                    last();
                     worker.wait_for_all();
                 }
                 continue;
@@ -664,9 +684,7 @@ impl Shares {
                 self.sweep_share(colour, up, &sweep);
                 self.sweep_share(colour, down, &sweep);
             }
-            if colour + 1 == self.colours {
-                last();
-            }
+            after(colour);
             worker.wait_for_all();
             // Nobody looks at this colour again before the next sweep, which
             // a barrier of another colour or pass separates from here.

@@ -24,7 +24,7 @@
 
 use std::cmp::Ordering;
 
-use esker_parallel::{SharedSlice, Team, fit};
+use esker_parallel::{SharedSlice, Team, fit, make_room};
 use glam::DVec3;
 
 /// Contacts per group: one AVX-512 register, or two of AVX2.
@@ -372,7 +372,7 @@ impl SweepPlan {
             // SAFETY: every worker has a packer of its own, and blocks (hence
             // their contacts) are shared out by where they start.
             let packer = unsafe { packers.at(worker.index) };
-            packer.start(bodies);
+            packer.start(bodies, share.len());
             for block in own {
                 let range = starts[block] as usize..starts[block + 1] as usize;
                 let first = range.start;
@@ -400,7 +400,8 @@ impl SweepPlan {
                 self.laws.push(law);
             }
         }
-        self.fixed.clear();
+        // All could be: as much room as for the order.
+        make_room(&mut self.fixed, self.order.len());
         for packer in &self.scratch.packers {
             self.fixed.extend_from_slice(&packer.fixed);
         }
@@ -456,9 +457,9 @@ struct OpenGroup {
 const OPEN_GROUPS: usize = u64::BITS as usize;
 
 impl Packer {
-    fn start(&mut self, bodies: usize) {
+    fn start(&mut self, bodies: usize, contacts: usize) {
         self.groups.clear();
-        self.fixed.clear();
+        make_room(&mut self.fixed, contacts);
         // Left at zero by what was packed before.
         self.in_groups.resize(bodies, 0);
         self.of_class.clear();

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use esker_contact::{BodyState, Contact, ContactProblem, Impulse, Spring, Stepping};
-use esker_parallel::Team;
+use esker_parallel::{Team, make_room};
 use esker_solver::packed::{Law, Row};
 use esker_solver::substep::Impact;
 use esker_solver::sweep::TangentCompliance;
@@ -234,7 +234,8 @@ impl Equations {
         walls: &[Wall],
         (contacts, wall_contacts): (&[ContactGeometry], &[u32]),
     ) {
-        self.wall_contacts.clear();
+        // All could be.
+        make_room(&mut self.wall_contacts, contacts.len());
         self.wall_contacts.extend_from_slice(wall_contacts);
         let count = grains.len();
         let ghosts = wall_contacts.len();
