@@ -157,11 +157,13 @@ pub fn block_edge(grains: usize, mean_diameter: f64, max_diameter: f64) -> f64 {
 #[derive(Clone, Copy, Debug, Default)]
 struct Cells {
     edge: f64,
+    cells_per_metre: f64,
     least: [i64; 3],
     size: [i64; 3],
 }
 
 impl Cells {
+    /// Coordinates of the cell of a point, nearly: where the box is.
     fn coordinates(edge: f64, point: DVec3) -> [i64; 3] {
         const FAR: f64 = (1_i64 << 40) as f64;
         // Rounded down without `floor`, which is a call where processors of
@@ -178,10 +180,22 @@ impl Cells {
 
     /// Clamping moves no two cells that were neighbours or farther apart
     /// than that closer than neighbours of another parity: (1) stays true.
+    #[inline]
     fn index(&self, point: DVec3) -> u32 {
-        let cell = Self::coordinates(self.edge, point);
-        let [x, y, z] = [0, 1, 2].map(|k| (cell[k] - self.least[k]).clamp(0, self.size[k] - 1));
+        let last = |k: usize| (self.size[k] - 1) as f64;
+        let first = DVec3::from_array(self.least.map(|c| c as f64));
+        // From zero up, rounding towards zero is rounding down.
+        let cell = (point * self.cells_per_metre - first)
+            .max(DVec3::ZERO)
+            .min(DVec3::new(last(0), last(1), last(2)));
+        let [x, y, z] = [cell.x as i64, cell.y as i64, cell.z as i64];
         ((z * self.size[1] + y) * self.size[0] + x) as u32
+    }
+
+    /// Whether (1) holds for an arm, with more than rounding to spare.
+    #[inline]
+    fn hold(&self, arm: f64) -> bool {
+        2.0 * arm < (1.0 - 1e-9) * self.edge
     }
 
     fn count(&self) -> usize {
@@ -295,7 +309,7 @@ impl SweepPlan {
                 unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
             for i in worker.part_of(places.count(), 1) {
                 let place = places.place(i);
-                let cell = if 2.0 * place.arm < cells.edge {
+                let cell = if cells.hold(place.arm) {
                     cells.index(place.point)
                 } else {
                     overflow
@@ -578,6 +592,7 @@ impl Cells {
         );
         let mut cells = Cells {
             edge,
+            cells_per_metre: 1.0 / edge,
             ..Cells::default()
         };
         for k in 0..3 {

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use esker_contact::{BodyState, Contact, ContactProblem, Impulse, Spring, Stepping};
-use esker_parallel::{Team, make_room};
+use esker_parallel::{Team, make_room, prefetch};
 use esker_solver::packed::{Law, Row};
 use esker_solver::substep::Impact;
 use esker_solver::sweep::TangentCompliance;
@@ -57,6 +57,9 @@ const LEAST_OVERLAP_DIAMETERS: f64 = 1e-12;
 /// Default impact speed, in diameters per step.
 const IMPACT_DIAMETERS_PER_STEP: f64 = 0.01;
 
+/// Contacts whose bodies are asked for ahead of their use.
+const PREFETCHED: usize = 16;
+
 /// The contacts of a step on their way into equations.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
@@ -89,6 +92,12 @@ impl Rows<'_> {
     /// The equations of one contact.
     #[inline]
     pub fn row(&self, i: usize) -> Row {
+        if let Some(ahead) = self.contacts.get(i + PREFETCHED) {
+            prefetch(&self.equations.bodies, ahead.grain as usize);
+            if let Partner::Grain(j) = ahead.partner {
+                prefetch(&self.equations.bodies, j as usize);
+            }
+        }
         let c = &self.contacts[i];
         let StepConstants {
             step,
@@ -105,7 +114,7 @@ impl Rows<'_> {
         };
         let mobility = bodies[c.grain as usize].inverse_mass + bodies[body as usize].inverse_mass;
         let stiffness = pair.stiffness(c.elastic_radius);
-        let weight_overlap = static_overlap(pair, stiffness, gravity / mobility);
+        let weight_overlap = static_overlap(pair, gravity / (mobility * stiffness));
         let least_overlap =
             (LEAST_OVERLAP_SHARE * weight_overlap).max(LEAST_OVERLAP_DIAMETERS * c.diameter());
         let speed = settings
@@ -156,14 +165,15 @@ fn single(x: f64) -> f64 {
     f64::from(x as f32)
 }
 
-/// Static overlap under a force, m, nearly: it only bounds `δ` from below.
-fn static_overlap(pair: &PairConstants, stiffness: f64, force: f64) -> f64 {
+/// Static overlap under a force over the stiffness, m, nearly: it only bounds
+/// `δ` from below.
+fn static_overlap(pair: &PairConstants, force_over_stiffness: f64) -> f64 {
     match pair.law.normal {
         NormalLaw::Hertz => {
-            let root = rough_cube_root((force / stiffness) as f32);
+            let root = rough_cube_root(force_over_stiffness as f32);
             f64::from(root * root)
         }
-        NormalLaw::Linear { .. } => force / stiffness,
+        NormalLaw::Linear { .. } => force_over_stiffness,
     }
 }
 
@@ -173,7 +183,7 @@ fn rough_cube_root(x: f32) -> f32 {
     // A third of the exponent, and the offset that makes 1 nearly 1.
     let guess = f32::from_bits(x.to_bits() / 3 + 0x2a50_8c2d);
     // One step of Newton's method.
-    guess - (guess - x / (guess * guess)) / 3.0
+    guess - (guess - x / (guess * guess)) * (1.0 / 3.0)
 }
 
 impl Equations {
