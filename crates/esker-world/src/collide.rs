@@ -200,10 +200,11 @@ impl Collider {
         self.drift
             .reach(team, grains, scene.mean_diameter, reach, &mut self.reaches);
         self.parts.resize_with(team.threads(), Vec::new);
+        let drift = &self.drift;
         self.broad_phase.search(
             team,
             (&grains.position, &self.reaches),
-            |i| Mover::of(grains, i),
+            |i| Mover::of(grains, drift, i),
             &mut self.parts,
             |pair| near_grains(pair, reach),
         )
@@ -249,6 +250,7 @@ impl Collider {
             reach,
             ..
         } = scene;
+        let agitated = &self.drift.agitated;
         let parts = SharedSlice::new(&mut self.parts);
         team.run(|worker| {
             // SAFETY: every worker has a part of its own.
@@ -257,14 +259,15 @@ impl Collider {
             TOUCHES.with_borrow_mut(|touches| {
                 for start in range.clone().step_by(WALL_CHUNK) {
                     let chunk = start..range.end.min(start + WALL_CHUNK);
-                    let swarm = Swarm::of(grains, chunk.clone());
+                    let swarm = Swarm::of(grains, agitated, chunk.clone());
                     for (w, wall) in walls.iter().enumerate() {
                         if swarm.is_clear_of(wall, reach) {
                             continue;
                         }
                         for i in chunk.clone() {
                             touches.clear();
-                            near_wall(grains, i, (w as u32, wall), reach, touches, out);
+                            let grain = (i, agitated[i]);
+                            near_wall(grains, grain, (w as u32, wall), reach, touches, out);
                         }
                     }
                 }
@@ -411,22 +414,26 @@ struct Swarm {
     extent: f64,
     greatest_radius: f64,
     greatest_speed: f64,
+    greatest_agitated: f64,
 }
 
 impl Swarm {
-    fn of(grains: &Grains, range: Range<usize>) -> Self {
+    fn of(grains: &Grains, agitated: &[f64], range: Range<usize>) -> Self {
         let mut bounds = Aabb::EMPTY;
         let (mut greatest_radius, mut greatest_square) = (0.0, 0.0);
+        let mut greatest_agitated = 0.0;
         for i in range {
             bounds = bounds.including(grains.position[i]);
             greatest_radius = f64::max(greatest_radius, grains.radius[i]);
             greatest_square = f64::max(greatest_square, grains.state[i].velocity.length_squared());
+            greatest_agitated = f64::max(greatest_agitated, agitated[i]);
         }
         Swarm {
             centre: 0.5 * (bounds.min + bounds.max),
             extent: 0.5 * bounds.min.distance(bounds.max),
             greatest_radius,
             greatest_speed: greatest_square.sqrt(),
+            greatest_agitated,
         }
     }
 
@@ -435,7 +442,7 @@ impl Swarm {
         let radius = self.greatest_radius;
         let turning = wall.twist.spin.length() * (self.extent + radius);
         let speed = self.greatest_speed + wall.twist.at(self.centre).length() + turning;
-        let margin = 2.0 * reach.beyond_surface(radius, speed);
+        let margin = 2.0 * reach.beyond_surface(radius, speed, self.greatest_agitated);
         let local = wall.pose.to_local(self.centre);
         wall.shape.is_clear_of(local, self.extent + radius + margin)
     }
@@ -458,13 +465,13 @@ fn near_grains([a, b]: [Seen<'_, Mover>; 2], reach: Reach) -> (Candidate, bool) 
         approach,
         curvature: 0.0,
     };
-    (candidate, reach.covers(&touch, approach, radii))
+    (candidate, reach.covers(&touch, approach, [a.tag, b.tag]))
 }
 
 /// Adds the touches of a grain with a wall; `touches` is scratch.
 fn near_wall(
     grains: &Grains,
-    i: usize,
+    (i, agitated): (usize, f64),
     (index, wall): (u32, &Wall),
     reach: Reach,
     touches: &mut Vec<Touch>,
@@ -474,7 +481,7 @@ fn near_wall(
     let velocity = grains.state[i].velocity;
     let speed = velocity.distance(wall.twist.at(position)) + wall.twist.spin.length() * radius;
     // Twice, because at a wall the grain's distance stands alone.
-    let margin = 2.0 * reach.beyond_surface(radius, speed);
+    let margin = 2.0 * reach.beyond_surface(radius, speed, agitated);
     let local = wall.pose.to_local(position);
     if let Some(bounds) = wall.local_bounds()
         && bounds.distance_squared(local) > (radius + margin).powi(2)

@@ -14,10 +14,14 @@
 //! cell may meet grains of any cell; it takes its speed from the mean of all
 //! cells and the greatest deviation of a cell from it.
 //!
-//! Means serve as a bound only: they may be rounded in any way without a change
-//! in what is found.
+//! The same cells say how strong the blows can be that a grain is struck with:
+//! as strong as the grains around differ in velocity. In a bed at rest one grain
+//! that still rolls then does not make all others look for more.
+//!
+//! Which pairs are found depends on these cells, so sums are integers: they are
+//! the same in any order and on any number of threads.
 
-use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_geometry::SphereTouch;
 use esker_parallel::{SharedSlice, Team, make_room};
@@ -36,8 +40,6 @@ pub struct Reach {
     pub fall: DVec3,
     /// Greatest coefficient of restitution of a pair of materials.
     pub restitution: f64,
-    /// Greatest speed of a grain, m/s.
-    pub greatest_speed: f64,
 }
 
 /// What the broad phase knows of a grain besides its place.
@@ -47,6 +49,8 @@ pub struct Mover {
     pub velocity: DVec3,
     /// Radius, m.
     pub radius: f64,
+    /// How far blows may move it within the step, m, as far as is looked for.
+    pub agitated: f64,
     /// Name.
     pub id: GrainId,
 }
@@ -54,10 +58,11 @@ pub struct Mover {
 impl Mover {
     /// Of the grain with this dense index.
     #[inline]
-    pub fn of(grains: &Grains, i: usize) -> Self {
+    pub(crate) fn of(grains: &Grains, drift: &Drift, i: usize) -> Self {
         Mover {
             velocity: grains.state[i].velocity,
             radius: grains.radius[i],
+            agitated: drift.agitated[i],
             id: grains.id[i],
         }
     }
@@ -67,16 +72,6 @@ impl Mover {
 const AGITATED_RADII: f64 = 0.35;
 
 impl Reach {
-    /// Greatest speed among the grains, m/s.
-    pub fn greatest_speed(team: &mut Team, grains: &Grains) -> f64 {
-        let squares = |range: Range<usize>| {
-            let states = grains.state[range].iter();
-            states.fold(0.0, |max, s| f64::max(max, s.velocity.length_squared()))
-        };
-        team.fold(grains.len(), 0.0, squares, |a: f64, b| a.max(*b))
-            .sqrt()
-    }
-
     /// Greatest mean speed at which a pair can close within the step, m/s,
     /// from its approach speed and normal: one of the two may fall towards the
     /// other, which is held.
@@ -88,25 +83,18 @@ impl Reach {
     /// Distance from its surface within which a grain of this speed can meet
     /// something: two grains' distances add up to what [`Reach::covers`] asks.
     #[inline]
-    pub fn beyond_surface(&self, radius: f64, speed: f64) -> f64 {
+    pub fn beyond_surface(&self, radius: f64, speed: f64, agitated: f64) -> f64 {
         let closing = self.step * (speed + self.fall.length());
-        (self.margin * radius).max(closing + self.agitated(radius))
+        (self.margin * radius).max(closing + agitated)
     }
 
     /// Whether two grains may become a contact, with as much agitation as is
-    /// looked for; from their approach speed and radii.
+    /// looked for; from their approach speed.
     #[inline]
-    pub fn covers(&self, touch: &SphereTouch, approach: f64, [ra, rb]: [f64; 2]) -> bool {
-        let agitated = self.agitated(ra) + self.agitated(rb);
-        let near = self.margin * 2.0 * ra.min(rb);
+    pub fn covers(&self, touch: &SphereTouch, approach: f64, [a, b]: [&Mover; 2]) -> bool {
+        let near = self.margin * 2.0 * a.radius.min(b.radius);
         let closing = self.step * self.closing_speed(approach, touch.normal);
-        -touch.overlap < near.max(closing + agitated)
-    }
-
-    /// Agitation of a grain that is looked for, as the way that it adds, m.
-    #[inline]
-    fn agitated(&self, radius: f64) -> f64 {
-        (self.step * self.greatest_speed).min(AGITATED_RADII * radius)
+        -touch.overlap < near.max(closing + a.agitated + b.agitated)
     }
 }
 
@@ -127,14 +115,23 @@ pub(crate) struct Drift {
     mean: DVec3,
     /// Greatest distance of a cell's velocity from the mean, m/s.
     deviation: f64,
+    /// How far blows may move each grain within the step, m, as far as is
+    /// looked for.
+    pub(crate) agitated: Vec<f64>,
 }
 
-/// Sum of velocities.
+/// Sum over the grains of a cell.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
-    velocity: DVec3,
-    count: f64,
+    /// Velocities in units of [`QUANTUM`].
+    velocity: [i64; 3],
+    count: i64,
+    /// Greatest distance of a velocity from the cell's, m/s.
+    deviation: f64,
 }
+
+/// Unit of summed velocities, m/s. Any velocity near the mean serves.
+const QUANTUM: f64 = 1.0 / (1 << 24) as f64;
 
 /// A cell that has grains.
 #[derive(Clone, Copy, Debug, Default)]
@@ -142,10 +139,13 @@ struct Cell {
     velocity: DVec3,
     /// Half of the greatest difference to a cell around it, m/s.
     half_difference: f64,
+    /// Greatest difference in velocity of grains here and around, m/s.
+    unrest: f64,
 }
 
 impl Drift {
-    /// Replaces `out` by the radii within which grains can meet something.
+    /// Replaces `out` by the radii within which grains can meet something, and
+    /// sets what Drift knows of agitation.
     pub(crate) fn reach(
         &mut self,
         team: &mut Team,
@@ -156,19 +156,32 @@ impl Drift {
     ) {
         self.lay_cells(team, grains, mean_diameter);
         self.take_means(team, grains);
+        let far = self.take_deviations(team, grains, reach);
         self.compare_cells();
+        let mut agitated = std::mem::take(&mut self.agitated);
         let drift = &*self;
+        team.fill(&mut agitated, grains.len(), |i| {
+            let cell = &drift.cells[drift.cell(grains.position[i])];
+            let speed = (1.0 + reach.restitution) * cell.unrest.max(far);
+            (reach.step * speed).min(AGITATED_RADII * grains.radius[i])
+        });
         team.fill(out, grains.len(), |i| {
             let (radius, velocity) = (grains.radius[i], grains.state[i].velocity);
             let cell = &drift.cells[drift.cell(grains.position[i])];
             let speed = velocity.distance(cell.velocity) + cell.half_difference;
-            let near = radius + reach.beyond_surface(radius, speed);
+            let near = radius + reach.beyond_surface(radius, speed, agitated[i]);
             if near <= 0.5 * drift.edge {
                 return near;
             }
-            let speed_of_all = velocity.distance(drift.mean) + drift.deviation;
-            radius + reach.beyond_surface(radius, speed.max(speed_of_all))
+            let speed = speed.max(drift.speed_among_all(velocity));
+            radius + reach.beyond_surface(radius, speed, agitated[i])
         });
+        self.agitated = agitated;
+    }
+
+    /// Greatest distance of a velocity from that of any cell, m/s.
+    fn speed_among_all(&self, velocity: DVec3) -> f64 {
+        velocity.distance(self.mean) + self.deviation
     }
 
     fn lay_cells(&mut self, team: &mut Team, grains: &Grains, mean_diameter: f64) {
@@ -225,24 +238,25 @@ impl Drift {
             // SAFETY: every worker has a table of its own.
             let own = unsafe { tables.part(own) };
             for i in worker.part_of(grains.len(), 1) {
+                let velocity = grains.state[i].velocity / QUANTUM;
                 let sum = &mut own[self.cell(grains.position[i])];
-                sum.velocity += grains.state[i].velocity;
-                sum.count += 1.0;
+                sum.add(velocity.to_array().map(|v| v as i64), 1);
             }
         });
         let (first, others) = sums.split_at_mut(cells);
         for other in others.chunks(cells) {
             for (sum, part) in first.iter_mut().zip(other) {
-                sum.velocity += part.velocity;
-                sum.count += part.count;
+                sum.add(part.velocity, part.count);
             }
         }
         make_room(&mut self.cells, cells);
         self.cells.extend(first.iter().map(|sum| Cell {
-            velocity: sum.velocity / sum.count.max(1.0),
+            velocity: DVec3::from_array(sum.velocity.map(|v| v as f64))
+                * (QUANTUM / sum.count.max(1) as f64),
             half_difference: 0.0,
+            unrest: 0.0,
         }));
-        let taken = || first.iter().zip(&self.cells).filter(|(s, _)| s.count > 0.0);
+        let taken = || first.iter().zip(&self.cells).filter(|(s, _)| s.count > 0);
         let whole: DVec3 = taken().map(|(_, cell)| cell.velocity).sum();
         self.mean = whole / (taken().count().max(1)) as f64;
         self.deviation = taken()
@@ -251,10 +265,44 @@ impl Drift {
         self.sums = sums;
     }
 
+    /// Finds how far velocities are from those of their cells. Returns the
+    /// greatest speed of grains that may get beyond the cells around, m/s.
+    fn take_deviations(&mut self, team: &mut Team, grains: &Grains, reach: Reach) -> f64 {
+        let cells = self.cells.len();
+        let mut sums = std::mem::take(&mut self.sums);
+        let tables = SharedSlice::new(&mut sums);
+        let far = AtomicU64::new(0);
+        team.run(|worker| {
+            let own = worker.index * cells..(worker.index + 1) * cells;
+            // SAFETY: every worker has a table of its own.
+            let own = unsafe { tables.part(own) };
+            let mut own_far = 0.0;
+            for i in worker.part_of(grains.len(), 1) {
+                let velocity = grains.state[i].velocity;
+                let cell = self.cell(grains.position[i]);
+                let deviation = velocity.distance(self.cells[cell].velocity);
+                own[cell].deviation = own[cell].deviation.max(deviation);
+                if grains.radius[i] + reach.step * deviation > 0.5 * self.edge {
+                    own_far = f64::max(own_far, self.speed_among_all(velocity));
+                }
+            }
+            // Numbers that are not negative order as their bits do.
+            far.fetch_max(own_far.to_bits(), Ordering::Relaxed);
+        });
+        let (first, others) = sums.split_at_mut(cells);
+        for other in others.chunks(cells) {
+            for (sum, part) in first.iter_mut().zip(other) {
+                sum.deviation = sum.deviation.max(part.deviation);
+            }
+        }
+        self.sums = sums;
+        f64::from_bits(far.into_inner())
+    }
+
     fn compare_cells(&mut self) {
         let [nx, ny, nz] = self.size;
         let around = |k: usize, n: usize| k.saturating_sub(1)..(k + 2).min(n);
-        let is_taken = |k: usize| self.sums[k].count > 0.0;
+        let is_taken = |k: usize| self.sums[k].count > 0;
         for z in 0..nz {
             for y in 0..ny {
                 for x in 0..nx {
@@ -263,7 +311,7 @@ impl Drift {
                         continue;
                     }
                     let own = self.cells[here].velocity;
-                    let mut greatest = 0.0;
+                    let (mut greatest, mut deviation) = (0.0, 0.0);
                     for z in around(z, nz) {
                         for y in around(y, ny) {
                             for x in around(x, nx) {
@@ -271,14 +319,26 @@ impl Drift {
                                 if is_taken(there) {
                                     let difference = own.distance(self.cells[there].velocity);
                                     greatest = f64::max(greatest, difference);
+                                    deviation = f64::max(deviation, self.sums[there].deviation);
                                 }
                             }
                         }
                     }
                     self.cells[here].half_difference = 0.5 * greatest;
+                    self.cells[here].unrest = greatest + 2.0 * deviation;
                 }
             }
         }
+    }
+}
+
+impl Sum {
+    fn add(&mut self, velocity: [i64; 3], count: i64) {
+        for (sum, v) in self.velocity.iter_mut().zip(velocity) {
+            // Any number serves where it overflows.
+            *sum = sum.wrapping_add(v);
+        }
+        self.count += count;
     }
 }
 
@@ -326,23 +386,23 @@ mod tests {
                     step,
                     fall: DVec3::NEG_Z * (9.81 * step),
                     restitution: 0.5,
-                    greatest_speed: Reach::greatest_speed(team, &grains),
                 };
                 let mut radii = Vec::new();
-                Drift::default().reach(team, &grains, 0.01, reach, &mut radii);
+                let mut drift = Drift::default();
+                drift.reach(team, &grains, 0.01, reach, &mut radii);
                 let find = |radii: &[f64], pairs: &mut Vec<[u32; 2]>| {
                     let found = &mut [Vec::new()];
                     let result = BroadPhase::default().search(
                         &mut Team::new(1),
                         (&grains.position, radii),
-                        |i| Mover::of(&grains, i),
+                        |i| Mover::of(&grains, &drift, i),
                         found,
                         |[a, b]| {
                             let radii = [a.tag.radius, b.tag.radius];
                             let touch = SphereTouch::of(a.centre, radii[0], b.centre, radii[1]);
                             let approach = touch.normal.dot(a.tag.velocity - b.tag.velocity);
                             let pair = [a.index.min(b.index), a.index.max(b.index)];
-                            (pair, reach.covers(&touch, approach, radii))
+                            (pair, reach.covers(&touch, approach, [a.tag, b.tag]))
                         },
                     );
                     result.unwrap();
@@ -367,7 +427,6 @@ mod tests {
             step: 1e-2,
             fall: DVec3::NEG_Z * 0.1,
             restitution: 0.0,
-            greatest_speed: 0.0,
         };
         for state in &mut grains.state {
             state.velocity = DVec3::new(3.0, -40.0, 7.0);
@@ -375,8 +434,8 @@ mod tests {
         let mut radii = Vec::new();
         Drift::default().reach(&mut Team::new(2), &grains, 0.01, reach, &mut radii);
         for (radius, reached) in grains.radius.iter().zip(radii) {
-            let at_rest = radius + reach.beyond_surface(*radius, 0.0);
-            assert!((reached / at_rest - 1.0).abs() < 1e-9);
+            let at_rest = radius + reach.beyond_surface(*radius, 0.0, 0.0);
+            assert!((reached / at_rest - 1.0).abs() < 1e-6);
         }
     }
 }

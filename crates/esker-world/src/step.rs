@@ -140,7 +140,6 @@ impl World {
             step: self.step,
             fall: self.gravity * (self.step * self.method.share_of_fall()),
             restitution: self.pairs.greatest_restitution(),
-            greatest_speed: Reach::greatest_speed(&mut self.team, &self.grains),
         };
         let [mean_diameter, _] = self.mean_and_max_diameter();
         let scene = Scene {
