@@ -109,6 +109,8 @@ pub(crate) struct Drift {
     origin: DVec3,
     edge: f64,
     size: [usize; 3],
+    /// Cell of each grain.
+    cell_of: Vec<u32>,
     /// One table of cells per worker.
     sums: Vec<Sum>,
     cells: Vec<Cell>,
@@ -160,14 +162,15 @@ impl Drift {
         self.compare_cells();
         let mut agitated = std::mem::take(&mut self.agitated);
         let drift = &*self;
+        let cell_of = |i: usize| &drift.cells[drift.cell_of[i] as usize];
         team.fill(&mut agitated, grains.len(), |i| {
-            let cell = &drift.cells[drift.cell(grains.position[i])];
+            let cell = cell_of(i);
             let speed = (1.0 + reach.restitution) * cell.unrest.max(far);
             (reach.step * speed).min(AGITATED_RADII * grains.radius[i])
         });
         team.fill(out, grains.len(), |i| {
             let (radius, velocity) = (grains.radius[i], grains.state[i].velocity);
-            let cell = &drift.cells[drift.cell(grains.position[i])];
+            let cell = cell_of(i);
             let speed = velocity.distance(cell.velocity) + cell.half_difference;
             let near = radius + reach.beyond_surface(radius, speed, agitated[i]);
             if near <= 0.5 * drift.edge {
@@ -220,16 +223,22 @@ impl Drift {
     }
 
     /// Cells that are neighbours in space are neighbours here, or one.
-    fn cell(&self, point: DVec3) -> usize {
-        let at = (point - self.origin) / self.edge;
+    fn cell(&self, point: DVec3) -> u32 {
+        let at = (point - self.origin) * (1.0 / self.edge);
         // `as` saturates and maps NaN to zero.
-        let [x, y, z] = [0, 1, 2].map(|k| (at[k] as usize).min(self.size[k] - 1));
-        (z * self.size[1] + y) * self.size[0] + x
+        let along = |k: usize| (at[k] as usize).min(self.size[k] - 1);
+        ((along(2) * self.size[1] + along(1)) * self.size[0] + along(0)) as u32
     }
 
     fn take_means(&mut self, team: &mut Team, grains: &Grains) {
         let cells = self.size.iter().product::<usize>();
-        let mut sums = std::mem::take(&mut self.sums);
+        let (mut sums, mut cell_of) = (
+            std::mem::take(&mut self.sums),
+            std::mem::take(&mut self.cell_of),
+        );
+        team.fill(&mut cell_of, grains.len(), |i| {
+            self.cell(grains.position[i])
+        });
         make_room(&mut sums, cells * team.threads());
         sums.resize(cells * team.threads(), Sum::default());
         let tables = SharedSlice::new(&mut sums);
@@ -239,8 +248,8 @@ impl Drift {
             let own = unsafe { tables.part(own) };
             for i in worker.part_of(grains.len(), 1) {
                 let velocity = grains.state[i].velocity / QUANTUM;
-                let sum = &mut own[self.cell(grains.position[i])];
-                sum.add(velocity.to_array().map(|v| v as i64), 1);
+                let sum = &mut own[cell_of[i] as usize];
+                sum.add([velocity.x as i64, velocity.y as i64, velocity.z as i64], 1);
             }
         });
         let (first, others) = sums.split_at_mut(cells);
@@ -262,7 +271,7 @@ impl Drift {
         self.deviation = taken()
             .map(|(_, cell)| cell.velocity.distance(self.mean))
             .fold(0.0, f64::max);
-        self.sums = sums;
+        (self.sums, self.cell_of) = (sums, cell_of);
     }
 
     /// Finds how far velocities are from those of their cells. Returns the
@@ -279,7 +288,7 @@ impl Drift {
             let mut own_far = 0.0;
             for i in worker.part_of(grains.len(), 1) {
                 let velocity = grains.state[i].velocity;
-                let cell = self.cell(grains.position[i]);
+                let cell = self.cell_of[i] as usize;
                 let deviation = velocity.distance(self.cells[cell].velocity);
                 own[cell].deviation = own[cell].deviation.max(deviation);
                 if grains.radius[i] + reach.step * deviation > 0.5 * self.edge {
