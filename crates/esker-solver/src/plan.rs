@@ -391,10 +391,14 @@ impl SweepPlan {
                 let range = starts[block] as usize..starts[block + 1] as usize;
                 let first = range.start;
                 let (slips, order) = unsafe { (slips.part(range.clone()), order.part(range)) };
-                let place = |slip: &Slip| places.place(slip.contact as usize);
-                slips.sort_unstable_by(|a, b| {
-                    (a.height.cmp(&b.height)).then_with(|| exactly(&place(a), &place(b)))
-                });
+                slips.sort_unstable_by_key(|slip| slip.height);
+                // Few are at the same height.
+                for level in slips.chunk_by_mut(|a, b| a.height == b.height) {
+                    if level.len() > 1 {
+                        let place = |slip: &Slip| places.place(slip.contact as usize);
+                        level.sort_unstable_by(|a, b| exactly(&place(a), &place(b)));
+                    }
+                }
                 let before = packer.groups.len();
                 packer.pack(slips, order, first);
                 unsafe { *counts.at(block) = (packer.groups.len() - before) as u32 };

@@ -25,7 +25,7 @@
 
 mod spheres;
 
-use esker_parallel::{SharedSlice, Team};
+use esker_parallel::{SharedSlice, Team, fit};
 use glam::DVec3;
 use spheres::{Lanes, Scalar, Spheres};
 use std::ops::Range;
@@ -54,8 +54,8 @@ const SPARE: f64 = 1.1;
 /// Spheres that are looked at to find out about all.
 const SAMPLE: usize = 257;
 
-/// Cells along each axis: three coordinates and their border fit a 63-bit key.
-const MAX_CELLS: f64 = ((1 << 21) - 8) as f64;
+/// Cells along each axis: with their border, all cells of all levels fit a 62-bit key.
+const MAX_CELLS: f64 = ((1 << 19) - 8) as f64;
 
 /// Bits of a sort key handled per pass.
 const RADIX_BITS: u32 = 11;
@@ -102,6 +102,8 @@ struct Ticket {
 struct Level {
     /// Its part of the sorted spheres.
     range: Range<usize>,
+    /// Keys of its cells are not below this.
+    first_key: u64,
     /// Corner of cell (0, 0, 0) (m).
     origin: DVec3,
     cells_per_metre: f64,
@@ -126,8 +128,9 @@ impl Level {
 
     /// Key of a cell in the occupied box.
     fn key(&self, cell: [i64; 3]) -> u64 {
-        let [x, y, z] = [0, 1, 2].map(|k| cell[k] - self.least[k] + self.division);
-        ((z * self.width[1] + y) * self.width[0] + x) as u64
+        let along = |k: usize| cell[k] - self.least[k] + self.division;
+        let place = (along(2) * self.width[1] + along(1)) * self.width[0] + along(0);
+        self.first_key + place as u64
     }
 
     /// Half of the rows of cells around a cell's own, as distances in key.
@@ -362,6 +365,7 @@ impl<T: Tag> BroadPhase<T> {
             let cell_size = CELL_SLACK * 2.0 * widest / cells;
             Level {
                 range: 0..0,
+                first_key: 0,
                 origin: median - 0.5 * MAX_CELLS * cell_size,
                 cells_per_metre: 1.0 / cell_size,
                 least: [i64::MAX; 3],
@@ -393,33 +397,31 @@ impl<T: Tag> BroadPhase<T> {
             all = std::array::from_fn(|k| empty_level(k, 1 + i64::from(is_crowded[k])));
             census = take_census(&all);
         }
-        team.fill(&mut self.tickets, centres.len(), |i| Ticket {
-            key: level_of(i) as u64,
-            index: i as u32,
-        });
-        let (swap, counts) = (&mut self.swap, &mut self.counts);
-        if census[0].population < centres.len() {
-            radix_sort(team, &mut self.tickets, MAX_LEVELS as u64, swap, counts);
-        }
-        let mut start = 0;
+        let (mut start, mut next_key) = (0, 0);
         for (level, census) in all.iter_mut().zip(&census) {
             level.range = start..start + census.population;
             start = level.range.end;
+            level.first_key = next_key;
             (level.least, level.most) = (census.least, census.most);
-            if census.population == 0 {
-                continue;
+            if census.population > 0 {
+                level.width =
+                    [0, 1].map(|k| level.most[k] - level.least[k] + 1 + 2 * level.division);
+                // Room for the border of empty cells behind the last one.
+                next_key = level.key(level.most.map(|c| c + level.division)) + 1;
             }
-            level.width = [0, 1].map(|k| level.most[k] - level.least[k] + 1 + 2 * level.division);
-            let tickets = &mut self.tickets[level.range.clone()];
-            team.for_each_part(tickets, 1, |_, part| {
-                for ticket in part {
-                    ticket.key = level.key(level.cell(centres[ticket.index as usize]));
-                }
-            });
-            radix_sort(team, tickets, level.key(level.most), swap, counts);
-            self.levels.push(level.clone());
         }
+        team.fill(&mut self.tickets, centres.len(), |i| Ticket {
+            key: match all.get(level_of(i)) {
+                Some(level) => level.key(level.cell(centres[i])),
+                None => next_key,
+            },
+            index: i as u32,
+        });
+        let (swap, counts) = (&mut self.swap, &mut self.counts);
+        radix_sort(team, &mut self.tickets, next_key, swap, counts);
         self.tickets.truncate(start);
+        let used = all.into_iter().filter(|level| !level.range.is_empty());
+        self.levels.extend(used);
     }
 
     /// `f max(reach)` of equation (1).
@@ -703,7 +705,7 @@ fn exponent(x: f64) -> usize {
 /// part, digit by digit.
 fn radix_sort(
     team: &mut Team,
-    tickets: &mut [Ticket],
+    tickets: &mut Vec<Ticket>,
     max_key: u64,
     swap: &mut Vec<Ticket>,
     counts: &mut Vec<u32>,
@@ -714,12 +716,12 @@ fn radix_sort(
         tickets.sort_unstable_by_key(|ticket| (ticket.key, ticket.index));
         return;
     }
-    swap.resize(tickets.len(), Ticket::default());
+    fit(swap, tickets.len());
     counts.resize(DIGITS * team.threads(), 0);
     let mut shift = 0;
     while shift < u64::BITS && max_key >> shift > 0 {
         let digit = |ticket: &Ticket| (ticket.key >> shift) as usize & (DIGITS - 1);
-        let from = &*tickets;
+        let from = &tickets[..];
         let own_counts = SharedSlice::new(counts);
         team.run(|worker| {
             let own = worker.index * DIGITS..(worker.index + 1) * DIGITS;
@@ -749,9 +751,7 @@ fn radix_sort(
                 *place += 1;
             }
         });
-        team.for_each_part(tickets, 1, |start, part| {
-            part.copy_from_slice(&swap[start..start + part.len()]);
-        });
+        std::mem::swap(tickets, swap);
         shift += RADIX_BITS;
     }
 }

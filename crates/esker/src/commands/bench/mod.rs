@@ -161,6 +161,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for &grains in sizes {
         let before = status_bytes("VmRSS:");
         let mut world = settled.bed(grains, RowCount::Three, sub_stepped(SWEEPS))?;
+        world.set_threads(cores);
+        for _ in 0..if grains > MANY { 2 } else { STEPS_TO_REST } {
+            world.step()?;
+        }
         let mut counts = vec![1];
         if grains == MANY {
             counts.extend(&thread_counts);
@@ -189,6 +193,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// Steps in which a bed comes to rest that was put together from boxes.
+const STEPS_TO_REST: usize = 20;
 
 /// A bed whose contacts have found their loads.
 fn warmed(settled: &SettledBox, grains: usize, rows: RowCount) -> anyhow::Result<World> {
