@@ -82,6 +82,18 @@ impl Rising {
 /// step are not followed: what they bring about is near enough already.
 const FAINT: f64 = 0.125;
 
+/// Whether a pair that closes with this speed does so within the step, and hard
+/// enough to be followed.
+#[inline(always)]
+fn strikes(grains: &Grains, pair: &Candidate, speed: f64, reach: Reach) -> bool {
+    let faint = FAINT * reach.margin * pair.least_diameter(grains);
+    let closing = reach.step * reach.closing_speed(speed, pair.normal);
+    (reach.step * speed > faint) & (-pair.overlap < closing)
+}
+
+/// Pairs that are looked at together.
+const BATCH: usize = 256;
+
 /// The blows of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Blows {
@@ -112,12 +124,7 @@ impl Blows {
         self.struck_grains.clear();
         self.struck_grains
             .resize_with(grains.len().div_ceil(64), AtomicU64::default);
-        let blows = &*self;
-        team.run(|worker| {
-            for pair in &parts[worker.index] {
-                blows.strike(grains, pair, pair.approach, reach);
-            }
-        });
+        self.strike_all(team, grains, parts, reach, |pair| pair.approach);
         if self.any() {
             self.pass_on(team, grains, parts, reach);
         }
@@ -128,19 +135,35 @@ impl Blows {
         self.struck.load(Ordering::Relaxed)
     }
 
-    /// The blow of a pair that closes with this speed, if it does so within
-    /// the step: equation (1).
-    #[inline]
-    fn strike(&self, grains: &Grains, pair: &Candidate, speed: f64, reach: Reach) {
-        if speed <= 0.0 {
-            return;
-        }
-        let faint = FAINT * reach.margin * pair.least_diameter(grains);
-        let closing = reach.step * reach.closing_speed(speed, pair.normal);
-        if reach.step * speed <= faint || -pair.overlap >= closing {
-            return;
-        }
-        let change = pair.normal * ((1.0 + reach.restitution) * speed);
+    /// The blows of pairs that close with these speeds: equation (1).
+    fn strike_all(
+        &self,
+        team: &mut Team,
+        grains: &Grains,
+        parts: &[Vec<Candidate>],
+        reach: Reach,
+        speed: impl Fn(&Candidate) -> f64 + Sync,
+    ) {
+        team.run(|worker| {
+            let mut striking = [(0, 0.0); BATCH];
+            for pairs in parts[worker.index].chunks(BATCH) {
+                // Without a jump: which pairs strike is hard to foresee.
+                let mut count = 0;
+                for (k, pair) in pairs.iter().enumerate() {
+                    let speed = speed(pair);
+                    striking[count] = (k, speed);
+                    count += usize::from(strikes(grains, pair, speed, reach));
+                }
+                for &(k, speed) in &striking[..count] {
+                    self.strike(&pairs[k], (1.0 + reach.restitution) * speed);
+                }
+            }
+        });
+    }
+
+    /// A blow that changes velocities by this much, m/s.
+    fn strike(&self, pair: &Candidate, speed: f64) {
+        let change = pair.normal * speed;
         self.raise(pair.grain, -change);
         if let Partner::Grain(j) = pair.partner {
             self.raise(j, change);
@@ -193,14 +216,10 @@ impl Blows {
     ) {
         let rising = &self.rising;
         team.fill(&mut self.agitation, rising.len(), |i| rising[i].now());
+        // Blows of pairs that are not agitated count again, which changes nothing.
         let blows = &*self;
-        team.run(|worker| {
-            for pair in &parts[worker.index] {
-                let agitated = blows.agitation(pair);
-                if agitated > 0.0 {
-                    blows.strike(grains, pair, pair.approach + agitated, reach);
-                }
-            }
+        blows.strike_all(team, grains, parts, reach, |pair| {
+            pair.approach + blows.agitation(pair)
         });
         let rising = &self.rising;
         team.fill(&mut self.agitation, rising.len(), |i| rising[i].now());

@@ -283,15 +283,20 @@ impl Collider {
         let blows = &self.blows;
         team.for_each_part(&mut self.parts, 1, |_, parts| {
             for part in parts {
-                part.retain_mut(|c| {
+                // Without a jump: which are chosen is hard to foresee.
+                let mut chosen = 0;
+                for k in 0..part.len() {
+                    let mut c = part[k];
                     if agitated {
-                        c.approach += blows.agitation(c);
+                        c.approach += blows.agitation(&c);
                     }
                     c.approach = reach.closing_speed(c.approach, c.normal);
                     let closing = reach.step * c.approach;
                     let near = reach.margin * c.least_diameter(grains);
-                    -c.overlap < near.max(closing)
-                });
+                    part[chosen] = c;
+                    chosen += usize::from(-c.overlap < near.max(closing));
+                }
+                part.truncate(chosen);
             }
         });
     }

@@ -205,6 +205,10 @@ pub struct BroadPhase<T = ()> {
     sample: Vec<f64>,
 }
 
+/// Pairs per sphere that there is room for from the start. Room that is not used costs no memory;
+/// a large output that grows is there twice for a while.
+const ROOM: usize = 8;
+
 /// Spheres that a thread takes at a time.
 const CHUNK: usize = 256;
 
@@ -296,6 +300,7 @@ impl<T: Tag> BroadPhase<T> {
             // SAFETY: every worker has an output of its own.
             let output = unsafe { outputs.at(worker.index) };
             output.clear();
+            output.reserve(ROOM * self.keys.len() / worker.count);
             for search in searches() {
                 while let Some(slots) = search.take() {
                     let before = output.len();
