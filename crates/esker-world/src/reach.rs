@@ -24,7 +24,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_geometry::SphereTouch;
-use esker_parallel::{SharedSlice, Team, make_room};
+use esker_parallel::{SharedSlice, Team, fit, make_room};
 use glam::DVec3;
 
 use crate::grains::{GrainId, Grains};
@@ -111,8 +111,7 @@ pub(crate) struct Drift {
     size: [usize; 3],
     /// Cell of each grain.
     cell_of: Vec<u32>,
-    /// One table of cells per worker.
-    sums: Vec<Sum>,
+    sums: Sums,
     cells: Vec<Cell>,
     mean: DVec3,
     /// Greatest distance of a cell's velocity from the mean, m/s.
@@ -132,13 +131,24 @@ struct Sum {
     deviation: f64,
 }
 
+/// One table of cells per worker.
+#[derive(Debug, Default)]
+struct Sums {
+    tables: Vec<Sum>,
+}
+
 /// Unit of summed velocities, m/s. Any velocity near the mean serves.
 const QUANTUM: f64 = 1.0 / (1 << 24) as f64;
 
-/// A cell that has grains.
+/// What is known of a cell.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
+    /// Whether it has grains.
+    is_taken: bool,
+    /// Mean velocity, m/s.
     velocity: DVec3,
+    /// Greatest distance of a grain's velocity from it, m/s.
+    deviation: f64,
     /// Half of the greatest difference to a cell around it, m/s.
     half_difference: f64,
     /// Greatest difference in velocity of grains here and around, m/s.
@@ -230,79 +240,54 @@ impl Drift {
         ((along(2) * self.size[1] + along(1)) * self.size[0] + along(0)) as u32
     }
 
+    /// Finds the mean velocity of every cell, and of all of them.
     fn take_means(&mut self, team: &mut Team, grains: &Grains) {
-        let cells = self.size.iter().product::<usize>();
-        let (mut sums, mut cell_of) = (
-            std::mem::take(&mut self.sums),
-            std::mem::take(&mut self.cell_of),
-        );
+        let count = self.size.iter().product::<usize>();
+        let mut cell_of = std::mem::take(&mut self.cell_of);
         team.fill(&mut cell_of, grains.len(), |i| {
             self.cell(grains.position[i])
         });
-        make_room(&mut sums, cells * team.threads());
-        sums.resize(cells * team.threads(), Sum::default());
-        let tables = SharedSlice::new(&mut sums);
-        team.run(|worker| {
-            let own = worker.index * cells..(worker.index + 1) * cells;
-            // SAFETY: every worker has a table of its own.
-            let own = unsafe { tables.part(own) };
-            for i in worker.part_of(grains.len(), 1) {
-                let velocity = grains.state[i].velocity / QUANTUM;
-                let sum = &mut own[cell_of[i] as usize];
-                sum.add([velocity.x as i64, velocity.y as i64, velocity.z as i64], 1);
-            }
+        let sums = self.sums.over_cells(team, &cell_of, count, |sum, i| {
+            let v = grains.state[i].velocity / QUANTUM;
+            sum.join(&Sum {
+                velocity: [v.x as i64, v.y as i64, v.z as i64],
+                count: 1,
+                deviation: 0.0,
+            });
         });
-        let (first, others) = sums.split_at_mut(cells);
-        for other in others.chunks(cells) {
-            for (sum, part) in first.iter_mut().zip(other) {
-                sum.add(part.velocity, part.count);
-            }
-        }
-        make_room(&mut self.cells, cells);
-        self.cells.extend(first.iter().map(|sum| Cell {
+        make_room(&mut self.cells, count);
+        self.cells.extend(sums.iter().map(|sum| Cell {
             velocity: DVec3::from_array(sum.velocity.map(|v| v as f64))
                 * (QUANTUM / sum.count.max(1) as f64),
-            half_difference: 0.0,
-            unrest: 0.0,
+            is_taken: sum.count > 0,
+            ..Default::default()
         }));
-        let taken = || first.iter().zip(&self.cells).filter(|(s, _)| s.count > 0);
-        let whole: DVec3 = taken().map(|(_, cell)| cell.velocity).sum();
+        self.cell_of = cell_of;
+        let taken = || self.cells.iter().filter(|cell| cell.is_taken);
+        let whole: DVec3 = taken().map(|cell| cell.velocity).sum();
         self.mean = whole / (taken().count().max(1)) as f64;
         self.deviation = taken()
-            .map(|(_, cell)| cell.velocity.distance(self.mean))
+            .map(|cell| cell.velocity.distance(self.mean))
             .fold(0.0, f64::max);
-        (self.sums, self.cell_of) = (sums, cell_of);
     }
 
     /// Finds how far velocities are from those of their cells. Returns the
     /// greatest speed of grains that may get beyond the cells around, m/s.
     fn take_deviations(&mut self, team: &mut Team, grains: &Grains, reach: Reach) -> f64 {
-        let cells = self.cells.len();
         let mut sums = std::mem::take(&mut self.sums);
-        let tables = SharedSlice::new(&mut sums);
+        // Numbers that are not negative order as their bits do.
         let far = AtomicU64::new(0);
-        team.run(|worker| {
-            let own = worker.index * cells..(worker.index + 1) * cells;
-            // SAFETY: every worker has a table of its own.
-            let own = unsafe { tables.part(own) };
-            let mut own_far = 0.0;
-            for i in worker.part_of(grains.len(), 1) {
-                let velocity = grains.state[i].velocity;
-                let cell = self.cell_of[i] as usize;
-                let deviation = velocity.distance(self.cells[cell].velocity);
-                own[cell].deviation = own[cell].deviation.max(deviation);
-                if grains.radius[i] + reach.step * deviation > 0.5 * self.edge {
-                    own_far = f64::max(own_far, self.speed_among_all(velocity));
-                }
+        let found = sums.over_cells(team, &self.cell_of, self.cells.len(), |sum, i| {
+            let velocity = grains.state[i].velocity;
+            let deviation = velocity.distance(self.cells[self.cell_of[i] as usize].velocity);
+            sum.deviation = sum.deviation.max(deviation);
+            if grains.radius[i] + reach.step * deviation > 0.5 * self.edge {
+                let speed = self.speed_among_all(velocity);
+                far.fetch_max(speed.to_bits(), Ordering::Relaxed);
             }
-            // Numbers that are not negative order as their bits do.
-            far.fetch_max(own_far.to_bits(), Ordering::Relaxed);
         });
-        let (first, others) = sums.split_at_mut(cells);
-        for other in others.chunks(cells) {
-            for (sum, part) in first.iter_mut().zip(other) {
-                sum.deviation = sum.deviation.max(part.deviation);
-            }
+        for (cell, sum) in self.cells.iter_mut().zip(found) {
+            cell.deviation = sum.deviation;
         }
         self.sums = sums;
         f64::from_bits(far.into_inner())
@@ -311,12 +296,11 @@ impl Drift {
     fn compare_cells(&mut self) {
         let [nx, ny, nz] = self.size;
         let around = |k: usize, n: usize| k.saturating_sub(1)..(k + 2).min(n);
-        let is_taken = |k: usize| self.sums[k].count > 0;
         for z in 0..nz {
             for y in 0..ny {
                 for x in 0..nx {
                     let here = (z * ny + y) * nx + x;
-                    if !is_taken(here) {
+                    if !self.cells[here].is_taken {
                         continue;
                     }
                     let own = self.cells[here].velocity;
@@ -324,11 +308,10 @@ impl Drift {
                     for z in around(z, nz) {
                         for y in around(y, ny) {
                             for x in around(x, nx) {
-                                let there = (z * ny + y) * nx + x;
-                                if is_taken(there) {
-                                    let difference = own.distance(self.cells[there].velocity);
-                                    greatest = f64::max(greatest, difference);
-                                    deviation = f64::max(deviation, self.sums[there].deviation);
+                                let there = &self.cells[(z * ny + y) * nx + x];
+                                if there.is_taken {
+                                    greatest = f64::max(greatest, own.distance(there.velocity));
+                                    deviation = f64::max(deviation, there.deviation);
                                 }
                             }
                         }
@@ -342,12 +325,44 @@ impl Drift {
 }
 
 impl Sum {
-    fn add(&mut self, velocity: [i64; 3], count: i64) {
-        for (sum, v) in self.velocity.iter_mut().zip(velocity) {
+    fn join(&mut self, other: &Sum) {
+        for (sum, v) in self.velocity.iter_mut().zip(other.velocity) {
             // Any number serves where it overflows.
             *sum = sum.wrapping_add(v);
         }
-        self.count += count;
+        self.count += other.count;
+        self.deviation = self.deviation.max(other.deviation);
+    }
+}
+
+impl Sums {
+    /// Sums over the grains of each of `count` cells.
+    fn over_cells(
+        &mut self,
+        team: &mut Team,
+        cell_of: &[u32],
+        count: usize,
+        add: impl Fn(&mut Sum, usize) + Sync,
+    ) -> &[Sum] {
+        fit(&mut self.tables, count * team.threads());
+        let tables = SharedSlice::new(&mut self.tables);
+        team.run(|worker| {
+            let own = worker.index * count..(worker.index + 1) * count;
+            // SAFETY: every worker has a table of its own.
+            let own = unsafe { tables.part(own) };
+            own.fill(Sum::default());
+            for i in worker.part_of(cell_of.len(), 1) {
+                add(&mut own[cell_of[i] as usize], i);
+            }
+            worker.wait_for_all();
+            for cell in worker.part_of(count, 1) {
+                for table in 1..worker.count {
+                    // SAFETY: parts of cells are disjoint, and so are tables.
+                    unsafe { tables.at(cell).join(tables.at(table * count + cell)) };
+                }
+            }
+        });
+        &self.tables[..count]
     }
 }
 

@@ -210,7 +210,7 @@ pub struct BroadPhase<T = ()> {
 const ROOM: usize = 8;
 
 /// Spheres that a thread takes at a time.
-const CHUNK: usize = 256;
+const CHUNK: usize = 64;
 
 /// A part of the search: the pairs of one level with itself or with a finer one.
 struct Search<'a> {
@@ -431,7 +431,7 @@ impl<T: Tag> BroadPhase<T> {
 
     /// `f max(reach)` of equation (1).
     fn widest(&mut self, reach: &[f64], max_reach: f64) -> f64 {
-        self.take_sample(reach.iter().copied(), reach.len());
+        self.take_sample(reach.len(), |i| reach[i]);
         self.sample.retain(|r| (0.0..=max_reach).contains(r));
         if self.sample.is_empty() {
             return max_reach;
@@ -446,17 +446,17 @@ impl<T: Tag> BroadPhase<T> {
         widest.max(max_reach)
     }
 
-    fn take_sample(&mut self, values: impl Iterator<Item = f64>, count: usize) {
+    fn take_sample(&mut self, count: usize, value: impl Fn(usize) -> f64) {
         self.sample.clear();
         let stride = count.div_ceil(SAMPLE).max(1);
-        self.sample.extend(values.step_by(stride));
+        self.sample.extend((0..count).step_by(stride).map(value));
     }
 
     /// Componentwise median of a sample: a few strays do not move it.
     fn median_centre(&mut self, centres: &[DVec3]) -> DVec3 {
         let mut median = DVec3::ZERO;
         for axis in 0..3 {
-            self.take_sample(centres.iter().map(|c| c[axis]), centres.len());
+            self.take_sample(centres.len(), |i| centres[i][axis]);
             self.sample.retain(|c| c.is_finite());
             if self.sample.is_empty() {
                 continue;
