@@ -305,7 +305,13 @@ impl<T: Tag> BroadPhase<T> {
                 while let Some(slots) = search.take() {
                     let before = output.len();
                     let most = limit.saturating_sub(found.load(Ordering::Relaxed));
-                    let last = self.pairs_of(search, slots, before + most, output, &describe);
+                    let last = self.pairs_of(Task {
+                        search,
+                        slots,
+                        most: before + most,
+                        output,
+                        describe: &describe,
+                    });
                     let own = output.len() - before;
                     if found.fetch_add(own, Ordering::Relaxed) + own > limit {
                         crowd.store(self.indices[last], Ordering::Relaxed);
@@ -467,37 +473,28 @@ impl<T: Tag> BroadPhase<T> {
         median
     }
 
-    /// The pairs of the spheres at `slots`, until the output has more than `most`; returns the
-    /// slot looked at last.
+    /// The pairs of a task; returns the slot looked at last.
     fn pairs_of<C: Copy>(
         &self,
-        search: &Search<'_>,
-        slots: Range<usize>,
-        most: usize,
-        output: &mut Vec<C>,
-        describe: &impl Fn([Seen<'_, T>; 2]) -> (C, bool),
+        task: Task<'_, C, impl Fn([Seen<'_, T>; 2]) -> (C, bool)>,
     ) -> usize {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has the instructions.
-            return unsafe { self.pairs_avx2(search, slots, most, output, describe) };
+            return unsafe { self.pairs_avx2(task) };
         }
         // SAFETY: no instructions are asked for.
-        unsafe { self.pairs_with::<Scalar, C>(search, slots, most, output, describe) }
+        unsafe { self.pairs_with::<Scalar, C>(task) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn pairs_avx2<C: Copy>(
         &self,
-        search: &Search<'_>,
-        slots: Range<usize>,
-        most: usize,
-        output: &mut Vec<C>,
-        describe: &impl Fn([Seen<'_, T>; 2]) -> (C, bool),
+        task: Task<'_, C, impl Fn([Seen<'_, T>; 2]) -> (C, bool)>,
     ) -> usize {
         // SAFETY: passed on to the caller.
-        unsafe { self.pairs_with::<spheres::Avx2, C>(search, slots, most, output, describe) }
+        unsafe { self.pairs_with::<spheres::Avx2, C>(task) }
     }
 
     // No closure between here and the tests: it would be a function of its own, without the
@@ -508,12 +505,15 @@ impl<T: Tag> BroadPhase<T> {
     #[inline(always)]
     unsafe fn pairs_with<W: Lanes, C: Copy>(
         &self,
-        search: &Search<'_>,
-        slots: Range<usize>,
-        most: usize,
-        output: &mut Vec<C>,
-        describe: &impl Fn([Seen<'_, T>; 2]) -> (C, bool),
+        task: Task<'_, C, impl Fn([Seen<'_, T>; 2]) -> (C, bool)>,
     ) -> usize {
+        let Task {
+            search,
+            slots,
+            most,
+            output,
+            describe,
+        } = task;
         let mut cursor = Cursor::new(search.level);
         let mut last = slots.start;
         for slot in slots {
@@ -636,6 +636,17 @@ impl<'a> FinerRuns<'a> {
         self.at = advance(keys, start, finer.key([to[0], y, z]) + 1);
         Some(start..self.at)
     }
+}
+
+/// What a thread does at a time.
+struct Task<'a, C, D> {
+    search: &'a Search<'a>,
+    /// The spheres whose pairs are looked for.
+    slots: Range<usize>,
+    /// The output may grow just beyond this length.
+    most: usize,
+    output: &'a mut Vec<C>,
+    describe: &'a D,
 }
 
 impl Search<'_> {
