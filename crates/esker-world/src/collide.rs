@@ -197,9 +197,20 @@ pub struct Order<'a> {
 impl Collider {
     /// Collects the pairs of grains that (1) may choose.
     pub fn find_pairs(&mut self, team: &mut Team, scene: Scene<'_>) -> Result<(), TooManyPairs> {
-        let Scene { grains, reach, .. } = scene;
-        self.drift
-            .reach(team, grains, scene.mean_diameter, reach, &mut self.reaches);
+        let Scene {
+            grains,
+            walls,
+            mean_diameter,
+            reach,
+        } = scene;
+        let drift = &mut self.drift;
+        drift.reach(
+            team,
+            (grains, walls),
+            mean_diameter,
+            reach,
+            &mut self.reaches,
+        );
         self.parts.resize_with(team.threads(), Vec::new);
         let drift = &self.drift;
         self.broad_phase.search(

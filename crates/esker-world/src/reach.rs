@@ -15,8 +15,8 @@
 //! cells and the greatest deviation of a cell from it.
 //!
 //! The same cells say how strong the blows can be that a grain is struck with:
-//! as strong as the grains around differ in velocity. In a bed at rest one grain
-//! that still rolls then does not make all others look for more.
+//! as strong as the grains and walls around differ in velocity. In a bed at rest
+//! one grain that still rolls then does not make all others look for more.
 //!
 //! Which pairs are found depends on these cells, so sums are integers: they are
 //! the same in any order and on any number of threads.
@@ -28,6 +28,7 @@ use esker_parallel::{SharedSlice, Team, fit, make_room};
 use glam::DVec3;
 
 use crate::grains::{GrainId, Grains};
+use crate::wall::Wall;
 
 /// What decides how far grains reach.
 #[derive(Clone, Copy, Debug)]
@@ -109,10 +110,14 @@ pub(crate) struct Drift {
     origin: DVec3,
     edge: f64,
     size: [usize; 3],
+    /// Whether grains are farther out than the cells, along each axis.
+    is_cut: [bool; 3],
     /// Cell of each grain.
     cell_of: Vec<u32>,
     sums: Sums,
     cells: Vec<Cell>,
+    /// Room for the cells once they are compared.
+    compared: Vec<Cell>,
     mean: DVec3,
     /// Greatest distance of a cell's velocity from the mean, m/s.
     deviation: f64,
@@ -161,7 +166,7 @@ impl Drift {
     pub(crate) fn reach(
         &mut self,
         team: &mut Team,
-        grains: &Grains,
+        (grains, walls): (&Grains, &[Wall]),
         mean_diameter: f64,
         reach: Reach,
         out: &mut Vec<f64>,
@@ -169,7 +174,7 @@ impl Drift {
         self.lay_cells(team, grains, mean_diameter);
         self.take_means(team, grains);
         let far = self.take_deviations(team, grains, reach);
-        self.compare_cells();
+        self.compare_cells(team, walls, reach);
         let mut agitated = std::mem::take(&mut self.agitated);
         let drift = &*self;
         let cell_of = |i: usize| &drift.cells[drift.cell_of[i] as usize];
@@ -221,6 +226,8 @@ impl Drift {
             let far = DVec3::splat(0.5 * MOST_CELLS * self.edge);
             self.origin = extent.0.max(middle - far);
             let top = extent.1.min(middle + far);
+            self.is_cut =
+                std::array::from_fn(|k| self.origin[k] > extent.0[k] || top[k] < extent.1[k]);
             self.size = ((top - self.origin) / self.edge)
                 .to_array()
                 .map(|n| n.clamp(0.0, MOST_CELLS) as usize + 1);
@@ -293,34 +300,73 @@ impl Drift {
         f64::from_bits(far.into_inner())
     }
 
-    fn compare_cells(&mut self) {
+    /// Compares every cell with those around it and with the walls near it.
+    fn compare_cells(&mut self, team: &mut Team, walls: &[Wall], reach: Reach) {
+        let mut compared = std::mem::take(&mut self.compared);
+        team.fill(&mut compared, self.cells.len(), |k| {
+            let mut cell = self.cells[k];
+            if cell.is_taken {
+                let (difference, deviation) = self.around(k);
+                let at_walls = self.speed_at_walls(k, deviation, walls, reach);
+                cell.half_difference = 0.5 * difference;
+                cell.unrest = (difference + 2.0 * deviation).max(at_walls);
+            }
+            cell
+        });
+        self.compared = std::mem::replace(&mut self.cells, compared);
+    }
+
+    /// Coordinates of a cell.
+    fn coordinates(&self, cell: usize) -> [usize; 3] {
+        let [nx, ny, _] = self.size;
+        [cell % nx, cell / nx % ny, cell / (nx * ny)]
+    }
+
+    /// Greatest difference of a cell's velocity to one around it, and greatest
+    /// deviation of a grain's from its cell's in all of them, m/s.
+    fn around(&self, cell: usize) -> (f64, f64) {
+        let own = self.cells[cell].velocity;
         let [nx, ny, nz] = self.size;
-        let around = |k: usize, n: usize| k.saturating_sub(1)..(k + 2).min(n);
-        for z in 0..nz {
-            for y in 0..ny {
-                for x in 0..nx {
-                    let here = (z * ny + y) * nx + x;
-                    if !self.cells[here].is_taken {
-                        continue;
+        let [x, y, z] = self.coordinates(cell);
+        let beside = |k: usize, n: usize| k.saturating_sub(1)..(k + 2).min(n);
+        let (mut difference, mut deviation) = (0.0, 0.0);
+        for z in beside(z, nz) {
+            for y in beside(y, ny) {
+                for x in beside(x, nx) {
+                    let there = &self.cells[(z * ny + y) * nx + x];
+                    if there.is_taken {
+                        difference = f64::max(difference, own.distance(there.velocity));
+                        deviation = f64::max(deviation, there.deviation);
                     }
-                    let own = self.cells[here].velocity;
-                    let (mut greatest, mut deviation) = (0.0, 0.0);
-                    for z in around(z, nz) {
-                        for y in around(y, ny) {
-                            for x in around(x, nx) {
-                                let there = &self.cells[(z * ny + y) * nx + x];
-                                if there.is_taken {
-                                    greatest = f64::max(greatest, own.distance(there.velocity));
-                                    deviation = f64::max(deviation, there.deviation);
-                                }
-                            }
-                        }
-                    }
-                    self.cells[here].half_difference = 0.5 * greatest;
-                    self.cells[here].unrest = greatest + 2.0 * deviation;
                 }
             }
         }
+        (difference, deviation)
+    }
+
+    /// Greatest speed at which grains of a cell can strike walls within the
+    /// step, m/s.
+    fn speed_at_walls(&self, cell: usize, deviation: f64, walls: &[Wall], reach: Reach) -> f64 {
+        let at = self.coordinates(cell);
+        let corner = DVec3::from_array(at.map(|k| k as f64)) * self.edge;
+        let centre = self.origin + corner + 0.5 * self.edge;
+        // The outermost cells may hold grains from anywhere beyond.
+        let is_outermost =
+            (0..3).any(|k| self.is_cut[k] && (at[k] == 0 || at[k] + 1 == self.size[k]));
+        let half_diagonal = 0.5 * 3_f64.sqrt() * self.edge;
+        let speeds = walls.iter().map(|wall| {
+            let turning = wall.twist.spin.length() * half_diagonal;
+            let sliding = self.cells[cell].velocity.distance(wall.twist.at(centre));
+            let speed = sliding + deviation + turning;
+            let near = half_diagonal + 0.5 * self.edge + reach.step * speed;
+            let local = wall.pose.to_local(centre);
+            if !is_outermost && wall.shape.is_clear_of(local, near) {
+                0.0
+            } else {
+                speed
+            }
+        });
+        speeds.fold(0.0, f64::max)
     }
 }
 
@@ -369,9 +415,10 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::{Motion, WallDef};
     use crate::grains::NewGrain;
     use crate::random::{RandomStream, Source};
-    use esker_geometry::BroadPhase;
+    use esker_geometry::{BroadPhase, Pose, WallShape};
 
     /// A stream that turns, a crowd at rest and a few fast strays.
     fn crowd(seed: u64) -> Grains {
@@ -413,7 +460,7 @@ mod tests {
                 };
                 let mut radii = Vec::new();
                 let mut drift = Drift::default();
-                drift.reach(team, &grains, 0.01, reach, &mut radii);
+                drift.reach(team, (&grains, &[]), 0.01, reach, &mut radii);
                 let find = |radii: &[f64], pairs: &mut Vec<[u32; 2]>| {
                     let found = &mut [Vec::new()];
                     let result = BroadPhase::default().search(
@@ -456,10 +503,57 @@ mod tests {
             state.velocity = DVec3::new(3.0, -40.0, 7.0);
         }
         let mut radii = Vec::new();
-        Drift::default().reach(&mut Team::new(2), &grains, 0.01, reach, &mut radii);
+        Drift::default().reach(&mut Team::new(2), (&grains, &[]), 0.01, reach, &mut radii);
         for (radius, reached) in grains.radius.iter().zip(radii) {
             let at_rest = radius + reach.beyond_surface(*radius, 0.0, 0.0);
             assert!((reached / at_rest - 1.0).abs() < 1e-6);
+        }
+    }
+
+    /// Grains that fall together have nothing to expect but from the floor.
+    #[test]
+    fn blows_are_looked_for_near_walls() {
+        let mut grains = Grains::default();
+        let floor = Wall::new(
+            &WallDef {
+                name: "floor".into(),
+                shape: WallShape::HalfSpace,
+                pose: Pose::IDENTITY,
+                material: 0,
+                motion: Motion::Still,
+                surface_velocity: DVec3::ZERO,
+            },
+            0.01,
+        );
+        for k in 0..8000_u32 {
+            let place = |stride: u32| f64::from(k / stride % 20);
+            grains.insert(
+                NewGrain {
+                    position: DVec3::new(place(1), place(20), place(400)) * 0.012 + 0.006,
+                    velocity: DVec3::NEG_Z,
+                    radius: 0.005,
+                    spin: DVec3::ZERO,
+                    mass: 1e-3,
+                    material: 0,
+                },
+                true,
+            );
+        }
+        let reach = Reach {
+            margin: 0.05,
+            step: 0.01,
+            fall: DVec3::ZERO,
+            restitution: 0.0,
+        };
+        let mut drift = Drift::default();
+        let team = &mut Team::new(2);
+        drift.reach(team, (&grains, &[floor]), 0.01, reach, &mut Vec::new());
+        for (agitated, at) in drift.agitated.iter().zip(&grains.position) {
+            if at.z < 0.01 + 2.0 * 0.01 {
+                assert_eq!(*agitated, AGITATED_RADII * 0.005);
+            } else if at.z > 0.15 {
+                assert!(*agitated < 1e-6, "{agitated} at {at}");
+            }
         }
     }
 }
