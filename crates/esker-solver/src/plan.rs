@@ -553,8 +553,9 @@ impl Packer {
 }
 
 impl Cells {
-    /// The cells around bodies with these centres, strays cut off. Contacts
-    /// farther out join the outermost.
+    /// The cells around bodies with these centres, strays cut off, with one
+    /// more on each side: a contact that (1) holds for is less than half an
+    /// edge from a centre.
     fn around(team: &mut Team, centres: &[DVec3], edge: f64) -> Self {
         #[derive(Clone, Copy)]
         struct Extent {
@@ -601,8 +602,8 @@ impl Cells {
         };
         for k in 0..3 {
             let mean = extent.sum[k] / (centres.len() as i64).max(1);
-            let least = extent.least[k].max(mean - MOST_CELLS);
-            let most = extent.most[k].min(mean + MOST_CELLS - 1);
+            let least = (extent.least[k] - 1).max(mean - MOST_CELLS);
+            let most = (extent.most[k] + 1).min(mean + MOST_CELLS - 1);
             cells.least[k] = if centres.is_empty() { 0 } else { least };
             cells.size[k] = (most.saturating_sub(least)).clamp(0, 2 * MOST_CELLS) + 1;
         }

@@ -90,10 +90,10 @@ fn outcome(method: Method) -> Outcome {
     mean
 }
 
-/// The reference swept contacts in the order of grain ids, walls last. From the
-/// bottom up, the floor with the grains that stand on it, few sweeps leave 5–20 %
-/// less overlap. Otherwise rows agree within the scatter of states and times at
-/// which the same silo was measured, 10 %.
+/// The reference for cold starts swept contacts in the order of grain ids,
+/// walls last, which costs them 5–15 % more overlap than the order from the
+/// bottom up does at few sweeps; other rows agree within the scatter of states
+/// and times at which the same silo was measured, 10 %.
 #[test]
 fn whole_steps_squeeze_a_silo_as_the_reference_does() {
     let cold = |sweeps| outcome(whole_step(sweeps, WarmStart::Cold));
@@ -101,10 +101,10 @@ fn whole_steps_squeeze_a_silo_as_the_reference_does() {
     let (cold_25, cold_100) = (cold(25), cold(100));
     let (warm_10, warm_25) = (warm(10), warm(25));
     for (row, reference, low, high) in [
-        (cold_25, 0.0504, 0.8, 1.1),
-        (cold_100, 0.0100, 0.8, 1.1),
-        (warm_10, 0.0284, 0.8, 1.1),
-        (warm_25, 0.0116, 0.8, 1.1),
+        (cold_25, 0.0504, 0.85, 1.1),
+        (cold_100, 0.0100, 0.85, 1.1),
+        (warm_10, 0.0284, 0.9, 1.1),
+        (warm_25, 0.0116, 0.9, 1.1),
     ] {
         let share = row.overlap / reference;
         assert!(
