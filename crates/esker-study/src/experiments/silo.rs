@@ -295,7 +295,7 @@ fn column_name((start, sweeps): (Start, usize), size: Size) -> String {
 
 /// Cylinder in which starts are compared.
 fn compared(size: Size) -> (usize, usize) {
-    size.pick((9, 20), (6, 10))
+    size.pick((9, 20), (6, 20))
 }
 
 impl Experiment for Silo {
