@@ -11,7 +11,7 @@
 //!
 //! * [`Team::fill`] and [`Team::for_each_part`] write every element from its
 //!   index alone;
-//! * [`Team::gather`] joins variable-length outputs in the order of the input;
+//! * [`Team::select`] keeps the order of what it selects;
 //! * [`Team::fold`] sums over chunks of a fixed length and adds the chunks'
 //!   sums in order, so that rounding is the same too.
 //!

@@ -192,54 +192,6 @@ impl Team {
         unsafe { out.set_len(length) };
     }
 
-    /// Cuts `0..length` into one part per thread, lets `work` append to an
-    /// output for each, and joins the outputs in order into `out`. The result
-    /// is that of one serial loop when `work` appends element by element.
-    pub fn gather<T: Copy + Send + Sync>(
-        &mut self,
-        length: usize,
-        parts: &mut Vec<Vec<T>>,
-        out: &mut Vec<T>,
-        work: impl Fn(Range<usize>, &mut Vec<T>) + Sync,
-    ) {
-        if self.threads() == 1 {
-            out.clear();
-            work(0..length, out);
-            return keep_slack(out);
-        }
-        parts.resize_with(self.threads(), Vec::new);
-        let count = self.threads();
-        self.for_each_part(parts, 1, |index, own| {
-            for (k, output) in own.iter_mut().enumerate() {
-                output.clear();
-                work(part_of(length, 1, index + k, count), output);
-                keep_slack(output);
-            }
-        });
-        self.join(parts, out);
-    }
-
-    /// Replaces `out` by what is in the parts, one after another; what is in
-    /// the parts then is anything.
-    pub fn join<T: Copy + Send + Sync>(&mut self, parts: &mut [Vec<T>], out: &mut Vec<T>) {
-        if let [all] = parts {
-            return std::mem::swap(all, out);
-        }
-        let total = parts.iter().map(Vec::len).sum();
-        make_room(out, total);
-        let shared = SharedSlice::new(&mut out.spare_capacity_mut()[..total]);
-        self.run(|worker| {
-            for k in worker.part_of(parts.len(), 1) {
-                let start: usize = parts[..k].iter().map(Vec::len).sum();
-                // SAFETY: starts and lengths of the parts make the ranges disjoint.
-                let places = unsafe { shared.part(start..start + parts[k].len()) };
-                places.write_copy_of_slice(&parts[k]);
-            }
-        });
-        // SAFETY: the parts cover the range, and all were written.
-        unsafe { out.set_len(total) };
-    }
-
     /// Replaces `out` by `value(i)` for all `i` below `length` that `keep`
     /// says yes to, in order.
     pub fn select<T: Copy + Send>(
@@ -488,11 +440,7 @@ mod tests {
             let mut filled = Vec::new();
             team.fill(&mut filled, length, value);
             assert!((0..length).all(|i| filled[i] == value(i)));
-            let (mut parts, mut kept) = (Vec::new(), vec![7]);
-            team.gather(length, &mut parts, &mut kept, |range, out| {
-                out.extend(range.filter(|i| i % 3 == 0));
-            });
-            assert!(kept.iter().copied().eq((0..length).step_by(3)));
+            let mut kept = vec![7];
             team.select(length, &mut kept, |i| i % 5 == 2, |i| 2 * i);
             assert!(kept.iter().copied().eq((4..2 * length).step_by(10)));
             team.for_each_part(&mut filled, 8, |start, part| {

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use esker_contact::{BodyState, Contact, ContactProblem, Impulse, Spring, Stepping};
-use esker_parallel::{Team, make_room, prefetch};
+use esker_parallel::{Team, prefetch};
 use esker_solver::packed::{Law, Row};
 use esker_solver::substep::Impact;
 use esker_solver::sweep::TangentCompliance;
@@ -27,8 +27,6 @@ pub struct Equations {
     pub compliance: TangentCompliance,
     /// What contacts of one law share.
     pub laws: Vec<Law>,
-    /// Contacts with walls, as indices of all contacts, ascending.
-    pub wall_contacts: Vec<u32>,
     /// Law of each pair of materials, by the index of the pair table. Pairs
     /// with equal laws share one, so that their contacts share lanes.
     law_of_pair: Vec<u16>,
@@ -73,6 +71,8 @@ pub struct Rows<'a> {
     pub pairs: &'a PairTable,
     /// All contacts in sweep order.
     pub contacts: &'a [ContactGeometry],
+    /// Those with walls, as indices of all contacts, ascending.
+    pub wall_contacts: &'a [u32],
     /// Impulses to start from, one per contact.
     pub impulses: &'a [Impulse],
     /// The step.
@@ -110,7 +110,7 @@ impl Rows<'_> {
         let bodies = &self.equations.bodies;
         let body = match c.partner {
             Partner::Grain(j) => j,
-            Partner::Wall(_) => self.equations.ghost_of(i, self.grains.len()),
+            Partner::Wall(_) => self.ghost_of(i),
         };
         let mobility = bodies[c.grain as usize].inverse_mass + bodies[body as usize].inverse_mass;
         let stiffness = pair.stiffness(c.elastic_radius);
@@ -149,6 +149,12 @@ impl Rows<'_> {
             closing: c.closing_speed,
             impulse: self.impulses[i],
         }
+    }
+
+    /// The body that stands for the wall of contact `i`.
+    fn ghost_of(&self, i: usize) -> u32 {
+        let place = self.wall_contacts.partition_point(|&k| (k as usize) < i);
+        (self.grains.len() + place) as u32
     }
 
     /// Static normal force of a contact's overlap, N: what model-based warm
@@ -229,12 +235,6 @@ impl Equations {
         &self.law_of_pair
     }
 
-    /// The body that stands for the wall of contact `i`, after this many grains.
-    fn ghost_of(&self, i: usize, grains: usize) -> u32 {
-        let place = self.wall_contacts.partition_point(|&k| (k as usize) < i);
-        (grains + place) as u32
-    }
-
     /// Sets the bodies: grains, then a ghost for every contact with a wall, of
     /// which the second list has the indices.
     pub fn set_bodies(
@@ -244,9 +244,6 @@ impl Equations {
         walls: &[Wall],
         (contacts, wall_contacts): (&[ContactGeometry], &[u32]),
     ) {
-        // All could be.
-        make_room(&mut self.wall_contacts, contacts.len());
-        self.wall_contacts.extend_from_slice(wall_contacts);
         let count = grains.len();
         let ghosts = wall_contacts.len();
         team.fill(&mut self.bodies, count + ghosts, |k| {

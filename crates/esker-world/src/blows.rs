@@ -18,7 +18,7 @@
 //! sideways. A greatest value does not depend on the order in which values are
 //! found: threads raise them together with the same result.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use esker_parallel::Team;
 use glam::DVec3;
@@ -98,8 +98,6 @@ const BATCH: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Blows {
     rising: Vec<Rising>,
-    /// Whether there was any.
-    struck: AtomicBool,
     /// A bit per grain that was struck: at rest few are, and bits are near.
     struck_grains: Vec<AtomicU64>,
     /// What blows amount to so far, by grain.
@@ -120,7 +118,6 @@ impl Blows {
         team.for_each_part(&mut self.rising, 1, |_, part| {
             part.fill_with(Rising::default);
         });
-        self.struck = AtomicBool::new(false);
         self.struck_grains.clear();
         self.struck_grains
             .resize_with(grains.len().div_ceil(64), AtomicU64::default);
@@ -132,7 +129,8 @@ impl Blows {
     }
 
     fn any(&self) -> bool {
-        self.struck.load(Ordering::Relaxed)
+        let mut words = self.struck_grains.iter();
+        words.any(|word| word.load(Ordering::Relaxed) != 0)
     }
 
     /// The blows of pairs that close with these speeds: equation (1).
@@ -167,9 +165,6 @@ impl Blows {
         self.raise(pair.grain, -change);
         if let Partner::Grain(j) = pair.partner {
             self.raise(j, change);
-        }
-        if !self.any() {
-            self.struck.store(true, Ordering::Relaxed);
         }
     }
 

@@ -1,4 +1,5 @@
-//! Stage `collide`: from candidate pairs to contacts with geometry.
+//! Stages `find_pairs` and `collide`: from grains and walls to contacts with
+//! geometry.
 //!
 //! Contacts are found once per step, so every pair that could meet within it
 //! must be among them. A pair is a contact when its gap is below the larger of

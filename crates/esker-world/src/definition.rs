@@ -97,12 +97,17 @@ impl Method {
     /// How far a body falls from rest within a step, in units of `g h²`:
     /// `(n + 1)/2n` where it is moved n times.
     pub(crate) fn share_of_fall(&self) -> f64 {
-        let moves = match self {
-            Method::SubStepped(m) => m.substeps,
-            Method::WholeStep(_) => 1,
-            Method::Smooth(m) => m.substeps,
-        } as f64;
+        let moves = self.moves();
         0.5 * (moves + 1.0) / moves
+    }
+
+    /// How often a step moves bodies.
+    pub(crate) fn moves(&self) -> f64 {
+        match self {
+            Method::SubStepped(m) => m.substeps as f64,
+            Method::WholeStep(_) => 1.0,
+            Method::Smooth(m) => m.substeps as f64,
+        }
     }
 
     /// Sets the number that [`Method::sweeps`] gives.

@@ -189,6 +189,7 @@ impl World {
             walls: &self.walls,
             pairs: &self.pairs,
             contacts: &work.contacts,
+            wall_contacts: &work.collider.plan.fixed,
             impulses: &work.impulses,
             constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
         };
@@ -237,6 +238,7 @@ impl World {
                 walls: &self.walls,
                 pairs: &self.pairs,
                 contacts: &work.contacts,
+                wall_contacts: &plan.fixed,
                 impulses: &work.impulses,
                 constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
             };
@@ -309,6 +311,7 @@ impl World {
             walls: &self.walls,
             pairs: &self.pairs,
             contacts: &work.contacts,
+            wall_contacts: &work.collider.plan.fixed,
             impulses: &[],
             constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
         };
@@ -435,7 +438,7 @@ impl World {
             wall.torque = DVec3::ZERO;
         }
         let work = &self.workspace;
-        for &i in &work.equations.wall_contacts {
+        for &i in &work.collider.plan.fixed {
             let (contact, impulse) = (&work.contacts[i as usize], &work.impulses[i as usize]);
             if let Partner::Wall(w) = contact.partner {
                 let wall = &mut self.walls[w as usize];
@@ -505,11 +508,7 @@ impl World {
 
     /// Step that stored impulses belong to: h, or h/n when sub-stepping, s.
     pub fn row_step(&self) -> f64 {
-        match &self.method {
-            Method::SubStepped(m) => self.step / m.substeps as f64,
-            Method::WholeStep(_) => self.step,
-            Method::Smooth(m) => self.step / m.substeps as f64,
-        }
+        self.step / self.method.moves()
     }
 }
 
@@ -519,14 +518,13 @@ fn step_constants<'a>(
     step: f64,
     gravity: DVec3,
 ) -> StepConstants<'a> {
-    let (row_step, cap) = match method {
-        Method::SubStepped(m) => (step / m.substeps as f64, m.stiffness_cap),
-        Method::WholeStep(_) => (step, 0.0),
-        Method::Smooth(m) => (step / m.substeps as f64, 0.0),
+    let cap = match method {
+        Method::SubStepped(m) => m.stiffness_cap,
+        Method::WholeStep(_) | Method::Smooth(_) => 0.0,
     };
     StepConstants {
         step,
-        row_step,
+        row_step: step / method.moves(),
         cap,
         gravity: gravity.length(),
         settings,

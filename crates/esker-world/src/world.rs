@@ -149,6 +149,7 @@ impl World {
             walls: &self.walls,
             pairs: &self.pairs,
             contacts: &work.contacts,
+            wall_contacts: &work.collider.plan.fixed,
             impulses: &work.impulses,
             constants: self.step_constants(),
         };

@@ -6,8 +6,8 @@
 //! s_ℓ = 2 f max(reach) / 2^ℓ,   1 ≤ f < 2,                               (1)
 //! ```
 //!
-//! where `f` makes one level just wide enough for most of the spheres, and a sphere lives in the finest level whose cells are at least as wide as twice its reach.
-//! Two near spheres of one level are then in the same or in touching cells; half of the
+//! where `f` makes one level just wide enough for most of the spheres, and a sphere lives in the
+//! finest level whose cells are at least as wide as twice its reach. Two near spheres of one level are then in the same or in touching cells; half of the
 //! neighbourhood is searched, to find each pair once. (Crowded cells are cut in two along each
 //! axis, and two cells on each side are searched.) A sphere finds its partners in a finer level
 //! in the cells that its box, grown by half a fine cell, meets. (The other way round, from the fine
