@@ -141,10 +141,9 @@ impl<'a> BodyOperator<'a> {
     /// Diagonal of `Σ` at a contact.
     #[inline]
     fn compliance(&self, contact: &Contact) -> [f64; 6] {
-        let (t, r) = (
-            self.problem.tangent_compliance,
-            self.problem.rolling_compliance,
-        );
+        let [a, b] = contact.bodies.map(|i| &self.problem.bodies[i as usize]);
+        let t = self.problem.tangent_compliance * contact.tangent_mobility(a, b);
+        let r = self.problem.rolling_compliance * contact.rolling_mobility(a, b);
         [contact.compliance, t, t, r, r, r]
     }
 }

@@ -27,9 +27,9 @@ pub struct ResidualSum {
 pub struct RowCompliance {
     /// Normal, σ, 1/kg.
     pub normal: f64,
-    /// Friction, Σ_t, 1/kg.
+    /// Friction, `Σ_t/S_t`.
     pub tangent: f64,
-    /// Rolling and twisting, Σ_r, 1/(kg m²).
+    /// Rolling and twisting, `Σ_r/S_r`.
     pub rolling: f64,
 }
 
@@ -47,12 +47,14 @@ impl ResidualSum {
     ) {
         let n = contact.normal;
         let [a, b] = now;
-        let d_t = contact.tangent_mobility(a, b) + compliance.tangent;
+        let s_t = contact.tangent_mobility(a, b);
+        let sigma_t = compliance.tangent * s_t;
+        let d_t = s_t + sigma_t;
         let d = (contact.normal_mobility(a, b) + compliance.normal + 2.0 * d_t) / 3.0;
         let map = |bodies: [&BodyState; 2], p: &Impulse| {
             let u = contact.relative_velocity(bodies[0], bodies[1]);
             let u_n = n.dot(u);
-            let u_t = u - n * u_n + p.friction * compliance.tangent;
+            let u_t = u - n * u_n + p.friction * sigma_t;
             let shifted =
                 u_n + compliance.normal * p.normal - target + contact.friction * u_t.length();
             let (pn, pt) = project_cone(
@@ -65,10 +67,12 @@ impl ResidualSum {
         self.current += d * map(now, impulse);
         self.start += d * map(free, &Impulse::default());
         if contact.rolling > 0.0 || contact.twisting > 0.0 {
-            let d_r = contact.rolling_mobility(a, b) + compliance.rolling;
+            let s_r = contact.rolling_mobility(a, b);
+            let sigma_r = compliance.rolling * s_r;
+            let d_r = s_r + sigma_r;
             let spin = b.spin - a.spin;
-            let twist = n.dot(spin) + compliance.rolling * impulse.twisting;
-            let roll = spin - n * n.dot(spin) + impulse.rolling * compliance.rolling;
+            let twist = n.dot(spin) + sigma_r * impulse.twisting;
+            let roll = spin - n * n.dot(spin) + impulse.rolling * sigma_r;
             let rolled = project_disc(
                 impulse.rolling - roll / d_r,
                 contact.rolling * impulse.normal,

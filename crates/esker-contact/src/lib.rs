@@ -50,4 +50,4 @@ pub use problem::{BodyState, Contact, ContactProblem, Impulse};
 pub use projection::{project_cone, project_disc};
 pub use residual::{Judge, Measure, Mobility, Residuals, mobilities, residuals};
 pub use sparse::SparseMatrix;
-pub use spring::{Spring, Stepping};
+pub use spring::{ContactState, Damping, Spring, Stabilisation, root_of_max_overlap, single};

@@ -74,10 +74,11 @@ pub struct ContactProblem {
     pub bodies: Vec<BodyState>,
     /// All contacts, in sweep order.
     pub contacts: Vec<Contact>,
-    /// Compliance `Σ_t` of friction rows, 1/kg: a regularisation, far below 1/m.
+    /// Compliance of friction rows over the contact's own mobility, `Σ_t/S_t`:
+    /// a regularisation, far below one.
     pub tangent_compliance: f64,
-    /// Compliance `Σ_r` of rolling and twisting rows, 1/(kg m²): a
-    /// regularisation, far below the inverse inertia.
+    /// Compliance of rolling and twisting rows over the contact's own mobility,
+    /// `Σ_r/S_r`.
     pub rolling_compliance: f64,
 }
 

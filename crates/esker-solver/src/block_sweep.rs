@@ -8,9 +8,10 @@
 //! Positions do not enter a substep, so what bodies move is summed up over the
 //! substeps, `Σ v` and `Σ ω`, and handed to the caller at the end.
 //!
-//! A group of open contacts sleeps while none of them can close: a bound on
-//! their closing speeds says for how many substeps. In a lively flow most
-//! contacts are only predicted, and most of those never come about.
+//! A group of open contacts sleeps while none of them is expected to close: a
+//! prediction of their closing speeds says for how many substeps, and a look at
+//! the bodies every few substeps catches what was not predicted. In a lively
+//! flow most contacts are only predicted, and most of those never come about.
 //!
 //! `unsafe`: threads write to bodies and groups through raw pointers. A plan's
 //! blocks of one colour share no body (tested there), each block is claimed by
@@ -43,6 +44,8 @@ pub struct SubstepRun {
     pub movable: usize,
     /// Compliance of friction and rolling rows.
     pub compliance: TangentCompliance,
+    /// Substeps that open contacts may stay without a look at most.
+    pub longest_sleep: f64,
 }
 
 /// A problem to solve over a whole step.
@@ -169,6 +172,7 @@ impl BlockSweeper {
             wake: wake.as_mut_ptr(),
             waits: waits.as_ptr(),
             moved: moved_velocity.as_mut_ptr(),
+            longest_sleep: run.longest_sleep,
             ..work
         };
         let (shares, instructions) = (&self.shares, self.instructions);
@@ -192,7 +196,7 @@ impl BlockSweeper {
             let groups = part(waits.len());
             let own_wake = unsafe { wake.part(groups.clone()) };
             for (wake, g) in own_wake.iter_mut().zip(groups) {
-                *wake = kernel::after(0, waits[g].time / run.step);
+                *wake = kernel::after(0, (waits[g].time / run.step).min(run.longest_sleep));
                 // SAFETY: nobody writes to groups before the barrier.
                 let bodies = unsafe { &(*work.groups.add(g)).bodies };
                 // What the gathers of sums rely on.
@@ -305,8 +309,9 @@ impl BlockSweeper {
                 return;
             }
             let mut row = row(i);
+            (row.spring.overlap, row.contact.normal, row.contact.arms) =
+                self.packed.geometry(g, lane);
             let contact = &row.contact;
-            row.spring.overlap = self.packed.overlap(g, lane);
             if self.wake[g] != 0 {
                 // Asleep: as it was at the start of the step.
                 let before = |k: u32| self.moved(k as usize)[0] - bodies[k as usize].velocity;
@@ -518,6 +523,7 @@ fn work_of<'a>(
         group_laws: &plan.laws,
         laws: &packed.laws,
         compliance,
+        longest_sleep: 0.0,
         looks_ahead: size_of_val(packed.groups.as_slice()) > NEAR_CACHE,
     }
 }

@@ -4,20 +4,21 @@
 //! For spheres a normal impulse leaves the tangential velocity alone, so the
 //! friction row starts from the velocities that the normal row was given:
 //! one gather, one scatter and one projection onto the tangent plane per
-//! contact. The substep form also does equation (2) of [`crate::substep`] and
-//! recognises impacts.
+//! contact. The substep form also does equation (2) of [`crate::substep`] or
+//! equation (1) of `follow.rs`, and recognises impacts.
 //!
 //! `unsafe`: the kernel writes to bodies that other threads read and write in
 //! other places. [`Work`]'s invariants say what makes that sound.
 
 use esker_contact::BodyState;
 use esker_parallel::prefetch_address;
+use glam::DVec3;
 
 use crate::lanes::Instructions;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512, Pair};
 use crate::lanes::{Lanes, Portable, Quad};
-use crate::packed::{Group, Law, Line, RollingGroup, Wait};
+use crate::packed::{Group, Law, Line, RollingGroup, Wait, set_vector, vector};
 use crate::plan::LANES;
 use crate::sweep::TangentCompliance;
 
@@ -50,6 +51,8 @@ pub(crate) struct Work<'a> {
     pub(crate) group_laws: &'a [u16],
     pub(crate) laws: &'a [Law],
     pub(crate) compliance: TangentCompliance,
+    /// Substeps that a group sleeps at most between two looks.
+    pub(crate) longest_sleep: f64,
     /// Whether what follows is to be asked for ahead of its use.
     pub(crate) looks_ahead: bool,
 }
@@ -310,11 +313,10 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
             unsafe {
                 let group = (work.groups.add(g), work.rolling.wrapping_add(g));
                 let lanes = (first, active);
-                let struck = match (active > N::WIDTH, law.rolls) {
-                    (true, true) => relax::<V, SUBSTEP, true>(work, group, law, times, lanes),
-                    (true, false) => relax::<V, SUBSTEP, false>(work, group, law, times, lanes),
-                    (false, true) => relax::<N, SUBSTEP, true>(work, group, law, times, lanes),
-                    (false, false) => relax::<N, SUBSTEP, false>(work, group, law, times, lanes),
+                let struck = if active > N::WIDTH {
+                    relax_kind::<V, SUBSTEP>(work, group, law, times, lanes)
+                } else {
+                    relax_kind::<N, SUBSTEP>(work, group, law, times, lanes)
                 };
                 if SUBSTEP && struck != 0 {
                     let slot = (g * LANES + first) as u32;
@@ -331,13 +333,39 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
     }
 }
 
+/// [`relax`] in the form that a law needs.
+#[inline(always)]
+unsafe fn relax_kind<V: Lanes, const SUBSTEP: bool>(
+    work: &Work<'_>,
+    group: (*mut Group, *mut RollingGroup),
+    law: &Law,
+    times: SubstepTimes,
+    lanes: (usize, usize),
+) -> u32 {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        match (law.rolls, SUBSTEP && law.follows) {
+            (true, true) => relax::<V, SUBSTEP, true, true>(work, group, law, times, lanes),
+            (true, false) => relax::<V, SUBSTEP, true, false>(work, group, law, times, lanes),
+            (false, true) => relax::<V, SUBSTEP, false, true>(work, group, law, times, lanes),
+            (false, false) => relax::<V, SUBSTEP, false, false>(work, group, law, times, lanes),
+        }
+    }
+}
+
 /// Whether a sleeping group has nothing to do in this substep. One whose
 /// contacts may close within it is woken for the rest of the step, its
-/// overlaps brought up to date:
+/// geometry brought up to date. Until then a contact's gap is taken along the
+/// normal that it had at the start,
 ///
 /// ```text
-/// δ = δ_0 − h_s n·Σ (v_b − v_a)
+/// δ = δ_0 − h_s n·Σ (v_b − v_a),
 /// ```
+///
+/// which is less than the true gap of two spheres. The expected closing speed
+/// may be wrong where a push passes through a chain of grains, so that the
+/// speed of now counts too, and no group sleeps for more than
+/// `work.longest_sleep` substeps without a look.
 #[inline(always)]
 unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: SubstepTimes) -> bool {
     // SAFETY: the invariants of `Work`.
@@ -348,32 +376,67 @@ unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: Subste
         }
         let group = &mut *work.groups.add(g);
         let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
-        let mut overlap = [0.0; LANES];
+        let mut now = Look {
+            overlap: [0.0; LANES],
+            approach: [0.0; LANES],
+        };
         let mut first = 0;
         while first < size {
             if size - first > N::WIDTH {
-                moved_overlap::<V>(work, group, times.step, first, &mut overlap);
+                look::<V>(work, group, times.step, first, &mut now);
                 first += V::WIDTH;
             } else {
-                moved_overlap::<N>(work, group, times.step, first, &mut overlap);
+                look::<N>(work, group, times.step, first, &mut now);
                 first += N::WIDTH;
             }
         }
         let closing = &(*work.waits.add(g)).closing;
-        let time = overlap[..size]
-            .iter()
-            .zip(closing)
-            .map(|(overlap, &speed)| -overlap / f64::from(speed))
-            .fold(f64::INFINITY, f64::min);
+        let mut time = f64::INFINITY;
+        for lane in 0..size {
+            let speed = f64::from(closing[lane]).max(now.approach[lane]);
+            time = time.min(-now.overlap[lane] / speed);
+        }
         // An overlap, a gap of zero with a speed of zero: all but a long wait wakes.
         if time >= times.step {
-            *wake = after(times.index, time / times.step);
+            *wake = after(times.index, (time / times.step).min(work.longest_sleep));
             return true;
         }
         *wake = 0;
-        group.overlap[..size].copy_from_slice(&overlap[..size]);
+        if work.laws[work.group_laws[g] as usize].follows {
+            for lane in 0..size {
+                follow_lane(work, group, lane, times.step);
+            }
+        } else {
+            group.overlap[..size].copy_from_slice(&now.overlap[..size]);
+        }
         false
     }
+}
+
+/// Brings an open contact to where its bodies are after the substeps done.
+unsafe fn follow_lane(work: &Work<'_>, group: &mut Group, lane: usize, step: f64) {
+    let [a, b] = group.bodies.map(|bodies| {
+        // SAFETY: the invariants of `Work`.
+        let moved = unsafe { &*work.moved.add(bodies[lane] as usize) };
+        DVec3::from_slice(&moved.0)
+    });
+    let arms = group.arms.map(|arms| arms[lane]);
+    let distance = arms[0] + arms[1];
+    let branch = vector(&group.normal, lane) * distance + (b - a) * step;
+    let moved = branch.length();
+    set_vector(&mut group.normal, lane, branch / moved);
+    for arms in &mut group.arms {
+        arms[lane] += 0.5 * (moved - distance);
+    }
+    group.overlap[lane] += distance - moved;
+}
+
+/// What a look at a sleeping group finds.
+struct Look {
+    /// Overlaps, m.
+    overlap: Line,
+    /// `−u_n`, m/s.
+    approach: Line,
 }
 
 /// The substep so many substeps after another.
@@ -384,20 +447,23 @@ pub(crate) fn after(index: usize, substeps: f64) -> u16 {
 }
 
 #[inline(always)]
-unsafe fn moved_overlap<V: Lanes>(
-    work: &Work<'_>,
-    group: &Group,
-    step: f64,
-    first: usize,
-    overlap: &mut Line,
-) {
+unsafe fn look<V: Lanes>(work: &Work<'_>, group: &Group, step: f64, first: usize, now: &mut Look) {
     // SAFETY: the invariants of `Work`.
     unsafe {
         let n: [V; 3] = load3(group.normal.as_ptr(), first);
-        let moved_a = V::gather_quads(work.moved, group.bodies[0].as_ptr().add(first));
-        let moved_b = V::gather_quads(work.moved, group.bodies[1].as_ptr().add(first));
-        let apart = dot(n, minus(moved_b, moved_a)) * V::splat(step);
-        (load::<V>(&group.overlap, first) - apart).store(overlap.as_mut_ptr().add(first));
+        let index_a = group.bodies[0].as_ptr().add(first);
+        let index_b = group.bodies[1].as_ptr().add(first);
+        let moved = minus(
+            V::gather_quads(work.moved, index_b),
+            V::gather_quads(work.moved, index_a),
+        );
+        let apart = dot(n, moved) * V::splat(step);
+        (load::<V>(&group.overlap, first) - apart).store(now.overlap.as_mut_ptr().add(first));
+        let before = minus(
+            V::gather_quads(work.before, index_a),
+            V::gather_quads(work.before, index_b),
+        );
+        dot(n, before).store(now.approach.as_mut_ptr().add(first));
     }
 }
 
@@ -473,7 +539,7 @@ unsafe fn load<V: Lanes>(line: &[f64; LANES], first: usize) -> V {
 /// Relaxes the lanes `first..first + WIDTH` of a group, of which the first
 /// `active` are contacts. Returns a bit per impact row.
 #[inline(always)]
-unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
+unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW: bool>(
     work: &Work<'_>,
     (group, rolling): (*mut Group, *mut RollingGroup),
     law: &Law,
@@ -488,46 +554,96 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         let zero = V::splat(0.0);
         let one = V::splat(1.0);
 
-        let n: [V; 3] = load3(g.normal.as_ptr(), first);
+        let mut n: [V; 3] = load3(g.normal.as_ptr(), first);
         let [vax, vay, vaz, mass_a, wax, way, waz, inertia_a] =
             V::gather_bodies(work.bodies, index_a);
         let [vbx, vby, vbz, mass_b, wbx, wby, wbz, inertia_b] =
             V::gather_bodies(work.bodies, index_b);
-        let (va, vb) = ([vax, vay, vaz], [vbx, vby, vbz]);
+        let (mut va, mut vb) = ([vax, vay, vaz], [vbx, vby, vbz]);
         let (mut wa, mut wb) = ([wax, way, waz], [wbx, wby, wbz]);
         let mobility = mass_a + mass_b;
         let p = load::<V>(&g.impulse, first);
 
-        let dv = minus(vb, va);
-        let u_n = dot(n, dv);
-
         // With `σ = A/s` the normal update is
         // `p − (s (u_n − b_n) + A p)/(s S_n + A)`: one division.
         let mut struck = 0;
-        let (mut target, mut soft, mut root);
+        let (u_n, dv);
+        let (mut target, mut compliance, mut root);
         if SUBSTEP {
             let before_a = V::gather_quads(work.before, index_a);
             let before_b = V::gather_quads(work.before, index_b);
-            let u_before = dot(n, minus(before_b, before_a));
-            let overlap = load::<V>(&g.overlap, first) - V::splat(step.moved) * u_before;
+            let apart = minus(before_b, before_a);
+            let (overlap, u_before);
+            if FOLLOW && step.moved > 0.0 {
+                // Equation (1) of `follow.rs`.
+                let arms: [V; 2] = [load(&g.arms[0], first), load(&g.arms[1], first)];
+                let distance = arms[0] + arms[1];
+                let branch = plus(times(n, distance), times(apart, V::splat(step.moved)));
+                let moved = dot(branch, branch).sqrt();
+                let turned = times(branch, one / moved);
+                let change = moved - distance;
+                let longer = V::splat(0.5) * change;
+                let turned_arms = [arms[0] + longer, arms[1] + longer];
+                if V::bits(zero.less(p)) != 0 {
+                    let old: [V; 3] = load3(g.friction.as_ptr(), first);
+                    let new = minus(old, times(turned, dot(turned, old)));
+                    store3(new, g.friction.as_mut_ptr(), first);
+                    let push = plus(times(minus(turned, n), p), minus(new, old));
+                    va = minus(va, times(push, mass_a));
+                    vb = plus(vb, times(push, mass_b));
+                    let (lever, turned_lever) = (cross(n, old), cross(turned, new));
+                    let torque = |k: usize| {
+                        minus(times(turned_lever, turned_arms[k]), times(lever, arms[k]))
+                    };
+                    let (mut torque_a, mut torque_b) = (torque(0), torque(1));
+                    if ROLLING {
+                        let r = &mut *rolling;
+                        let old: [V; 3] = load3(r.rolling.as_ptr(), first);
+                        let new = minus(old, times(turned, dot(turned, old)));
+                        store3(new, r.rolling.as_mut_ptr(), first);
+                        let twist = times(minus(turned, n), load::<V>(&r.twisting, first));
+                        let couple = plus(minus(new, old), twist);
+                        torque_a = plus(torque_a, couple);
+                        torque_b = minus(torque_b, couple);
+                    }
+                    wa = minus(wa, times(torque_a, inertia_a));
+                    wb = minus(wb, times(torque_b, inertia_b));
+                }
+                n = turned;
+                store3(n, g.normal.as_mut_ptr(), first);
+                turned_arms[0].store(g.arms[0].as_mut_ptr().add(first));
+                turned_arms[1].store(g.arms[1].as_mut_ptr().add(first));
+                u_before = dot(n, apart);
+                overlap = load::<V>(&g.overlap, first) - change;
+            } else {
+                u_before = dot(n, apart);
+                overlap = load::<V>(&g.overlap, first) - V::splat(step.moved) * u_before;
+            }
+            dv = minus(vb, va);
+            u_n = dot(n, dv);
             overlap.store(g.overlap.as_mut_ptr().add(first));
             root = if law.hertz {
-                let least = V::load_single(g.least_overlap.as_ptr().add(first));
-                overlap.max(least).sqrt()
+                let min = V::load_single(g.min_overlap.as_ptr().add(first));
+                overlap.max(min).sqrt()
             } else {
                 one
             };
-            soft = load::<V>(&g.softness, first).max(mobility * V::splat(law.cap) * root);
+            let cap = V::load_single(g.cap.as_ptr().add(first));
+            compliance = load::<V>(&g.compliance, first).max(mobility * cap * root);
+            let factor = V::load_single(g.damping_factor.as_ptr().add(first));
+            let damping = factor.max(zero - factor);
             target = V::select(
                 zero.less(overlap),
-                V::splat(law.push) * overlap + V::splat(law.keep) * u_before,
+                damping * (V::splat(law.bias_rate) * overlap + u_before),
                 overlap * V::splat(1.0 / step.step),
             );
-            // A strike closes what gap there is, and overlaps count as closed:
+            // An impact closes what gap there is, and overlaps count as closed:
             // `u h < δ` says both for `u < 0`.
-            let speed = V::load_single(g.impact_speed.as_ptr().add(first));
             let strikes = V::both(
-                u_before.less(zero - speed),
+                V::both(
+                    u_before.less(V::splat(-law.impact_speed)),
+                    zero.less(factor),
+                ),
                 (u_before * V::splat(step.step)).less(overlap),
             );
             struck = V::bits(strikes) & !V::bits(zero.less(p));
@@ -536,17 +652,19 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
                 // An approach that others have slowed already is returned as such.
                 let returned = V::splat(law.restitution) * u_before.max(u_n).min(zero);
                 target = V::select(strikes, zero - returned, target);
-                soft = V::select(strikes, zero, soft);
+                compliance = V::select(strikes, zero, compliance);
                 root = V::select(strikes, one, root);
             }
         } else {
             root = one;
-            soft = load::<V>(&g.softness, first);
+            compliance = load::<V>(&g.compliance, first);
             target = load::<V>(&g.overlap, first);
+            dv = minus(vb, va);
+            u_n = dot(n, dv);
         }
 
-        let excess = root * (u_n - target) + soft * p;
-        let p_new = (p - excess / (root * mobility + soft)).max(zero);
+        let excess = root * (u_n - target) + compliance * p;
+        let p_new = (p - excess / (root * mobility + compliance)).max(zero);
         if V::bits(zero.less(p.max(p_new))) == 0 {
             // Open before and after: nothing else can change.
             return struck;
@@ -558,10 +676,10 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             let (arm_a, arm_b) = (load::<V>(&g.arms[0], first), load::<V>(&g.arms[1], first));
             let slip = cross(plus(times(wa, arm_a), times(wb, arm_b)), n);
             let u_t = minus(minus(dv, times(n, u_n)), slip);
-            let inverse = load::<V>(&g.inverse_tangent, first);
-            let keep = one - V::splat(work.compliance.friction) * inverse;
+            let inverse = V::load_single(g.inverse_tangent.as_ptr().add(first));
+            let factor = V::splat(work.compliance.friction_factor());
             let old: [V; 3] = load3(g.friction.as_ptr(), first);
-            let wanted = minus(times(old, keep), times(u_t, inverse));
+            let wanted = minus(times(old, factor), times(u_t, inverse));
             let friction = onto_disc(wanted, V::splat(law.friction) * p_new, one);
             store3(friction, g.friction.as_mut_ptr(), first);
             let change = minus(friction, old);
@@ -577,13 +695,13 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             let spin_n = dot(n, spin);
             let spin_t = minus(spin, times(n, spin_n));
             let inverse = load::<V>(&r.inverse_rolling, first);
-            let keep = one - V::splat(work.compliance.rolling) * inverse;
+            let factor = V::splat(work.compliance.rolling_factor());
             let old: [V; 3] = load3(r.rolling.as_ptr(), first);
-            let wanted = minus(times(old, keep), times(spin_t, inverse));
+            let wanted = minus(times(old, factor), times(spin_t, inverse));
             let rolled = onto_disc(wanted, load::<V>(&r.rolling_limit, first) * p_new, one);
             let old_twist = load::<V>(&r.twisting, first);
             let limit = load::<V>(&r.twisting_limit, first) * p_new;
-            let twisted = (old_twist * keep - spin_n * inverse)
+            let twisted = (old_twist * factor - spin_n * inverse)
                 .min(limit)
                 .max(zero - limit);
             store3(rolled, r.rolling.as_mut_ptr(), first);

@@ -24,6 +24,7 @@ pub mod block_sweep;
 pub mod cluster;
 mod contact_cones;
 pub mod direct;
+mod follow;
 pub mod gauss_seidel;
 pub mod interior_point;
 pub mod jacobi;

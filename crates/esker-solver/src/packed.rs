@@ -12,7 +12,6 @@ use glam::DVec3;
 use crate::kernel::Work;
 use crate::lanes::Quad;
 use crate::plan::{LANES, SweepPlan};
-use crate::substep::Impact;
 use crate::sweep::{Diagonal, TangentCompliance};
 
 /// What all contacts of one law share.
@@ -22,16 +21,16 @@ pub struct Law {
     pub friction: f64,
     /// Whether there are rolling or twisting rows.
     pub rolls: bool,
-    /// Rate at which overlap is pushed out, 1/s (see [`Spring::push`]).
-    pub push: f64,
-    /// Share of the approach velocity that survives (see [`Spring::keep`]).
-    pub keep: f64,
-    /// Least compliance over mobility, `σ_min / S_n`.
-    pub cap: f64,
+    /// `4/(e h_s)`, 1/s (see `esker_contact::Stabilisation::bias_rate`).
+    pub bias_rate: f64,
     /// Whether the compliance depends on the overlap.
     pub hertz: bool,
     /// Newton's coefficient of restitution e.
     pub restitution: f64,
+    /// Approach speed above which an unloaded contact is an impact, m/s.
+    pub impact_speed: f64,
+    /// Whether contacts turn with their bodies (see `follow.rs`).
+    pub follows: bool,
 }
 
 /// One contact on its way into a group. Laws have what the parts of `contact`,
@@ -40,36 +39,22 @@ pub struct Law {
 pub struct Row {
     /// Geometry and law.
     pub contact: Contact,
-    /// Normal row of the sub-stepped way. Its `least_overlap` should be a
+    /// Normal row of the sub-stepped way. Its `min_overlap` should be a
     /// 32-bit number: groups keep no more of it.
     pub spring: Spring,
-    /// Impacts of the sub-stepped way. Its `speed` should be a 32-bit number.
-    pub impact: Impact,
-    /// Greatest speed at which the bodies can close a gap within the step,
-    /// m/s: an open contact is not looked at before. Infinite where not known.
+    /// Speed at which the bodies are expected to close a gap at most within the
+    /// step, m/s: how long an open contact may sleep. Infinite where not known.
     pub closing: f64,
     /// Impulse to start from.
     pub impulse: Impulse,
 }
 
 impl Row {
-    /// A row of a whole step: `spring` and `impact` are not looked at.
+    /// A row of a whole step: `spring` is not looked at.
     pub fn whole(contact: Contact, impulse: Impulse) -> Self {
         Row {
             contact,
-            spring: Spring {
-                overlap: 0.0,
-                softness: 0.0,
-                least_overlap: 0.0,
-                least_compliance: 0.0,
-                push: 0.0,
-                keep: 0.0,
-                hertz: false,
-            },
-            impact: Impact {
-                restitution: 0.0,
-                speed: 0.0,
-            },
+            spring: Spring::default(),
             closing: f64::INFINITY,
             impulse,
         }
@@ -79,7 +64,7 @@ impl Row {
 /// Which rows a group holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind {
-    /// `spring` and `impact` of a [`Row`]: normal rows follow the overlap.
+    /// `spring` of a [`Row`]: normal rows follow the overlap.
     Substep,
     /// `contact.target` and `contact.compliance`: normal rows stay.
     Whole,
@@ -95,11 +80,15 @@ pub(crate) struct Group {
     pub(crate) bodies: [[u32; LANES]; 2],
     pub(crate) normal: [Line; 3],
     pub(crate) arms: [Line; 2],
-    pub(crate) inverse_tangent: Line,
+    pub(crate) inverse_tangent: [f32; LANES],
+    /// `κ x` (see [`Spring::cap`]).
+    pub(crate) cap: [f32; LANES],
     /// Compliance at unit overlap, or the compliance itself of a whole step.
-    pub(crate) softness: Line,
-    pub(crate) least_overlap: [f32; LANES],
-    pub(crate) impact_speed: [f32; LANES],
+    pub(crate) compliance: Line,
+    pub(crate) min_overlap: [f32; LANES],
+    /// `Y`, negative where the row itself returns the restitution
+    /// (see [`Spring::is_resolved`]).
+    pub(crate) damping_factor: [f32; LANES],
     /// Overlap, or the target `b_n` of a whole step.
     pub(crate) overlap: Line,
     pub(crate) impulse: Line,
@@ -120,7 +109,7 @@ pub(crate) struct RollingGroup {
 /// How long the contacts of a group stay open for sure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
-    /// Greatest closing speed, m/s (see [`Row::closing`]).
+    /// Expected closing speed, m/s (see [`Row::closing`]).
     pub(crate) closing: [f32; LANES],
     /// Time from the start of the step, s; zero where a contact touches or is
     /// loaded.
@@ -256,9 +245,14 @@ impl PackedContacts {
         impulse_in(&self.groups[group], self.rolling.get(group), lane)
     }
 
-    /// Overlap of one contact as it is now, m.
-    pub fn overlap(&self, group: usize, lane: usize) -> f64 {
-        self.groups[group].overlap[lane]
+    /// Overlap (m), normal and arms (m) of one contact as they are now.
+    pub(crate) fn geometry(&self, group: usize, lane: usize) -> (f64, DVec3, [f64; 2]) {
+        let g = &self.groups[group];
+        (
+            g.overlap[lane],
+            vector(&g.normal, lane),
+            g.arms.map(|a| a[lane]),
+        )
     }
 }
 
@@ -311,11 +305,11 @@ fn impulse_in(group: &Group, rolling: Option<&RollingGroup>, lane: usize) -> Imp
     }
 }
 
-fn vector(lines: &[Line; 3], lane: usize) -> DVec3 {
+pub(crate) fn vector(lines: &[Line; 3], lane: usize) -> DVec3 {
     DVec3::from_array(lines.map(|l| l[lane]))
 }
 
-fn set_vector(lines: &mut [Line; 3], lane: usize, value: DVec3) {
+pub(crate) fn set_vector(lines: &mut [Line; 3], lane: usize, value: DVec3) {
     for (line, x) in lines.iter_mut().zip(value.to_array()) {
         line[lane] = x;
     }
@@ -336,16 +330,19 @@ impl Group {
             arms[lane] = arm;
         }
         self.inverse_tangent[lane] =
-            Diagonal::of(contact, bodies, packing.compliance).inverse_tangent;
+            Diagonal::of(contact, bodies, packing.compliance).inverse_tangent as f32;
         match packing.kind {
             RowKind::Substep => {
-                self.softness[lane] = row.spring.softness;
-                self.overlap[lane] = row.spring.overlap;
-                self.least_overlap[lane] = row.spring.least_overlap as f32;
-                self.impact_speed[lane] = row.impact.speed as f32;
+                let spring = &row.spring;
+                self.compliance[lane] = spring.unit_compliance;
+                self.overlap[lane] = spring.overlap;
+                self.min_overlap[lane] = spring.min_overlap as f32;
+                self.cap[lane] = spring.cap as f32;
+                let factor = spring.damping_factor as f32;
+                self.damping_factor[lane] = if spring.is_resolved { -factor } else { factor };
             }
             RowKind::Whole => {
-                self.softness[lane] = contact.compliance;
+                self.compliance[lane] = contact.compliance;
                 self.overlap[lane] = contact.target;
             }
         }
@@ -363,9 +360,11 @@ impl Group {
             for indices in &mut self.bodies {
                 indices[lane] = indices[0];
             }
-            self.softness[lane] = 1.0;
+            self.normal[0][lane] = 1.0;
+            self.arms[0][lane] = 1.0;
+            self.compliance[lane] = 1.0;
             self.overlap[lane] = -1.0;
-            self.least_overlap[lane] = 1.0;
+            self.min_overlap[lane] = 1.0;
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Sub-stepping: contacts stay the same over a step, and the step is cut into
 //! `n` substeps of length `h_s` with one warm-started sweep each.
 //!
-//! Frozen over the step: the contact list, normals, arms and friction limits.
+//! Frozen over the step: the contact list, friction limits, and the normals and
+//! arms of contacts that do not follow their bodies (see `follow.rs`).
 //! Per substep `k`, with `v° ` the velocities at its start:
 //!
 //! ```text
@@ -25,6 +26,7 @@ use esker_contact::{
 };
 use glam::DVec3;
 
+use crate::follow::follow;
 use crate::sweep::{Diagonal, TangentCompliance, relax};
 
 /// What impacts do at a contact.
@@ -38,8 +40,11 @@ pub struct Impact {
 
 /// What one step of substeps works on; all slices have one entry per contact.
 pub struct Substeps<'a> {
-    /// Contacts in sweep order; their `target` and `compliance` are not used.
-    pub contacts: &'a [Contact],
+    /// Contacts in sweep order; their `target` and `compliance` are not used,
+    /// normals and arms of those that follow their bodies are updated.
+    pub contacts: &'a mut [Contact],
+    /// Whether a contact follows its bodies.
+    pub follows: &'a [bool],
     /// Normal rows; overlaps are updated.
     pub springs: &'a mut [Spring],
     /// Impact behaviour.
@@ -116,18 +121,25 @@ impl SubStepper {
         } = s;
         let step = *step;
         for (i, (((contact, spring), impact), impulse)) in contacts
-            .iter()
+            .iter_mut()
             .zip(springs.iter_mut())
             .zip(impacts.iter())
             .zip(impulses.iter_mut())
             .enumerate()
         {
             let [a, b] = contact.bodies.map(|i| self.before[i as usize].0);
+            if !first && s.follows[i] {
+                let (a_now, b_now) = ContactProblem::bodies_of(bodies, contact);
+                let apart = (b - a) * step;
+                let overlap = &mut spring.overlap;
+                follow(contact, overlap, apart, impulse, [a_now, b_now]);
+            }
             let u_n = contact.normal.dot(b - a);
-            if !first {
+            if !first && !s.follows[i] {
                 spring.overlap -= step * u_n;
             }
             let strikes = impulse.normal == 0.0
+                && !spring.is_resolved
                 && u_n < -impact.speed
                 && (spring.overlap > 0.0 || -spring.overlap < -u_n * step);
             let pair = ContactProblem::bodies_of(bodies, contact);

@@ -15,7 +15,7 @@
 //! are tested against.
 
 use esker_contact::{
-    BodyState, Contact, ContactProblem, Impulse, ResidualSum, RowCompliance, project_disc,
+    BodyState, Contact, ContactProblem, Impulse, ResidualSum, RowCompliance, project_disc, single,
 };
 
 /// Inverse diagonals of the rows that do not change during a solve.
@@ -23,7 +23,8 @@ use esker_contact::{
 pub struct Diagonal {
     /// `S_n`, 1/kg: the normal compliance is added per sweep.
     pub normal_mobility: f64,
-    /// `1/D_t`, kg.
+    /// `1/D_t`, kg, as a number of 32 bits: packed contacts keep no more of it.
+    /// Where a sweep ends does not depend on it.
     pub inverse_tangent: f64,
     /// `1/D_r`, kg m²; zero without rolling rows.
     pub inverse_rolling: f64,
@@ -38,23 +39,37 @@ impl Diagonal {
         let invert = |d: f64| if d > 0.0 { 1.0 / d } else { 0.0 };
         Diagonal {
             normal_mobility: contact.normal_mobility(a, b),
-            inverse_tangent: invert(contact.tangent_mobility(a, b) + compliance.friction),
-            inverse_rolling: if contact.rolling_mobility(a, b) > 0.0 {
-                invert(contact.rolling_mobility(a, b) + compliance.rolling)
-            } else {
-                0.0
-            },
+            inverse_tangent: single(invert(
+                contact.tangent_mobility(a, b) * (1.0 + compliance.friction),
+            )),
+            inverse_rolling: invert(contact.rolling_mobility(a, b) * (1.0 + compliance.rolling)),
         }
     }
 }
 
-/// Compliances `(Σ_t, Σ_r)` of the friction and rolling rows.
+/// Compliances of the friction and rolling rows over the contact's own
+/// mobilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TangentCompliance {
-    /// `Σ_t`, 1/kg.
+    /// `Σ_t/S_t`.
     pub friction: f64,
-    /// `Σ_r`, 1/(kg m²).
+    /// `Σ_r/S_r`.
     pub rolling: f64,
+}
+
+impl TangentCompliance {
+    /// `1 − Σ_t/D_t`: what is left of a friction impulse per sweep where
+    /// nothing moves.
+    #[inline]
+    pub fn friction_factor(&self) -> f64 {
+        1.0 / (1.0 + self.friction)
+    }
+
+    /// The same of rolling and twisting impulses.
+    #[inline]
+    pub fn rolling_factor(&self) -> f64 {
+        1.0 / (1.0 + self.rolling)
+    }
 }
 
 /// Updates (1)–(4) of one contact, with normal target `b_n` and compliance `σ`.
@@ -82,8 +97,8 @@ pub fn relax(
     if contact.friction > 0.0 {
         let u = vb - va - (wa * contact.arms[0] + wb * contact.arms[1]).cross(n);
         let u_t = u - n * n.dot(u);
-        let wanted = impulse.friction
-            - (u_t + impulse.friction * compliance.friction) * diagonal.inverse_tangent;
+        let wanted =
+            impulse.friction * compliance.friction_factor() - u_t * diagonal.inverse_tangent;
         let friction = project_disc(wanted, contact.friction * p);
         let change = friction - impulse.friction;
         impulse.friction = friction;
@@ -98,13 +113,12 @@ pub fn relax(
         let spin = wb - wa;
         let spin_n = n.dot(spin);
         let spin_t = spin - n * spin_n;
-        let wanted = impulse.rolling
-            - (spin_t + impulse.rolling * compliance.rolling) * diagonal.inverse_rolling;
+        let factor = compliance.rolling_factor();
+        let wanted = impulse.rolling * factor - spin_t * diagonal.inverse_rolling;
         let rolling = project_disc(wanted, contact.rolling * p);
         let limit = contact.twisting * p;
-        let twisting = (impulse.twisting
-            - (spin_n + impulse.twisting * compliance.rolling) * diagonal.inverse_rolling)
-            .clamp(-limit, limit);
+        let twisting =
+            (impulse.twisting * factor - spin_n * diagonal.inverse_rolling).clamp(-limit, limit);
         let couple = rolling - impulse.rolling + n * (twisting - impulse.twisting);
         impulse.rolling = rolling;
         impulse.twisting = twisting;

@@ -1,7 +1,9 @@
 //! The vector sweep against the scalar reference, on every instruction set of
 //! this processor and on several threads.
 
-use esker_contact::{BodyState, Contact, ContactProblem, Impulse, Stepping};
+use esker_contact::{
+    BodyState, Contact, ContactProblem, ContactState, Damping, Impulse, Stabilisation,
+};
 use esker_parallel::Team;
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
 use esker_solver::lanes::Instructions;
@@ -45,7 +47,7 @@ struct Crowd {
     bodies: Vec<BodyState>,
     movable: usize,
     rows: Vec<Row>,
-    laws: [Law; 2],
+    laws: [Law; 4],
     plan: SweepPlan,
 }
 
@@ -67,20 +69,27 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
         });
     }
     let movable = bodies.len();
-    let steppings = [
-        Stepping::new(STEP, 1.25, 2.0 * STEP * SUBSTEPS as f64),
-        Stepping::new(STEP, 1.0, 2.0 * STEP * SUBSTEPS as f64),
-    ];
-    let laws = [0, 1].map(|k| {
-        let stepping = &steppings[k];
+    let stabilisation = [true, false].map(|hertz| Stabilisation {
+        step: STEP,
+        whole_step: STEP * SUBSTEPS as f64,
+        hertz,
+        damping: Damping::of_restitution(0.3, hertz),
+        damping_steps: 2.0,
+        cap: 1.0,
+        restitution: 0.3,
+        impact_speed: 0.02,
+    });
+    // Every law once for contacts with frozen normals, once for those that follow.
+    let laws = [0, 1, 2, 3].map(|k| {
+        let stabilisation = &stabilisation[k % 2];
         Law {
-            friction: 0.5 - 0.2 * k as f64,
+            friction: 0.5 - 0.2 * (k % 2) as f64,
             rolls,
-            push: stepping.push,
-            keep: stepping.keep,
-            cap: stepping.spring(0.0, 1.0, 1.0, 1.0, 1.0).least_compliance,
-            hertz: k == 0,
-            restitution: 0.3,
+            bias_rate: stabilisation.bias_rate(),
+            hertz: stabilisation.hertz,
+            restitution: stabilisation.restitution,
+            impact_speed: 0.02,
+            follows: k >= 2,
         }
     });
     let mut rows = Vec::new();
@@ -89,7 +98,9 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
         let other = b.map_or(centres[a] - DVec3::Z * d, |b| centres[b]);
         let overlap = d - centres[a].distance(other);
         let normal = (other - centres[a]).normalize();
-        let law = usize::from(noise.next() < 0.3);
+        let follows = b.is_some() && noise.next() < 0.5;
+        let kind = usize::from(noise.next() < 0.3);
+        let law = kind + 2 * usize::from(follows);
         let index = b.unwrap_or_else(|| {
             bodies.push(BodyState {
                 velocity: DVec3::X * 0.02,
@@ -98,7 +109,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
             bodies.len() - 1
         });
         let mobility = bodies[a].inverse_mass + bodies[index].inverse_mass;
-        let stiffness = [2e7, 3e4][law];
+        let stiffness = [2e7, 3e4][kind];
         let loaded = overlap > 0.0 && noise.next() < 0.8;
         let tangent = normal.cross(noise.vector(1.0));
         places.push(Place {
@@ -109,9 +120,14 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
             law: law as u16,
             kind: u8::from(overlap <= 0.0),
         });
-        let mut spring = steppings[law].spring(overlap, stiffness, 1e-7, mobility, 1.0);
-        spring.least_overlap = f64::from(spring.least_overlap as f32);
-        spring.least_compliance = laws[law].cap * mobility;
+        let apart = bodies[index].velocity - bodies[a].velocity;
+        let spring = stabilisation[kind].spring(ContactState {
+            overlap,
+            stiffness,
+            min_overlap: f64::from(1e-7_f32),
+            mobility,
+            normal_velocity: normal.dot(apart),
+        });
         rows.push(Row {
             contact: Contact {
                 bodies: [a as u32, index as u32],
@@ -131,10 +147,6 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
                 target: spring.target(0.0, STEP),
             },
             spring,
-            impact: Impact {
-                restitution: laws[law].restitution,
-                speed: f64::from(0.02_f32),
-            },
             closing: if b.is_some() { CLOSING } else { f64::INFINITY },
             impulse: if loaded {
                 Impulse {
@@ -179,13 +191,25 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
 type Outcome = (Vec<BodyState>, Vec<Impulse>, usize);
 
 fn reference_substeps(crowd: &Crowd) -> (Outcome, f64) {
-    let contacts: Vec<Contact> = crowd.rows.iter().map(|r| r.contact).collect();
+    let mut contacts: Vec<Contact> = crowd.rows.iter().map(|r| r.contact).collect();
+    let groups = crowd.plan.groups.windows(2).zip(&crowd.plan.laws);
+    let follows: Vec<bool> = groups
+        .flat_map(|(ends, &law)| {
+            let size = (ends[1] - ends[0]) as usize;
+            std::iter::repeat_n(crowd.laws[law as usize].follows, size)
+        })
+        .collect();
     let mut springs: Vec<_> = crowd.rows.iter().map(|r| r.spring).collect();
-    let impacts: Vec<_> = crowd.rows.iter().map(|r| r.impact).collect();
+    let impact = Impact {
+        restitution: crowd.laws[0].restitution,
+        speed: crowd.laws[0].impact_speed,
+    };
+    let impacts = vec![impact; crowd.rows.len()];
     let mut impulses: Vec<_> = crowd.rows.iter().map(|r| r.impulse).collect();
     let mut bodies = crowd.bodies.clone();
     let mut substeps = Substeps {
-        contacts: &contacts,
+        contacts: &mut contacts,
+        follows: &follows,
         springs: &mut springs,
         impacts: &impacts,
         impulses: &mut impulses,
@@ -205,6 +229,15 @@ fn reference_substeps(crowd: &Crowd) -> (Outcome, f64) {
 }
 
 fn block_substeps(crowd: &Crowd, instructions: Instructions, threads: usize) -> (Outcome, f64) {
+    block_substeps_with(crowd, instructions, threads, f64::INFINITY)
+}
+
+fn block_substeps_with(
+    crowd: &Crowd,
+    instructions: Instructions,
+    threads: usize,
+    longest_sleep: f64,
+) -> (Outcome, f64) {
     let mut team = Team::new(threads);
     let mut sweeper = BlockSweeper::with_instructions(instructions);
     let mut bodies = crowd.bodies.clone();
@@ -222,6 +255,7 @@ fn block_substeps(crowd: &Crowd, instructions: Instructions, threads: usize) -> 
         gravity: GRAVITY,
         movable: crowd.movable,
         compliance: COMPLIANCE,
+        longest_sleep,
     };
     let impacts = sweeper.substeps(&mut team, &crowd.plan, &mut bodies, run);
     let residual =

@@ -1,18 +1,18 @@
 //! Stage `assemble`: contacts with geometry become equations. The only place
 //! that knows both bodies and equations.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use esker_contact::{BodyState, Contact, ContactProblem, Impulse, Spring, Stepping};
+use esker_contact::{
+    BodyState, Contact, ContactProblem, ContactState, Impulse, Spring, Stabilisation, single,
+};
 use esker_parallel::{Team, prefetch};
 use esker_solver::packed::{Law, Row};
-use esker_solver::substep::Impact;
 use esker_solver::sweep::TangentCompliance;
 
 use glam::DVec3;
 
 use crate::collide::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, NormalLaw, WarmStart};
+use crate::flight::{Impacts, Meeting};
 use crate::grains::Grains;
 use crate::material::{PairConstants, PairTable};
 use crate::wall::Wall;
@@ -25,12 +25,13 @@ pub struct Equations {
     pub bodies: Vec<BodyState>,
     /// Compliances of friction and rolling rows.
     pub compliance: TangentCompliance,
-    /// What contacts of one law share.
+    /// What contacts of one law share: all laws with frozen normals, then all
+    /// of them for contacts that follow their bodies.
     pub laws: Vec<Law>,
     /// Law of each pair of materials, by the index of the pair table. Pairs
     /// with equal laws share one, so that their contacts share lanes.
     law_of_pair: Vec<u16>,
-    steppings: Vec<Stepping>,
+    stabilisations: Vec<Stabilisation>,
 }
 
 /// What assembly needs to know about the step.
@@ -48,12 +49,21 @@ pub struct StepConstants<'a> {
     pub settings: &'a ContactSettings,
 }
 
+impl StepConstants<'_> {
+    /// Approach speed above which a contact is an impact, m/s.
+    pub(crate) fn impact_speed(&self) -> f64 {
+        let default = IMPACT_FALLS * self.gravity * self.step;
+        self.settings.impact_speed.unwrap_or(default)
+    }
+}
+
 /// `δ_min` is this share of the overlap under the grains' own weight.
 const LEAST_OVERLAP_SHARE: f64 = 0.01;
 /// `δ_min` where there is no weight, in diameters.
 const LEAST_OVERLAP_DIAMETERS: f64 = 1e-12;
-/// Default impact speed, in diameters per step.
-const IMPACT_DIAMETERS_PER_STEP: f64 = 0.01;
+/// Default impact speed, in units of `g h`: what a contact at rest that was lost
+/// for a step can come back with is no impact.
+const IMPACT_FALLS: f64 = 2.0;
 
 /// Contacts whose bodies are asked for ahead of their use.
 const PREFETCHED: usize = 16;
@@ -99,34 +109,25 @@ impl Rows<'_> {
             }
         }
         let c = &self.contacts[i];
-        let StepConstants {
-            step,
-            gravity,
-            settings,
-            ..
-        } = self.constants;
         let (pair_index, pair) = self.pair(c);
-        let law = &self.equations.laws[self.equations.law_of_pair[pair_index] as usize];
         let bodies = &self.equations.bodies;
         let body = match c.partner {
             Partner::Grain(j) => j,
             Partner::Wall(_) => self.ghost_of(i),
         };
-        let mobility = bodies[c.grain as usize].inverse_mass + bodies[body as usize].inverse_mass;
+        let (a, b) = (&bodies[c.grain as usize], &bodies[body as usize]);
+        let mobility = a.inverse_mass + b.inverse_mass;
         let stiffness = pair.stiffness(c.elastic_radius);
-        let weight_overlap = static_overlap(pair, gravity / (mobility * stiffness));
-        let least_overlap =
+        let weight_overlap = static_overlap(pair, self.constants.gravity / (mobility * stiffness));
+        let min_overlap =
             (LEAST_OVERLAP_SHARE * weight_overlap).max(LEAST_OVERLAP_DIAMETERS * c.diameter());
-        let speed = settings
-            .impact_speed
-            .unwrap_or(IMPACT_DIAMETERS_PER_STEP * c.diameter() / step);
-        let spring = self.equations.steppings[pair_index].spring(
-            c.overlap,
+        let spring = self.equations.stabilisations[pair_index].spring(ContactState {
+            overlap: c.overlap,
             stiffness,
-            single(least_overlap),
+            min_overlap: single(min_overlap),
             mobility,
-            self.constants.cap,
-        );
+            normal_velocity: c.normal.dot(b.velocity - a.velocity),
+        });
         Row {
             contact: Contact {
                 bodies: [c.grain, body],
@@ -138,14 +139,7 @@ impl Rows<'_> {
                 compliance: 0.0,
                 target: 0.0,
             },
-            spring: Spring {
-                least_compliance: law.cap * mobility,
-                ..spring
-            },
-            impact: Impact {
-                restitution: law.restitution,
-                speed: single(speed),
-            },
+            spring,
             closing: c.closing_speed,
             impulse: self.impulses[i],
         }
@@ -164,11 +158,6 @@ impl Rows<'_> {
         let (_, pair) = self.pair(c);
         pair.static_force(pair.stiffness(c.elastic_radius), c.overlap.max(0.0))
     }
-}
-
-/// A number as 32 bits hold it: bounds that packed contacts keep as such.
-fn single(x: f64) -> f64 {
-    f64::from(x as f32)
 }
 
 /// Static overlap under a force over the stiffness, m, nearly: it only bounds
@@ -195,30 +184,24 @@ fn rough_cube_root(x: f32) -> f32 {
 impl Equations {
     /// Sets the laws of the step.
     pub fn set_laws(&mut self, pairs: &PairTable, constants: StepConstants<'_>) {
-        let StepConstants {
-            step,
-            row_step,
-            cap,
-            settings,
-            ..
-        } = constants;
+        let settings = constants.settings;
         self.compliance = TangentCompliance {
-            friction: settings.friction_compliance / row_step,
-            rolling: settings.rolling_compliance / row_step,
+            friction: settings.friction_compliance,
+            rolling: settings.rolling_compliance,
         };
-        self.steppings.clear();
+        self.stabilisations.clear();
         self.laws.clear();
         self.law_of_pair.clear();
         for pair in pairs.all() {
-            let stepping = pair.stepping(step, row_step, settings);
+            let stabilisation = pair.stabilisation(constants);
             let law = Law {
                 friction: pair.law.friction,
                 rolls: pair.law.rolling > 0.0 || pair.law.twisting > 0.0,
-                push: stepping.push,
-                keep: stepping.keep,
-                cap: stepping.spring(0.0, 1.0, 1.0, 1.0, cap).least_compliance,
-                hertz: stepping.exponent > 1.0,
+                bias_rate: stabilisation.bias_rate(),
+                hertz: stabilisation.hertz,
                 restitution: pair.law.restitution,
+                impact_speed: constants.impact_speed(),
+                follows: false,
             };
             let known = self.laws.iter().position(|l| *l == law);
             self.law_of_pair
@@ -226,13 +209,26 @@ impl Equations {
             if known.is_none() {
                 self.laws.push(law);
             }
-            self.steppings.push(stepping);
+            self.stabilisations.push(stabilisation);
+        }
+        for k in 0..self.laws.len() {
+            self.laws.push(Law {
+                follows: true,
+                ..self.laws[k]
+            });
         }
     }
 
-    /// Laws of the pairs of materials, by the index of the pair table.
+    /// Laws of the pairs of materials, by the index of the pair table, with
+    /// frozen normals.
     pub fn laws_of_pairs(&self) -> &[u16] {
         &self.law_of_pair
+    }
+
+    /// How much larger the index of a law is for contacts that follow their
+    /// bodies.
+    pub fn following(&self) -> u16 {
+        (self.laws.len() / 2) as u16
     }
 
     /// Sets the bodies: grains, then a ghost for every contact with a wall, of
@@ -270,7 +266,11 @@ pub struct WholeStepEquations {
     /// Bodies and contacts.
     pub problem: ContactProblem,
     springs: Vec<Spring>,
-    impacts: Vec<Impact>,
+    restitutions: Vec<f64>,
+    impact_speed: f64,
+    impacts: Impacts,
+    /// Targets of the impact stage.
+    targets: Vec<f64>,
 }
 
 impl WholeStepEquations {
@@ -285,23 +285,9 @@ impl WholeStepEquations {
         let count = rows.contacts.len();
         team.fill(&mut problem.contacts, count, |i| rows.row(i).contact);
         team.fill(&mut self.springs, count, |i| rows.row(i).spring);
-        team.fill(&mut self.impacts, count, |i| rows.row(i).impact);
-    }
-
-    /// Sets every contact's normal row from its velocity, spring and impact.
-    fn set_rows(
-        &mut self,
-        team: &mut Team,
-        row: impl Fn(f64, &Spring, &Impact, &mut Contact) + Sync,
-    ) {
-        let (bodies, springs, impacts) = (&self.problem.bodies, &self.springs, &self.impacts);
-        team.for_each_part(&mut self.problem.contacts, 1, |start, contacts| {
-            for (k, contact) in contacts.iter_mut().enumerate() {
-                let [a, b] = contact.bodies.map(|i| bodies[i as usize].velocity);
-                let u_n = contact.normal.dot(b - a);
-                row(u_n, &springs[start + k], &impacts[start + k], contact);
-            }
-        });
+        let restitution = |i: usize| rows.pair(&rows.contacts[i]).1.law.restitution;
+        team.fill(&mut self.restitutions, count, restitution);
+        self.impact_speed = rows.constants.impact_speed();
     }
 
     /// Sets the rows of the impact stage: impacts get `u_n⁺ = −e u_n⁻`, all
@@ -311,20 +297,57 @@ impl WholeStepEquations {
     /// beside it gets `u_n⁺ ≥ −e u_n⁻` like them. Stopping it at zero would add
     /// the energy `½ p u_n⁻`; with one law for all, frictionless impacts at once
     /// change the energy by `−(1 − e)/(1 + e) ½ p·W p ≤ 0` (Moreau).
-    pub fn set_impact_rows(&mut self, team: &mut Team, step: f64) -> usize {
-        let count = AtomicUsize::new(0);
-        self.set_rows(team, |u_n, spring, impact, contact| {
-            let closes = spring.overlap > 0.0 || -spring.overlap < -u_n * step;
-            let strikes = u_n < -impact.speed && closes;
-            contact.compliance = 0.0;
-            contact.target = if strikes {
-                count.fetch_add(1, Ordering::Relaxed);
-                -impact.restitution * u_n
-            } else {
-                (spring.overlap / step).min(0.0) - impact.restitution * u_n.max(0.0)
-            };
+    ///
+    /// An impact happens when its gap is closed, and under gravity with another
+    /// speed than that of the start: see `flight.rs`. Contacts that carried load
+    /// in the last step, whose impulses are given, are none.
+    pub fn set_impact_rows(
+        &mut self,
+        team: &mut Team,
+        impulses: &[Impulse],
+        step: f64,
+        gravity: DVec3,
+    ) -> usize {
+        let (problem, springs) = (&mut self.problem, &self.springs);
+        let meeting = Meeting {
+            contacts: &problem.contacts,
+            springs,
+            bodies: &problem.bodies,
+            restitutions: &self.restitutions,
+            impulses,
+            impact_speed: self.impact_speed,
+            gravity,
+            step,
+        };
+        let count = self.impacts.find(team, meeting);
+        if count == 0 {
+            return 0;
+        }
+        team.fill(&mut self.targets, meeting.contacts.len(), |i| {
+            let contact = &meeting.contacts[i];
+            let restitution = meeting.restitutions[i];
+            if let Some(flight) = meeting.impact(i) {
+                return flight.target(restitution);
+            }
+            let [a, b] = contact.bodies.map(|k| meeting.bodies[k as usize].velocity);
+            let u_n = contact.normal.dot(b - a);
+            (springs[i].overlap / step).min(0.0) - restitution * u_n.max(0.0)
         });
-        count.into_inner()
+        let targets = &self.targets;
+        team.for_each_part(&mut problem.contacts, 1, |start, contacts| {
+            for (contact, target) in contacts.iter_mut().zip(&targets[start..]) {
+                contact.compliance = 0.0;
+                contact.target = *target;
+            }
+        });
+        count
+    }
+
+    /// Displacements that impacts in the middle of the step ask for (see
+    /// `flight.rs`), from the velocities after it.
+    pub fn place_impacts(&self, after: &[BodyState], shift: impl FnMut(usize, DVec3)) {
+        let contacts = &self.problem.contacts;
+        self.impacts.place(contacts, &self.springs, after, shift);
     }
 
     /// Adds the velocity that a force like gravity gives to every body with a
@@ -339,9 +362,13 @@ impl WholeStepEquations {
 
     /// Sets the rows of the main stage from overlaps and current velocities.
     pub fn set_main_rows(&mut self, team: &mut Team, step: f64) {
-        self.set_rows(team, |u_n, spring, _, contact| {
-            contact.compliance = spring.compliance();
-            contact.target = spring.target(u_n, step);
+        let (bodies, springs) = (&self.problem.bodies, &self.springs);
+        team.for_each_part(&mut self.problem.contacts, 1, |start, contacts| {
+            for (contact, spring) in contacts.iter_mut().zip(&springs[start..]) {
+                let [a, b] = contact.bodies.map(|i| bodies[i as usize].velocity);
+                contact.compliance = spring.compliance();
+                contact.target = spring.target(contact.normal.dot(b - a), step);
+            }
         });
     }
 

@@ -8,6 +8,10 @@
 //! margin · d_min    and    h (max(0, −u_n + max(a_i, a_j)) + |f·n|),     (1)
 //! ```
 //!
+//! with a margin of at least 0.1 where the grains around differ in velocity so
+//! much that pushes through chains of grains may close such a gap,
+//!
+//!
 //! where `f h` is how far a grain falls from rest within the step, and the
 //! agitation `a_i` bounds how much of the grain's velocity towards the other
 //! can come from blows (see `blows.rs`). Without it a grain that is stopped in
@@ -116,6 +120,12 @@ impl ContactGeometry {
     }
 }
 
+/// Motion that goes unseen while an open contact sleeps, in diameters of the
+/// smallest grain.
+const UNSEEN_MOTION: f64 = 0.01;
+/// A longest sleep of fewer substeps would cost as much as none.
+const MIN_LONGEST_SLEEP: f64 = 2.0;
+
 /// Shares of a step: open contacts that can close within the first of them,
 /// within the second and later have groups of their own.
 const SOON: [f64; 2] = [0.15, 0.5];
@@ -146,7 +156,7 @@ const PREFETCHED: usize = 16;
 pub(crate) struct Candidate {
     pub(crate) grain: u32,
     pub(crate) partner: Partner,
-    /// Wall feature; zero between grains.
+    /// Wall feature; between grains [`FOLLOWS`] and [`LIVELY`].
     feature: u32,
     pub(crate) normal: DVec3,
     pub(crate) overlap: f64,
@@ -155,6 +165,17 @@ pub(crate) struct Candidate {
     /// Curvature of the wall at the touch, 1/m; zero between grains.
     curvature: f64,
 }
+
+/// Feature of a contact between grains that follows them through the substeps.
+const FOLLOWS: u32 = 1;
+/// Feature of a pair whose neighbours may push it together unexpectedly.
+const LIVELY: u32 = 2;
+/// Margin of such pairs, in diameters of the smaller grain.
+const LIVELY_MARGIN: f64 = 0.1;
+
+/// Motion across the normal within the step, in diameters of the smaller grain,
+/// from which a contact follows its grains.
+const FOLLOWED_MOTION: f64 = 1e-3;
 
 /// Finds contacts and their order; scratch that is kept between steps.
 #[derive(Debug, Default)]
@@ -190,6 +211,8 @@ pub struct Order<'a> {
     pub edge: f64,
     /// Pairs of materials, and the law of each.
     pub laws: (&'a PairTable, &'a [u16]),
+    /// How much larger a law's index is for contacts that follow their bodies.
+    pub following: u16,
     /// Whether contacts simply go from the bottom up, one per group: the plain
     /// serial order that block orders are compared with.
     pub plain: bool,
@@ -259,6 +282,14 @@ impl Collider {
         });
     }
 
+    /// Substeps of `substeps` that an open contact may sleep without a look at
+    /// its bodies: grains that are pushed unexpectedly move by no more than
+    /// [`UNSEEN_MOTION`] diameters meanwhile.
+    pub fn longest_sleep(&self, substeps: usize) -> f64 {
+        let motion = self.drift.unexpected_motion();
+        (UNSEEN_MOTION * substeps as f64 / motion).max(MIN_LONGEST_SLEEP)
+    }
+
     /// Collects what (1) may choose of walls.
     fn find_walls(&mut self, team: &mut Team, scene: Scene<'_>) {
         let Scene {
@@ -309,7 +340,7 @@ impl Collider {
                     }
                     c.approach = reach.closing_speed(c.approach, c.normal);
                     let closing = reach.step * c.approach;
-                    let near = reach.margin * c.least_diameter(grains);
+                    let near = c.margin(reach.margin) * c.least_diameter(grains);
                     part[chosen] = c;
                     chosen += usize::from(-c.overlap < near.max(closing));
                 }
@@ -361,6 +392,8 @@ impl Places for Chosen<'_> {
             Partner::Grain(j) => (j, contact.arms[0].max(contact.arms[1])),
             Partner::Wall(_) => (FIXED, contact.arms[0]),
         };
+        let follows =
+            matches!(contact.partner, Partner::Grain(_)) && part[place].feature & FOLLOWS != 0;
         let law = if let [law] = laws {
             *law
         } else {
@@ -375,7 +408,7 @@ impl Places for Chosen<'_> {
             arm,
             bodies: [contact.grain, body],
             name: [contact.key.owner.as_u64(), contact.key.other],
-            law,
+            law: law + u16::from(follows) * self.order.following,
             kind: kind(&contact, reach.step),
         }
     }
@@ -403,6 +436,17 @@ impl Candidate {
         2.0 * match self.partner {
             Partner::Grain(j) => radius.min(grains.radius[j as usize]),
             Partner::Wall(_) => radius,
+        }
+    }
+
+    /// The margin of the pair, in diameters of the smaller grain.
+    #[inline]
+    fn margin(&self, margin: f64) -> f64 {
+        let is_lively = matches!(self.partner, Partner::Grain(_)) && self.feature & LIVELY != 0;
+        if is_lively {
+            margin.max(LIVELY_MARGIN)
+        } else {
+            margin
         }
     }
 
@@ -499,11 +543,17 @@ fn near_grains([a, b]: [Seen<'_, Mover>; 2], reach: Reach) -> (Candidate, bool) 
     let [a, b] = if a.tag.id < b.tag.id { [a, b] } else { [b, a] };
     let radii = [a.tag.radius, b.tag.radius];
     let touch = SphereTouch::of(a.centre, radii[0], b.centre, radii[1]);
-    let approach = touch.normal.dot(a.tag.velocity - b.tag.velocity);
+    let closing = a.tag.velocity - b.tag.velocity;
+    let approach = touch.normal.dot(closing);
+    let across = closing.length_squared() - approach * approach;
+    let followed = FOLLOWED_MOTION * 2.0 * radii[0].min(radii[1]);
+    let is_lively =
+        a.tag.agitated + b.tag.agitated > 0.5 * LIVELY_MARGIN * 2.0 * radii[0].min(radii[1]);
+    let follows = across * reach.step * reach.step > followed * followed;
     let candidate = Candidate {
         grain: a.index,
         partner: Partner::Grain(b.index),
-        feature: 0,
+        feature: u32::from(follows) * FOLLOWS + u32::from(is_lively) * LIVELY,
         normal: touch.normal,
         overlap: touch.overlap,
         approach,

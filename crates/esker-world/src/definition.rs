@@ -239,17 +239,20 @@ pub enum WarmStart {
 /// Settings of the contact model that are not material properties.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContactSettings {
-    /// Overlaps are damped over at least this many steps (`n_s`).
+    /// Contacts whose oscillation a step does not resolve are damped over this
+    /// many steps (`n_s`).
     pub damping_steps: f64,
     /// Contacts are predicted up to this gap, in diameters of the smaller grain,
     /// and farther where grains approach fast.
     pub margin: f64,
-    /// Compliance `γ_t` of friction, s/kg: creep velocity per newton at stick.
+    /// Compliance of friction over the contact's own mobility `S_t`: a sticking
+    /// contact creeps at this share of the velocity that its friction force
+    /// would give to the free bodies within a substep (or step).
     pub friction_compliance: f64,
-    /// Compliance `γ_r` of rolling and twisting, s/(kg m²).
+    /// Compliance of rolling and twisting over the contact's own mobility `S_r`.
     pub rolling_compliance: f64,
     /// Approach speed above which a contact is an impact with restitution, m/s;
-    /// `None`: 1 % of a grain diameter per step.
+    /// `None`: what two steps of free fall give, `2 g h`.
     pub impact_speed: Option<f64>,
 }
 
@@ -258,8 +261,8 @@ impl Default for ContactSettings {
         ContactSettings {
             damping_steps: 2.0,
             margin: 0.05,
-            friction_compliance: 1e-6,
-            rolling_compliance: 1e-6,
+            friction_compliance: 1e-7,
+            rolling_compliance: 1e-7,
             impact_speed: None,
         }
     }

@@ -1,8 +1,9 @@
 //! From material properties to the constants of a contact.
 
-use esker_contact::Stepping;
+use esker_contact::{Damping, Stabilisation};
 
-use crate::definition::{ContactSettings, Material, NormalLaw, PairDef, PairLaw};
+use crate::assemble::StepConstants;
+use crate::definition::{Material, NormalLaw, PairDef, PairLaw};
 
 /// The law of one pair of materials, ready for assembly.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,24 +12,29 @@ pub struct PairConstants {
     pub law: PairLaw,
     /// `4/3 E*`, Pa, for Hertz; the stiffness k, N/m, for the linear law.
     stiffness_scale: f64,
-    /// Exponent `e_H` of the constraint.
-    exponent: f64,
+    /// Normal damping.
+    damping: Damping,
 }
 
 impl PairConstants {
     fn new(a: &Material, b: &Material, law: PairLaw) -> Self {
-        let (stiffness_scale, exponent) = match law.normal {
+        let stiffness_scale = match law.normal {
             NormalLaw::Hertz => {
                 // 1/E* = Σ (1 − ν²)/E.
                 let compliance = |m: &Material| (1.0 - m.poisson * m.poisson) / m.young;
-                (4.0 / 3.0 / (compliance(a) + compliance(b)), 1.25)
+                4.0 / 3.0 / (compliance(a) + compliance(b))
             }
-            NormalLaw::Linear { stiffness } => (stiffness, 1.0),
+            NormalLaw::Linear { stiffness } => stiffness,
+        };
+        let damping = if law.damping > 0.0 {
+            Damping::Time(law.damping)
+        } else {
+            Damping::of_restitution(law.restitution, law.normal == NormalLaw::Hertz)
         };
         PairConstants {
             law,
             stiffness_scale,
-            exponent,
+            damping,
         }
     }
 
@@ -59,11 +65,23 @@ impl PairConstants {
         }
     }
 
-    /// Constants of the normal row. The damping time is at least
-    /// `damping_steps` whole steps, however short the row's own step is.
-    pub fn stepping(&self, step: f64, substep: f64, settings: &ContactSettings) -> Stepping {
-        let damping = (settings.damping_steps * step).max(self.law.damping / self.exponent);
-        Stepping::new(substep, self.exponent, damping)
+    /// Normal damping: the law's own damping time, or what returns its restitution.
+    pub fn damping(&self) -> Damping {
+        self.damping
+    }
+
+    /// Stabilisation parameters of a step.
+    pub fn stabilisation(&self, constants: StepConstants<'_>) -> Stabilisation {
+        Stabilisation {
+            step: constants.row_step,
+            whole_step: constants.step,
+            hertz: self.law.normal == NormalLaw::Hertz,
+            damping: self.damping,
+            damping_steps: constants.settings.damping_steps,
+            cap: constants.cap,
+            restitution: self.law.restitution,
+            impact_speed: constants.impact_speed(),
+        }
     }
 }
 

@@ -104,6 +104,11 @@ const CELL_DIAMETERS: f64 = 3.0;
 /// Cells along an axis, at most: what lies farther out joins the outermost.
 const MOST_CELLS: f64 = 64.0;
 
+/// How often bounds on velocity changes are passed on to the cells around.
+const UNREST_PASSES: usize = 3;
+/// What is left of such a bound one cell farther.
+const UNREST_DECAY: f64 = 0.5;
+
 /// Mean velocities of the grains, cell by cell; keeps its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Drift {
@@ -121,6 +126,10 @@ pub(crate) struct Drift {
     mean: DVec3,
     /// Greatest distance of a cell's velocity from the mean, m/s.
     deviation: f64,
+    /// Diameter of the smallest grain, m.
+    min_diameter: f64,
+    /// Largest motion within the step that no grain's own velocity gives, m.
+    unexpected: f64,
     /// How far blows may move each grain within the step, m, as far as is
     /// looked for.
     pub(crate) agitated: Vec<f64>,
@@ -195,6 +204,16 @@ impl Drift {
             radius + reach.beyond_surface(radius, speed, agitated[i])
         });
         self.agitated = agitated;
+        let unrest = self.cells.iter().map(|cell| cell.unrest);
+        // A push through a chain can throw off its end with twice its speed.
+        let speed = 2.0 * unrest.fold(far, f64::max) + reach.fall.length();
+        self.unexpected = reach.step * speed;
+    }
+
+    /// How far grains may move within the step by pushes that their velocities
+    /// do not show, in diameters of the smallest one.
+    pub(crate) fn unexpected_motion(&self) -> f64 {
+        self.unexpected / self.min_diameter
     }
 
     /// Greatest distance of a velocity from that of any cell, m/s.
@@ -204,22 +223,26 @@ impl Drift {
 
     fn lay_cells(&mut self, team: &mut Team, grains: &Grains, mean_diameter: f64) {
         #[derive(Clone, Copy)]
-        struct Extent(DVec3, DVec3, DVec3);
+        struct Extent(DVec3, DVec3, DVec3, f64);
         let nothing = Extent(
             DVec3::splat(f64::INFINITY),
             DVec3::splat(f64::NEG_INFINITY),
             DVec3::ZERO,
+            f64::INFINITY,
         );
-        let add = |a: Extent, b: &Extent| Extent(a.0.min(b.0), a.1.max(b.1), a.2 + b.2);
+        let add =
+            |a: Extent, b: &Extent| Extent(a.0.min(b.0), a.1.max(b.1), a.2 + b.2, a.3.min(b.3));
         let extent = team.fold(
             grains.len(),
             nothing,
             |range| {
-                let points = grains.position[range].iter();
-                points.fold(nothing, |sum, &x| add(sum, &Extent(x, x, x)))
+                let radii = grains.radius[range.clone()].iter();
+                let spheres = grains.position[range].iter().zip(radii);
+                spheres.fold(nothing, |sum, (&x, &r)| add(sum, &Extent(x, x, x, r)))
             },
             add,
         );
+        self.min_diameter = 2.0 * extent.3;
         let middle = extent.2 / grains.len().max(1) as f64;
         self.edge = CELL_DIAMETERS * mean_diameter;
         loop {
@@ -314,6 +337,24 @@ impl Drift {
             cell
         });
         self.compared = std::mem::replace(&mut self.cells, compared);
+        for _ in 0..UNREST_PASSES {
+            self.spread_unrest(team);
+        }
+    }
+
+    /// Pushes pass through chains of touching grains far beyond a cell within a
+    /// step, and weaken on their way.
+    fn spread_unrest(&mut self, team: &mut Team) {
+        let mut spread = std::mem::take(&mut self.compared);
+        team.fill(&mut spread, self.cells.len(), |k| {
+            let mut cell = self.cells[k];
+            if cell.is_taken {
+                let around = self.neighbours(k).map(|n| n.unrest).fold(0.0, f64::max);
+                cell.unrest = cell.unrest.max(UNREST_DECAY * around);
+            }
+            cell
+        });
+        self.compared = std::mem::replace(&mut self.cells, spread);
     }
 
     /// Coordinates of a cell.
@@ -326,22 +367,24 @@ impl Drift {
     /// deviation of a grain's from its cell's in all of them, m/s.
     fn around(&self, cell: usize) -> (f64, f64) {
         let own = self.cells[cell].velocity;
+        let (mut difference, mut deviation) = (0.0, 0.0);
+        for there in self.neighbours(cell) {
+            difference = f64::max(difference, own.distance(there.velocity));
+            deviation = f64::max(deviation, there.deviation);
+        }
+        (difference, deviation)
+    }
+
+    /// A cell and those around it that have grains.
+    fn neighbours(&self, cell: usize) -> impl Iterator<Item = &Cell> {
         let [nx, ny, nz] = self.size;
         let [x, y, z] = self.coordinates(cell);
         let beside = |k: usize, n: usize| k.saturating_sub(1)..(k + 2).min(n);
-        let (mut difference, mut deviation) = (0.0, 0.0);
-        for z in beside(z, nz) {
-            for y in beside(y, ny) {
-                for x in beside(x, nx) {
-                    let there = &self.cells[(z * ny + y) * nx + x];
-                    if there.is_taken {
-                        difference = f64::max(difference, own.distance(there.velocity));
-                        deviation = f64::max(deviation, there.deviation);
-                    }
-                }
-            }
-        }
-        (difference, deviation)
+        let cells = beside(z, nz).flat_map(move |z| {
+            let rows = beside(y, ny).map(move |y| (z * ny + y) * nx);
+            rows.flat_map(move |row| &self.cells[row + x.saturating_sub(1)..row + (x + 2).min(nx)])
+        });
+        cells.filter(|there| there.is_taken)
     }
 
     /// Greatest speed at which grains of a cell can strike walls within the

@@ -13,7 +13,8 @@
 //! k_t = α ∂f_n/∂δ,   k_r = β k_t r*²                                     (5)
 //! ```
 //!
-//! `c` is the damping time of the law. A spring whose force is cut off is
+//! `c` is the damping time of the law, or what returns its restitution at the
+//! overlap and speed of the substep (see `esker_contact::Damping`). A spring whose force is cut off is
 //! shortened to the force it carries, so that sliding forgets. Gaps between
 //! grains are exact in every substep; at walls the normal is kept over the
 //! step and the gap follows the normal velocity. Impulses remember the elastic
@@ -25,7 +26,7 @@
 //! h_s ≤ 0.2 √(m_eff / (∂f_n/∂δ))                                         (6)
 //! ```
 
-use esker_contact::{BodyState, Impulse, project_disc};
+use esker_contact::{BodyState, Damping, Impulse, project_disc, root_of_max_overlap};
 use glam::DVec3;
 
 use crate::collide::{ContactGeometry, Partner};
@@ -53,7 +54,9 @@ struct SmoothContact {
     overlap: f64,
     stiffness: f64,
     hertz: bool,
-    damping: f64,
+    damping: Damping,
+    /// `S_n`, 1/kg.
+    mobility: f64,
     friction: f64,
     rolling: f64,
     twisting: f64,
@@ -101,7 +104,7 @@ impl SmoothStepper {
         bodies: &mut [BodyState],
         impulses: &mut [Impulse],
     ) {
-        self.prepare(method, scene, grains, impulses);
+        self.prepare(method, scene, (grains, bodies), impulses);
         let count = grains.len();
         for substep in 0..method.substeps {
             if substep > 0 {
@@ -125,7 +128,7 @@ impl SmoothStepper {
         &mut self,
         method: &Smooth,
         scene: &Scene<'_>,
-        grains: &Grains,
+        (grains, bodies): (&Grains, &[BodyState]),
         impulses: &[Impulse],
     ) {
         self.force.resize(grains.len(), DVec3::ZERO);
@@ -149,7 +152,9 @@ impl SmoothStepper {
                 overlap: c.overlap,
                 stiffness: pair.stiffness(c.elastic_radius),
                 hertz: pair.law.normal == NormalLaw::Hertz,
-                damping: pair.law.damping,
+                damping: pair.damping(),
+                mobility: bodies[c.grain as usize].inverse_mass
+                    + bodies[body as usize].inverse_mass,
                 friction: pair.law.friction,
                 rolling: pair.law.rolling * c.rolling_radius,
                 twisting: pair.law.twisting * c.rolling_radius,
@@ -216,6 +221,18 @@ impl SmoothContact {
         (k_t, k_r)
     }
 
+    /// Damping time `c` at the present overlap and normal velocity, s.
+    fn damping_time(&self, normal_velocity: f64) -> f64 {
+        let linear = self.mobility * self.stiffness;
+        let square = if self.hertz {
+            let energy = normal_velocity * normal_velocity / linear;
+            linear * root_of_max_overlap(self.overlap, energy)
+        } else {
+            linear
+        };
+        self.damping.time(square.sqrt(), 0.0)
+    }
+
     /// Brings the geometry to the present.
     fn follow(&mut self, positions: &[DVec3], a: &BodyState, b: &BodyState, step: f64) {
         if self.among_grains {
@@ -259,24 +276,19 @@ impl SmoothContact {
         } else {
             self.stiffness
         };
-        let f_n = (secant * (self.overlap - self.damping * u_n)).max(0.0);
+        let damping = self.damping_time(u_n);
+        let f_n = (secant * (self.overlap - damping * u_n)).max(0.0);
         let (k_t, k_r) = self.tangent_stiffness(method);
         self.slip = in_plane(self.slip, n) + u_t * step;
-        let friction = spring(&mut self.slip, u_t, k_t, self.damping, self.friction * f_n);
+        let friction = spring(&mut self.slip, u_t, k_t, damping, self.friction * f_n);
         let spin = b.spin - a.spin;
         let spin_n = n.dot(spin);
         let spin_t = spin - n * spin_n;
         self.roll = in_plane(self.roll, n) + spin_t * step;
-        let rolling = spring(
-            &mut self.roll,
-            spin_t,
-            k_r,
-            self.damping,
-            self.rolling * f_n,
-        );
+        let rolling = spring(&mut self.roll, spin_t, k_r, damping, self.rolling * f_n);
         let mut twist = n * (self.twist + spin_n * step);
         let limit = self.twisting * f_n;
-        let twisting = spring(&mut twist, n * spin_n, k_r, self.damping, limit);
+        let twisting = spring(&mut twist, n * spin_n, k_r, damping, limit);
         self.twist = twist.dot(n);
         Some(ContactForce {
             force: n * f_n + friction,

@@ -15,6 +15,7 @@ use crate::collide::{Collider, ContactGeometry, Order, Partner, Scene};
 use crate::definition::{ContactSettings, Method, Smooth, Solver, SubStepped, WholeStep};
 use crate::general_solve;
 use crate::grains::{GrainId, Grains};
+use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
 use crate::reach::Reach;
 use crate::report::{Stage, StageClock, StepReport};
@@ -33,6 +34,7 @@ pub(crate) struct Workspace {
     sweeper: BlockSweeper,
     smooth_stepper: SmoothStepper,
     memory_order: Vec<(u64, u32)>,
+    inertia: InertiaFloor,
 }
 
 /// Why a step failed.
@@ -171,6 +173,7 @@ impl World {
         let order = Order {
             edge: block_edge(self.grains.len(), mean_diameter, max_diameter),
             laws: (pairs, equations.laws_of_pairs()),
+            following: equations.following(),
             plain: self.plain_order,
         };
         work.collider
@@ -182,6 +185,18 @@ impl World {
         let contacts = (&work.contacts[..], &work.collider.plan.fixed[..]);
         work.equations
             .set_bodies(team, &self.grains, &self.walls, contacts);
+        if let Method::SubStepped(_) = self.method {
+            let load = LoadedInertia {
+                gravity: self.gravity.length(),
+                row_step: self.step / self.method.moves(),
+            };
+            work.inertia.raise(
+                team,
+                load,
+                &self.grains,
+                (contacts.0, &mut work.equations.bodies),
+            );
+        }
         self.history.recall(team, contacts, &mut work.impulses);
         let rows = Rows {
             equations: &work.equations,
@@ -228,6 +243,7 @@ impl World {
             gravity: self.gravity,
             movable: self.grains.len(),
             compliance: work.equations.compliance,
+            longest_sleep: work.collider.longest_sleep(method.substeps),
         };
         let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
         let impacts = sweeper.substeps(team, plan, &mut work.equations.bodies, run);
@@ -281,7 +297,7 @@ impl World {
         let (work, team) = (&mut self.workspace, &mut self.team);
         let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
         let (whole, laws) = (&mut work.whole, &work.equations.laws);
-        let impacts = whole.set_impact_rows(team, self.step);
+        let impacts = whole.set_impact_rows(team, &work.impulses, self.step, self.gravity);
         if impacts > 0 {
             let count = work.contacts.len();
             team.fill(&mut work.impact_impulses, count, |_| Impulse::default());
@@ -340,6 +356,15 @@ impl World {
         move_grains(team, &mut self.grains, velocities, |i| {
             (velocities[i].velocity * step, velocities[i].spin * step)
         });
+        if impacts > 0 {
+            let positions = &mut self.grains.position;
+            whole.place_impacts(velocities, |body, displacement| {
+                // Ghosts of walls come after the grains.
+                if let Some(position) = positions.get_mut(body) {
+                    *position += displacement;
+                }
+            });
+        }
         Advanced {
             solve,
             impacts,
@@ -547,7 +572,8 @@ fn move_grains(
         for i in worker.part_of(count, 1) {
             // SAFETY: the parts of different workers are disjoint.
             unsafe {
-                *state.at(i) = velocities[i];
+                let state = state.at(i);
+                (state.velocity, state.spin) = (velocities[i].velocity, velocities[i].spin);
                 let (displacement, turn) = motion(i);
                 integrate::advance(position.at(i), orientation.at(i), displacement, turn);
             }
