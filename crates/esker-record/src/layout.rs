@@ -602,9 +602,9 @@ pub const SCALARS: [Scalar; 21] = [
         |_, r| r.lost as f64,
     ),
     stage_seconds!(
-        "seconds_supply",
-        Supply,
-        "time on the clock of stage supply"
+        "seconds_begin",
+        Begin,
+        "time on the clock of stage begin"
     ),
     stage_seconds!(
         "seconds_find_pairs",

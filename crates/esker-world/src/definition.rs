@@ -103,10 +103,14 @@ impl Method {
 
     /// How often a step moves bodies.
     pub(crate) fn moves(&self) -> f64 {
+        self.moves_with(self.sweeps())
+    }
+
+    /// How often a step would move bodies with so many sweeps.
+    pub(crate) fn moves_with(&self, sweeps: usize) -> f64 {
         match self {
-            Method::SubStepped(m) => m.substeps as f64,
+            Method::SubStepped(_) | Method::Smooth(_) => sweeps as f64,
             Method::WholeStep(_) => 1.0,
-            Method::Smooth(m) => m.substeps as f64,
         }
     }
 

@@ -53,13 +53,20 @@ pub(crate) fn solve(
 
 impl World {
     /// The contact problem that a whole step from the present state would
-    /// solve in its main stage, without the impacts before it. The state does
-    /// not change.
+    /// solve in its main stage, without the impacts before it and with exactly
+    /// the grains that are there now. The state, and what is known of the last
+    /// step, does not change.
     pub fn problem_ahead(&mut self) -> Result<ContactProblem, StepError> {
         let whole_step = Method::WholeStep(WholeStep::default());
         let method = std::mem::replace(&mut self.method, whole_step);
+        let next_step = self.next_step_length();
+        let step = std::mem::replace(&mut self.step, next_step);
+        let workspace = std::mem::take(&mut self.workspace);
+        let walls = self.walls.clone();
+        self.set_wall_velocities();
         let problem = self.whole_step_problem();
-        self.method = method;
+        (self.method, self.step) = (method, step);
+        (self.workspace, self.walls) = (workspace, walls);
         problem
     }
 }

@@ -41,6 +41,7 @@
 
 pub mod accuracy;
 pub mod assemble;
+mod begin;
 mod blows;
 pub mod check;
 mod clock;

@@ -4,6 +4,9 @@
 //! step reads and that the definition does not fix is in it, down to the order
 //! in which grains are stored, so that a restored world continues with
 //! identical bits. Wall poses are closed functions of time and need no state.
+//! What a step changes as it begins (stage `begin`) is decided
+//! by this state alone, so it does not matter between which two steps it is
+//! saved.
 //! What a step computes anew from these (the contact list of
 //! [`World::contacts`]) is not kept: it is empty until the first step.
 
@@ -12,6 +15,8 @@ use std::collections::BTreeSet;
 use glam::{DQuat, DVec3};
 
 use crate::World;
+use crate::begin::Resolution;
+use crate::clock::Clock;
 use crate::definition::WorldDef;
 use crate::grains::{GrainId, Grains, NewGrain};
 use crate::history::{History, Remembered};
@@ -54,10 +59,10 @@ pub struct WorldState {
     pub steps_done: u64,
     /// Grains that left the bounds since the start.
     pub lost: u64,
-    /// Sweeps (or substeps) per step: they change where an accuracy is kept.
+    /// Sweeps (or substeps) of the next step: they change where an accuracy is kept.
     pub sweeps: u64,
-    /// How many times the scene's step was halved (doubled if negative), where
-    /// an accuracy is kept.
+    /// How many times the scene's step is halved (doubled if negative) in the
+    /// next step, where an accuracy is kept.
     pub step_level: i64,
     /// Time in ticks of a 64th of the scene's step.
     pub ticks: u64,
@@ -67,7 +72,7 @@ pub struct WorldState {
     pub generations: Vec<u32>,
     /// Slots without a grain, in the order in which they were freed.
     pub free_slots: Vec<u32>,
-    /// Impulses of the last step, for warm starting, grouped by owner.
+    /// Impulses of the last step, scaled to the next, for warm starting.
     pub remembered: Vec<Remembered>,
     /// Progress of each emitter, random stream included.
     pub emitters: Vec<EmitterProgress>,
@@ -106,6 +111,19 @@ pub enum RestoreError {
         /// The value.
         what: &'static str,
     },
+    /// No clock of steps can have got there.
+    #[error("{ticks} ticks after {steps} steps cannot be followed by a step of level {level}")]
+    Time {
+        /// Steps done.
+        steps: u64,
+        /// Time in ticks.
+        ticks: u64,
+        /// Level of the next step.
+        level: i64,
+    },
+    /// The next step would not sweep its contacts.
+    #[error("the state asks for steps without sweeps")]
+    NoSweeps,
     /// A remembered contact belongs to no grain.
     #[error("a remembered contact belongs to slot {slot}, but there are {slots} slots")]
     Contact {
@@ -123,8 +141,8 @@ impl World {
         WorldState {
             steps_done: self.steps_done,
             lost: self.lost,
-            sweeps: self.method.sweeps() as u64,
-            step_level: i64::from(self.clock.level()),
+            sweeps: self.next.sweeps as u64,
+            step_level: i64::from(self.next.level),
             ticks: self.clock.ticks(self.steps_done),
             grains: (0..self.grains.len())
                 .map(|i| grain_state(&self.grains, i))
@@ -173,18 +191,30 @@ impl World {
                 slots,
             });
         }
+        if !Clock::can_show(state.step_level, state.ticks, state.steps_done) {
+            return Err(RestoreError::Time {
+                steps: state.steps_done,
+                ticks: state.ticks,
+                level: state.step_level,
+            });
+        }
+        let resolution = Resolution {
+            level: state.step_level as i32,
+            sweeps: state.sweeps as usize,
+        };
+        if resolution.sweeps == 0 {
+            return Err(RestoreError::NoSweeps);
+        }
         let mut history = History::default();
         history.replace(slots, state.remembered.iter().copied());
         let mut world = World::with_grains(def, restore_grains(def, &state)?);
-        if def.accuracy.is_some() {
-            world
-                .clock
-                .restart(state.step_level, state.ticks, state.steps_done);
-            world.step = world.clock.step();
-            world.set_sweeps(state.sweeps as usize);
-        }
-        world.history = history;
+        world
+            .clock
+            .restart(resolution.level, state.ticks, state.steps_done);
         world.steps_done = state.steps_done;
+        world.next = resolution;
+        world.take_up_resolution();
+        world.history = history;
         world.lost = state.lost;
         for (emitter, progress) in world.emitters.iter_mut().zip(state.emitters) {
             emitter.restore(progress);
@@ -194,10 +224,11 @@ impl World {
         }
         let time = world.time();
         for (wall, load) in world.walls.iter_mut().zip(state.wall_loads) {
-            wall.move_to(time, world.step);
+            wall.move_to(time);
             wall.force = load.force;
             wall.torque = load.torque;
         }
+        world.set_wall_velocities();
         Ok(world)
     }
 }

@@ -11,6 +11,7 @@ use glam::DVec3;
 
 use crate::World;
 use crate::assemble::{Equations, Rows, StepConstants, WholeStepEquations};
+use crate::begin::Turnover;
 use crate::collide::{Collider, ContactGeometry, Order, Partner, Scene};
 use crate::definition::{ContactSettings, Method, Smooth, Solver, SubStepped, WholeStep};
 use crate::general_solve;
@@ -32,7 +33,7 @@ pub(crate) struct Workspace {
     impact_impulses: Vec<Impulse>,
     sweeper: BlockSweeper,
     smooth_stepper: SmoothStepper,
-    memory_order: Vec<(u64, u32)>,
+    pub(crate) memory_order: Vec<(u64, u32)>,
 }
 
 /// Why a step failed.
@@ -77,18 +78,12 @@ struct Advanced {
 /// for it every step.
 const STEPS_PER_RESIDUAL: u64 = 10;
 
-/// Steps between two re-sortings of the grains in memory: grains move a
-/// fraction of a diameter per step.
-const STEPS_PER_MEMORY_ORDER: u64 = 64;
-/// Grains below which memory order does not matter: all fit the nearest cache.
-const MEMORY_ORDER_GRAINS: usize = 4096;
-
 impl World {
     /// Advances the world by one step.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
         let mut clock = StageClock::start();
-        let emitted = self.supply();
-        clock.end(Stage::Supply);
+        let turnover = self.begin();
+        clock.end(Stage::Begin);
         let reach = self.find_pairs()?;
         clock.end(Stage::FindPairs);
         self.collide(reach);
@@ -97,41 +92,10 @@ impl World {
         clock.end(Stage::Assemble);
         let advanced = self.advance();
         clock.end(Stage::Advance);
-        let mut report = self.finish(&advanced)?;
-        report.emitted = emitted;
-        report.excess_overlap = self.keep_accuracy();
+        let mut report = self.finish(&advanced, turnover)?;
         clock.end(Stage::Finish);
         report.times = clock.times();
         Ok(report)
-    }
-
-    fn supply(&mut self) -> usize {
-        let (time, step) = (self.time(), self.step);
-        let (grains, rotates) = (&mut self.grains, self.rotation);
-        let emitted = self
-            .emitters
-            .iter_mut()
-            .map(|e| e.emit(time, step, grains, rotates))
-            .sum();
-        if self.steps_done.is_multiple_of(STEPS_PER_MEMORY_ORDER)
-            && self.grains.len() > MEMORY_ORDER_GRAINS
-        {
-            self.sort_grains_in_memory();
-        }
-        emitted
-    }
-
-    /// Puts neighbours in space near each other in memory, along a
-    /// space-filling curve. Nothing else changes.
-    fn sort_grains_in_memory(&mut self) {
-        let cell = self.mean_and_max_diameter()[0];
-        let (grains, order) = (&mut self.grains, &mut self.workspace.memory_order);
-        self.team.fill(order, grains.len(), |i| {
-            (morton(grains.position[i] / cell), i as u32)
-        });
-        order.sort_unstable_by_key(|&(key, i)| (key, grains.id[i as usize]));
-        let order: Vec<u32> = order.iter().map(|&(_, i)| i).collect();
-        grains.reorder(&order);
     }
 
     fn find_pairs(&mut self) -> Result<Reach, StepError> {
@@ -376,13 +340,21 @@ impl World {
         }
     }
 
-    fn finish(&mut self, advanced: &Advanced) -> Result<StepReport, StepError> {
+    fn finish(
+        &mut self,
+        advanced: &Advanced,
+        turnover: Turnover,
+    ) -> Result<StepReport, StepError> {
         self.steps_done += 1;
         let time = self.time();
         let mut report = StepReport {
             step: self.steps_done,
             time,
             step_length: self.step,
+            grains: self.grains.len(),
+            emitted: turnover.emitted,
+            removed: turnover.removed,
+            lost: turnover.lost,
             contacts: self.workspace.contacts.len(),
             sweeps: advanced.solve.sweeps,
             impacts: advanced.impacts,
@@ -397,15 +369,10 @@ impl World {
         let slots = self.grains.slots();
         self.history
             .store(&mut self.team, slots, &work.contacts, &work.impulses);
+        report.excess_overlap = self.keep_accuracy();
         for wall in &mut self.walls {
-            wall.move_to(time, self.step);
+            wall.move_to(time);
         }
-        for sink in &mut self.sinks {
-            report.removed += sink.take(time, &mut self.grains);
-        }
-        report.lost = self.remove_lost();
-        self.lost += report.lost as u64;
-        report.grains = self.grains.len();
         Ok(report)
     }
 
@@ -470,21 +437,7 @@ impl World {
         }
     }
 
-    fn remove_lost(&mut self) -> usize {
-        let Some([low, high]) = self.bounds else {
-            return 0;
-        };
-        let before = self.grains.len();
-        for i in (0..before).rev() {
-            let x = self.grains.position[i];
-            if x.cmplt(low).any() || x.cmpgt(high).any() {
-                self.grains.remove(i);
-            }
-        }
-        before - self.grains.len()
-    }
-
-    fn mean_and_max_diameter(&mut self) -> [f64; 2] {
+    pub(crate) fn mean_and_max_diameter(&mut self) -> [f64; 2] {
         let radius = &self.grains.radius;
         let (sum, max) = self.team.fold(
             radius.len(),
@@ -553,33 +506,4 @@ fn move_grains(
             }
         }
     });
-}
-
-/// Place of a point along a space-filling curve through unit cells.
-fn morton(point: DVec3) -> u64 {
-    const BITS: u32 = 20;
-    // `as` saturates and maps NaN to zero; the offset makes coordinates positive.
-    let cell = |x: f64| ((x.floor() as i64) + (1 << BITS)).clamp(0, (1 << (BITS + 1)) - 1) as u64;
-    let cells = point.to_array().map(cell);
-    let mut key = 0;
-    for bit in (0..=BITS).rev() {
-        for coordinate in cells.iter().rev() {
-            key = key << 1 | (coordinate >> bit & 1);
-        }
-    }
-    key
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_curve_stays_in_a_cell_before_it_goes_on() {
-        let at = |x: f64, y: f64, z: f64| morton(DVec3::new(x, y, z));
-        assert!(at(0.5, 0.5, 0.5) < at(1.5, 1.5, 1.5));
-        assert!(at(1.5, 1.5, 1.5) < at(2.5, 0.5, 0.5));
-        assert!(at(-0.5, 0.5, 0.5) < at(0.5, 0.5, 0.5));
-        assert!(at(f64::NAN, 1e300, -1e300) > 0);
-    }
 }

@@ -8,6 +8,7 @@ use esker_solver::sweep::TangentCompliance;
 use glam::DVec3;
 
 use crate::assemble::Rows;
+use crate::begin::Resolution;
 use crate::clock::Clock;
 use crate::collide::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
@@ -35,7 +36,10 @@ pub struct World {
     pub steps_done: u64,
     pub(crate) history: History,
     pub(crate) gravity: DVec3,
+    /// Length of the last step, s; of the first before it.
     pub(crate) step: f64,
+    /// What the next step takes up as it begins.
+    pub(crate) next: Resolution,
     pub(crate) clock: Clock,
     pub(crate) method: Method,
     pub(crate) accuracy: Option<f64>,
@@ -106,6 +110,10 @@ impl World {
             history: History::default(),
             gravity: def.gravity,
             step: def.step,
+            next: Resolution {
+                level: 0,
+                sweeps: def.method.sweeps(),
+            },
             clock: Clock::new(def.step),
             method: def.method.clone(),
             accuracy: def.accuracy,
@@ -167,12 +175,13 @@ impl World {
         self.clock.time(self.steps_done)
     }
 
-    /// Step length h, s: of the next step, where an accuracy changes it.
+    /// Length h of the last step, s; of the first before it. Where an accuracy
+    /// is kept, the next one may be shorter or longer.
     pub fn step_length(&self) -> f64 {
         self.step
     }
 
-    /// How steps advance the state.
+    /// How steps advance the state, with the sweeps of the last step.
     pub fn method(&self) -> &Method {
         &self.method
     }
@@ -199,7 +208,7 @@ impl World {
 
     /// Contacts of the last step with the impulses of their last row step
     /// (divide by [`World::row_step`] for forces). Dense indices in them are
-    /// valid until grains are removed.
+    /// those of the grains now: grains come and go as the next step begins.
     pub fn contacts(&self) -> impl ExactSizeIterator<Item = (&ContactGeometry, &Impulse)> {
         self.workspace.contacts.iter().zip(&self.workspace.impulses)
     }
