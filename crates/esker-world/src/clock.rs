@@ -73,8 +73,7 @@ impl Clock {
     /// so many ticks, and there is room to go on.
     pub fn can_show(level: i64, ticks: u64, steps_done: u64) -> bool {
         let known = i32::try_from(level).ok().filter(|l| LEVELS.contains(l));
-        known.is_some_and(|l| ticks.is_multiple_of(ticks_of(l)))
-            && ticks.max(steps_done) <= LATEST
+        known.is_some_and(|l| ticks.is_multiple_of(ticks_of(l))) && ticks.max(steps_done) <= LATEST
     }
 }
 

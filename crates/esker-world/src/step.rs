@@ -340,11 +340,7 @@ impl World {
         }
     }
 
-    fn finish(
-        &mut self,
-        advanced: &Advanced,
-        turnover: Turnover,
-    ) -> Result<StepReport, StepError> {
+    fn finish(&mut self, advanced: &Advanced, turnover: Turnover) -> Result<StepReport, StepError> {
         self.steps_done += 1;
         let time = self.time();
         let mut report = StepReport {
