@@ -29,8 +29,10 @@
 
 use crate::World;
 use crate::begin::Resolution;
+use crate::check::Problem;
 use crate::collide::Partner;
 use crate::definition::Method;
+use crate::validate;
 
 /// Steps between two looks: odd, so that every other look at least falls on a
 /// time where a step of twice the length may begin.
@@ -90,12 +92,13 @@ impl World {
     }
 
     /// Sets the sweeps (or substeps) of every step from the next one on.
-    pub fn set_sweeps(&mut self, sweeps: usize) {
-        let sweeps = sweeps.max(1);
+    pub fn set_sweeps(&mut self, sweeps: usize) -> Result<(), Problem> {
+        validate::sweeps("sweeps", sweeps)?;
         self.set_next_resolution(Resolution {
             sweeps,
             ..self.next
         });
+        Ok(())
     }
 
     /// Looks at the errors every few steps and corrects step and sweeps of the
@@ -316,7 +319,7 @@ mod tests {
     fn a_change_of_sweeps_does_not_shake_a_column_at_rest() {
         let mut world = World::new(&column(None, 50)).unwrap();
         run(&mut world, 400);
-        world.set_sweeps(60);
+        world.set_sweeps(60).unwrap();
         run(&mut world, 1);
         let speed = world.grains.state.iter().map(|s| s.velocity.length());
         assert!(speed.fold(0.0, f64::max) < 0.05);
@@ -331,7 +334,7 @@ mod tests {
         let by_hand = column(None, 10);
         let mut set = World::new(&by_hand).unwrap();
         run(&mut set, 95);
-        set.set_sweeps(17);
+        set.set_sweeps(17).unwrap();
         for (def, mut world) in [(def, kept), (by_hand, set)] {
             let mut restored = World::restore(&def, world.state()).unwrap();
             run(&mut world, 40);

@@ -1,9 +1,11 @@
 //! Whole steps with any solver of the registry, and contact problems for use
 //! outside a run.
 
-use esker_contact::{BodyOperator, BodyState, ContactProblem, FrictionLaw, Impulse, Measure};
+use esker_contact::{
+    BodyOperator, BodyState, ContactProblem, FrictionLaw, Impulse, Measure, ProblemError,
+};
 use esker_solver::sweep::{Stop, SweepReport};
-use esker_solver::{Status, Stopping, by_name};
+use esker_solver::{Status, Stopping, UnknownSolver, by_name};
 
 use crate::World;
 use crate::definition::{Method, WholeStep};
@@ -12,26 +14,28 @@ use crate::step::StepError;
 /// Tolerance where a scene sets none: general solvers work towards one.
 const DEFAULT_TOLERANCE: f64 = 1e-6;
 
+/// Why a general solver cannot begin.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SolveError {
+    /// No solver has this name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownSolver),
+    /// What was assembled is no contact problem.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+}
+
 /// Solves `problem` with the method of a name from the impulses given;
-/// `velocities` become those after the step. A name that is not in the
-/// registry, or a problem that is none, leaves the bodies free and is reported
-/// as unconverged.
+/// `velocities` become those after the step.
 pub(crate) fn solve(
     name: &str,
     problem: &ContactProblem,
     stop: Stop,
     impulses: &mut Vec<Impulse>,
     velocities: &mut Vec<BodyState>,
-) -> SweepReport {
-    let (Ok(solver), Ok(operator)) = (by_name(name), BodyOperator::new(problem)) else {
-        velocities.clone_from(&problem.bodies);
-        impulses.fill(Impulse::default());
-        return SweepReport {
-            sweeps: 0,
-            residual: 1.0,
-            converged: problem.contacts.is_empty(),
-        };
-    };
+) -> Result<SweepReport, SolveError> {
+    let solver = by_name(name)?;
+    let operator = BodyOperator::new(problem)?;
     let mut lambda = operator.to_local(impulses);
     let stopping = Stopping {
         law: FrictionLaw::Coulomb,
@@ -44,11 +48,11 @@ pub(crate) fn solve(
     let report = solver.solve(&operator, &mut lambda, &stopping);
     impulses.clone_from(&operator.to_impulses(&lambda));
     velocities.clone_from(&operator.velocities(&lambda));
-    SweepReport {
+    Ok(SweepReport {
         sweeps: report.products,
         residual: report.residuals.scaled,
         converged: report.status == Status::Converged,
-    }
+    })
 }
 
 impl World {

@@ -62,9 +62,11 @@ pub mod smooth;
 pub mod state;
 pub mod step;
 pub mod supply;
+pub mod validate;
 pub mod wall;
 mod world;
 
+pub use general_solve::SolveError;
 pub use grains::{GrainId, Grains};
 pub use report::{Stage, StageTimes, StepReport};
 pub use state::{RestoreError, WorldState};

@@ -16,11 +16,13 @@ use glam::{DQuat, DVec3};
 
 use crate::World;
 use crate::begin::Resolution;
+use crate::check::Problem;
 use crate::clock::Clock;
 use crate::definition::WorldDef;
 use crate::grains::{GrainId, Grains, NewGrain};
 use crate::history::{History, Remembered};
 use crate::supply::{EmitterProgress, Taken};
+use crate::validate::validate;
 
 /// One grain with everything that differs from grain to grain.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +87,9 @@ pub struct WorldState {
 /// Why a state does not belong to a definition, or to any world.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RestoreError {
+    /// A value of the definition is impossible.
+    #[error(transparent)]
+    Definition(#[from] Problem),
     /// The definition has another number of something.
     #[error("the state has {found} {what}, but the scene has {expected}")]
     Count {
@@ -121,9 +126,12 @@ pub enum RestoreError {
         /// Level of the next step.
         level: i64,
     },
-    /// The next step would not sweep its contacts.
-    #[error("the state asks for steps without sweeps")]
-    NoSweeps,
+    /// A value that belongs to no single grain is impossible.
+    #[error("the state has an impossible {what}")]
+    Value {
+        /// The value.
+        what: &'static str,
+    },
     /// A remembered contact belongs to no grain.
     #[error("a remembered contact belongs to slot {slot}, but there are {slots} slots")]
     Contact {
@@ -166,6 +174,7 @@ impl World {
     /// The world of a definition as it was when `state` was taken: it
     /// continues with identical bits.
     pub fn restore(def: &WorldDef, state: WorldState) -> Result<World, RestoreError> {
+        validate(def)?;
         let count = |what, expected: usize, found: usize| {
             if expected == found {
                 Ok(())
@@ -202,9 +211,7 @@ impl World {
             level: state.step_level as i32,
             sweeps: state.sweeps as usize,
         };
-        if resolution.sweeps == 0 {
-            return Err(RestoreError::NoSweeps);
-        }
+        check_values(&state)?;
         let mut history = History::default();
         history.replace(slots, state.remembered.iter().copied());
         let mut world = World::with_grains(def, restore_grains(def, &state)?);
@@ -285,6 +292,27 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
     grains.orientation = state.grains.iter().map(|g| g.orientation).collect();
     grains.set_slot_table(state.generations.clone(), state.free_slots.clone());
     Ok(grains)
+}
+
+/// Checks what no single grain has.
+fn check_values(state: &WorldState) -> Result<(), RestoreError> {
+    let amount = |x: f64| x.is_finite() && x >= 0.0;
+    let progresses = |e: &EmitterProgress| [e.mass, e.due, e.next_radius].into_iter().all(amount);
+    let remembers = |r: &Remembered| {
+        let p = &r.impulse;
+        let vectors = [r.normal, p.friction, p.rolling];
+        vectors.iter().all(|v| v.is_finite()) && p.normal.is_finite() && p.twisting.is_finite()
+    };
+    let checks = [
+        ("number of sweeps", state.sweeps > 0),
+        ("emitter", state.emitters.iter().all(progresses)),
+        ("impulse", state.remembered.iter().all(remembers)),
+        ("sink", state.sinks.iter().flatten().all(|t| amount(t.mass))),
+    ];
+    match checks.into_iter().find(|(_, right)| !right) {
+        Some((what, _)) => Err(RestoreError::Value { what }),
+        None => Ok(()),
+    }
 }
 
 fn check_grain(def: &WorldDef, state: &WorldState, grain: &GrainState) -> Result<(), RestoreError> {
@@ -478,6 +506,24 @@ mod tests {
     }
 
     #[test]
+    fn impossible_states_of_sources_and_sinks_are_refused_by_name() {
+        let def = emitter_and_sink(methods()[0].clone());
+        let mut world = World::new(&def).unwrap();
+        run(&mut world, 200);
+        let good = world.state();
+        let refused = |damage: &dyn Fn(&mut WorldState)| {
+            let mut state = good.clone();
+            damage(&mut state);
+            World::restore(&def, state).err().map(|e| e.to_string())
+        };
+        assert_eq!(refused(&|_| {}), None);
+        let text = refused(&|s| s.emitters[0].next_radius = f64::NAN);
+        assert!(text.unwrap().contains("emitter"));
+        let text = refused(&|s| s.sinks[0][0].mass = -1.0);
+        assert!(text.unwrap().contains("sink"));
+    }
+
+    #[test]
     fn impossible_states_are_refused_by_name() {
         let def = drum(methods()[0].clone());
         let mut world = World::new(&def).unwrap();
@@ -499,5 +545,10 @@ mod tests {
         assert!(refused(&|s| s.grains[3].id.generation = 1).contains("generation"));
         assert!(refused(&|s| s.generations.push(0)).contains("neither used nor free"));
         assert!(refused(&|s| s.remembered[0].key.owner.slot = 1 << 20).contains("slots"));
+        assert!(refused(&|s| s.remembered[0].impulse.normal = f64::NAN).contains("impulse"));
+        assert!(refused(&|s| s.sweeps = 0).contains("sweeps"));
+        assert!(refused(&|s| s.step_level = 40).contains("level 40"));
+        assert!(refused(&|s| s.ticks += 1).contains("ticks"));
+        assert!(refused(&|s| s.steps_done = u64::MAX).contains("ticks"));
     }
 }

@@ -14,7 +14,7 @@ use crate::assemble::{Equations, Rows, StepConstants, WholeStepEquations};
 use crate::begin::Turnover;
 use crate::collide::{Collider, ContactGeometry, Order, Partner, Scene};
 use crate::definition::{ContactSettings, Method, Smooth, Solver, SubStepped, WholeStep};
-use crate::general_solve;
+use crate::general_solve::{self, SolveError};
 use crate::grains::{GrainId, Grains};
 use crate::integrate;
 use crate::reach::Reach;
@@ -57,6 +57,14 @@ pub enum StepError {
         /// Its velocity, m/s.
         velocity: DVec3,
     },
+    /// The solver that the definition names cannot begin.
+    #[error("step {step}: {source}")]
+    Solve {
+        /// The step.
+        step: u64,
+        /// Why.
+        source: SolveError,
+    },
     /// Grains lie on top of one another.
     #[error("step {step}: {source}")]
     Crowd {
@@ -90,7 +98,7 @@ impl World {
         clock.end(Stage::Collide);
         self.assemble();
         clock.end(Stage::Assemble);
-        let advanced = self.advance();
+        let advanced = self.advance()?;
         clock.end(Stage::Advance);
         let mut report = self.finish(&advanced, turnover)?;
         clock.end(Stage::Finish);
@@ -172,11 +180,11 @@ impl World {
         }
     }
 
-    fn advance(&mut self) -> Advanced {
+    fn advance(&mut self) -> Result<Advanced, StepError> {
         match self.method.clone() {
-            Method::SubStepped(method) => self.advance_substeps(&method),
+            Method::SubStepped(method) => Ok(self.advance_substeps(&method)),
             Method::WholeStep(method) => self.advance_whole(&method),
-            Method::Smooth(method) => self.advance_smooth(&method),
+            Method::Smooth(method) => Ok(self.advance_smooth(&method)),
         }
     }
 
@@ -241,7 +249,7 @@ impl World {
     }
 
     /// Impact stage where there are impacts, then one solve over the step.
-    fn advance_whole(&mut self, method: &WholeStep) -> Advanced {
+    fn advance_whole(&mut self, method: &WholeStep) -> Result<Advanced, StepError> {
         let (work, team) = (&mut self.workspace, &mut self.team);
         let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
         let (whole, laws) = (&mut work.whole, &work.equations.laws);
@@ -297,18 +305,23 @@ impl World {
                 sweeper.solve(team, problem, impulses, velocities)
             }
             Solver::Named(name) => {
-                general_solve::solve(name, &whole.problem, stop, impulses, velocities)
+                general_solve::solve(name, &whole.problem, stop, impulses, velocities).map_err(
+                    |source| StepError::Solve {
+                        step: self.steps_done + 1,
+                        source,
+                    },
+                )?
             }
         };
         let (velocities, step) = (&work.velocities, self.step);
         move_grains(team, &mut self.grains, velocities, |i| {
             (velocities[i].velocity * step, velocities[i].spin * step)
         });
-        Advanced {
+        Ok(Advanced {
             solve,
             impacts,
             residual: Some(solve.residual),
-        }
+        })
     }
 
     /// Explicit substeps of springs and dashpots.

@@ -9,6 +9,7 @@ use glam::DVec3;
 
 use crate::assemble::Rows;
 use crate::begin::Resolution;
+use crate::check::Problem;
 use crate::clock::Clock;
 use crate::collide::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
@@ -18,6 +19,7 @@ use crate::material::{PairConstants, PairTable};
 use crate::packing::{self, PackingError};
 use crate::step::Workspace;
 use crate::supply::{Emitter, Sink};
+use crate::validate::validate;
 use crate::wall::Wall;
 
 /// A granular system and everything that acts on it.
@@ -71,6 +73,9 @@ pub struct LastProblem<'a> {
 /// Why a world could not be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BuildError {
+    /// A value of the definition is impossible.
+    #[error(transparent)]
+    Invalid(#[from] Problem),
     /// A packing could not be built.
     #[error("packing {index}: {source}")]
     Packing {
@@ -84,6 +89,7 @@ pub enum BuildError {
 impl World {
     /// Builds a world at time zero.
     pub fn new(def: &WorldDef) -> Result<Self, BuildError> {
+        validate(def)?;
         let mut grains = Grains::default();
         for index in 0..def.packings.len() {
             let placed = packing::place(def, index)
@@ -95,8 +101,8 @@ impl World {
         Ok(World::with_grains(def, grains))
     }
 
-    /// The world of a definition at time zero with these grains in place of
-    /// its packings.
+    /// The world of a valid definition at time zero with these grains in place
+    /// of its packings.
     pub(crate) fn with_grains(def: &WorldDef, grains: Grains) -> Self {
         World {
             grains,
