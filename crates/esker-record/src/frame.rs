@@ -29,6 +29,8 @@ pub struct Frame {
     pub radius: Vec<f64>,
     /// Indices of materials.
     pub material: Vec<u16>,
+    /// Masses, kg.
+    pub mass: Vec<f64>,
     /// Contacts that touch or carry load.
     pub contacts: Vec<FrameContact>,
     /// Walls.
@@ -44,8 +46,8 @@ pub enum FramePartner {
     Wall(u64),
 }
 
-/// A contact of a frame. It was found at the start of the frame's step, so a
-/// grain in it may have left through a sink at the end of that step.
+/// A contact of a frame, found at the start of the frame's step. Its grains are
+/// in the frame: they leave through sinks only as the next step begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameContact {
     /// Id of the grain.
@@ -109,6 +111,7 @@ impl Frame {
                 GrainField::Spin => frame.spin = pick(&order, |i| grains.state[i].spin),
                 GrainField::Radius => frame.radius = pick(&order, |i| grains.radius[i]),
                 GrainField::Material => frame.material = pick(&order, |i| grains.material[i]),
+                GrainField::Mass => frame.mass = pick(&order, |i| grains.mass[i]),
             }
         }
         if settings.contacts {

@@ -53,6 +53,8 @@ pub enum GrainField {
     Radius,
     /// Index of the material.
     Material,
+    /// Mass, kg.
+    Mass,
 }
 
 /// What is recorded, and how.
@@ -75,6 +77,7 @@ impl Default for RecordSettings {
                 GrainField::Position,
                 GrainField::Velocity,
                 GrainField::Radius,
+                GrainField::Mass,
             ],
             precision: Precision::Single,
             compression: 0,
@@ -141,13 +144,14 @@ const fn member(
 
 impl GrainField {
     /// All fields, in the order of the file.
-    pub const ALL: [GrainField; 6] = [
+    pub const ALL: [GrainField; 7] = [
         GrainField::Position,
         GrainField::Velocity,
         GrainField::Orientation,
         GrainField::Spin,
         GrainField::Radius,
         GrainField::Material,
+        GrainField::Mass,
     ];
 
     /// Its name in files.
@@ -176,6 +180,7 @@ impl GrainField {
                 "1",
                 "index of the material in about/materials",
             ),
+            GrainField::Mass => member("mass", real, 1, "kg", "mass"),
         }
     }
 
@@ -187,6 +192,7 @@ impl GrainField {
             GrainField::Spin => precision.put(out, &frame.spin[i].to_array()),
             GrainField::Radius => precision.put(out, &[frame.radius[i]]),
             GrainField::Material => frame.material[i].put(out),
+            GrainField::Mass => precision.put(out, &[frame.mass[i]]),
         }
     }
 
@@ -209,6 +215,10 @@ impl GrainField {
                 frame.radius.push(radius);
             }
             GrainField::Material => frame.material.push(source.get()?),
+            GrainField::Mass => {
+                let [mass] = precision.get(source)?;
+                frame.mass.push(mass);
+            }
         }
         Ok(())
     }
@@ -601,11 +611,7 @@ pub const SCALARS: [Scalar; 21] = [
         "grains that left the bounds in the step",
         |_, r| r.lost as f64,
     ),
-    stage_seconds!(
-        "seconds_begin",
-        Begin,
-        "time on the clock of stage begin"
-    ),
+    stage_seconds!("seconds_begin", Begin, "time on the clock of stage begin"),
     stage_seconds!(
         "seconds_find_pairs",
         FindPairs,

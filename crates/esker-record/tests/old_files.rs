@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{emitting_world, full_settings, header_of, record_run};
-use esker_record::{Checkpoint, Precision, Recorder, Recording};
+use esker_record::{Checkpoint, GrainField, Precision, Recorder, Recording};
 use esker_world::World;
 
 fn data(name: &str) -> PathBuf {
@@ -51,6 +51,8 @@ fn recordings_of_format_1_open() {
     let frame = recording.frame(2).unwrap();
     assert_eq!(frame.id.len(), frame.position.len());
     assert_eq!(frame.id.len(), 18);
+    // Masses were not recorded: they are not there, rather than zero.
+    assert!(frame.mass.is_empty() && !header.settings.fields.contains(&GrainField::Mass));
     assert_eq!(recording.scalars().unwrap().get("time").unwrap().len(), 36);
 }
 

@@ -400,7 +400,7 @@ pub const BOUNDS: Section = Section {
 };
 
 /// What can be recorded per grain.
-pub const FIELDS: &[&str] = &["position", "velocity", "orientation", "spin", "radius", "material"];
+pub const FIELDS: &[&str] = &["position", "velocity", "orientation", "spin", "radius", "material", "mass"];
 
 /// `[record]`.
 pub const RECORD: Section = Section {
@@ -408,7 +408,7 @@ pub const RECORD: Section = Section {
     doc: "What is recorded.",
     keys: &[
         key("every", Kind::Number(POSITIVE), "s", Optional("only the first and the last state"), "Simulated time between frames."),
-        key("fields", Kind::Choices(FIELDS), "", Default("[\"position\", \"velocity\", \"radius\"]"), "What is recorded of each grain."),
+        key("fields", Kind::Choices(FIELDS), "", Default("[\"position\", \"velocity\", \"radius\", \"mass\"]"), "What is recorded of each grain; measures that weigh grains need the mass."),
         key("precision", Kind::Choice(&["single", "double"]), "", Default("\"single\""), "Precision of recorded numbers."),
         key("compression", Kind::Integer(0, 9), "", Default("4"), "Effort of the compression; 0: none."),
         key("contacts", Kind::Bool, "", Default("false"), "Whether contacts and their forces are recorded too."),

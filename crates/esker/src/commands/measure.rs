@@ -133,17 +133,19 @@ fn column(key: &str, unit: &str) -> String {
 
 /// The measures asked for, or all that can be taken; says which cannot.
 fn chosen(arguments: &Arguments, snapshot: &Snapshot) -> Vec<Measure> {
-    if !arguments.measures.is_empty() {
-        return arguments.measures.clone();
-    }
-    let mut chosen = Vec::new();
-    // A drum is one only if the user says so.
-    let all = Measure::value_variants().iter();
-    for &measure in all.filter(|m| **m != Measure::Drum) {
-        match take(measure, arguments, snapshot) {
-            Ok(_) => chosen.push(measure),
-            Err(missing) => eprintln!("{} left out: {missing}", name(measure)),
+    let mut chosen = arguments.measures.clone();
+    if chosen.is_empty() {
+        // A drum is one only if the user says so.
+        let all = Measure::value_variants().iter();
+        for &measure in all.filter(|m| **m != Measure::Drum) {
+            match take(measure, arguments, snapshot) {
+                Ok(_) => chosen.push(measure),
+                Err(missing) => eprintln!("{} left out: {missing}", name(measure)),
+            }
         }
+    }
+    if let (true, Err(missing)) = (chosen.contains(&Measure::Pile), snapshot.masses()) {
+        eprintln!("angle of the pile left out: {missing}");
     }
     chosen
 }
@@ -174,7 +176,9 @@ fn take(
     Ok(match measure {
         Measure::Pile => {
             let floor = lowest(snapshot);
-            let angle = pile_angle(snapshot, floor);
+            // The height needs no masses: where they are unknown, only the
+            // angle is left out.
+            let angle = pile_angle(snapshot, floor).unwrap_or(None);
             vec![
                 ("height", some(pile_height(snapshot, floor, 1.0)), "m"),
                 ("pile_angle", angle.map(f64::to_degrees), "°"),
@@ -187,7 +191,7 @@ fn take(
                 Axis::Z => DVec3::Z,
             };
             let centre = arguments.centre.unwrap_or(DVec3::ZERO);
-            let angle = repose::centre_of_mass_angle(snapshot, axis, centre);
+            let angle = repose::centre_of_mass_angle(snapshot, axis, centre)?;
             vec![("drum_angle", some(angle.to_degrees()), "°")]
         }
         Measure::Motion => {
@@ -249,15 +253,15 @@ fn lowest(snapshot: &Snapshot) -> f64 {
 }
 
 /// Angle of a cone about the centre of mass, rad.
-fn pile_angle(snapshot: &Snapshot, floor: f64) -> Option<f64> {
+fn pile_angle(snapshot: &Snapshot, floor: f64) -> Result<Option<f64>, MissingField> {
     let count = snapshot.len();
     if count == 0 {
-        return None;
+        return Ok(None);
     }
     let up = snapshot.up();
     let u = up.any_orthonormal_vector();
     let frame = surface::Frame {
-        origin: snapshot.centre_of_mass().reject_from(up),
+        origin: snapshot.centre_of_mass()?.reject_from(up),
         u,
         v: up.cross(u),
         up,
@@ -268,11 +272,10 @@ fn pile_angle(snapshot: &Snapshot, floor: f64) -> Option<f64> {
         .fold(0.0, f64::max);
     let diameter = 2.0 * snapshot.radii.iter().sum::<f64>() / count as f64;
     let map = HeightMap::new(snapshot, frame, [-reach; 2], [reach; 2], diameter);
-    repose::cone_angle(&map, [0.0; 2], floor)
+    Ok(repose::cone_angle(&map, [0.0; 2], floor))
 }
 
-/// A frame as the measures want it. Materials' densities are not recorded:
-/// masses are those of density one, which serves wherever ratios count.
+/// A frame as the measures want it.
 fn snapshot(header: &RecordingHeader, frame: &Frame) -> anyhow::Result<Snapshot> {
     let count = frame.id.len();
     let known = |length: usize| length == count;
@@ -282,7 +285,6 @@ fn snapshot(header: &RecordingHeader, frame: &Frame) -> anyhow::Result<Snapshot>
             advice: "fields = [\"position\", \"radius\"]",
         });
     }
-    let volume = |r: &f64| 4.0 / 3.0 * std::f64::consts::PI * r.powi(3);
     let index: HashMap<u64, usize> = frame
         .id
         .iter()
@@ -301,7 +303,7 @@ fn snapshot(header: &RecordingHeader, frame: &Frame) -> anyhow::Result<Snapshot>
         gravity: header.gravity,
         positions: frame.position.clone(),
         radii: frame.radius.clone(),
-        masses: frame.radius.iter().map(volume).collect(),
+        masses: known(frame.mass.len()).then(|| frame.mass.clone()),
         velocities: field(&frame.velocity),
         spins: field(&frame.spin),
         contacts,
