@@ -1,4 +1,4 @@
-//! What a world is made of: plain data, validated by [`crate::check`], turned
+//! What a world is made of: plain data, validated by [`crate::validate`], turned
 //! into a running [`crate::World`] by [`crate::World::new`].
 //!
 //! All quantities are SI: metre, kilogram, second, pascal, radian.
