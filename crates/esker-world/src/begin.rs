@@ -76,6 +76,7 @@ impl World {
         self.clock.step_at(self.next.level)
     }
 
+    /// Makes the resolution that was decided the present one.
     pub(crate) fn take_up_resolution(&mut self) {
         if self.next.level != self.clock.level() {
             self.clock.set_level(self.next.level, self.steps_done);
@@ -84,6 +85,8 @@ impl World {
         self.method.set_sweeps(self.next.sweeps);
     }
 
+    /// Takes out the grains that reached a sink or left the bounds in the last
+    /// step, then adds those that are due.
     fn exchange_grains(&mut self) -> Turnover {
         let (time, step, rotates) = (self.time(), self.step, self.rotation);
         let grains = &mut self.grains;
@@ -114,6 +117,7 @@ impl World {
         before - self.grains.len()
     }
 
+    /// Gives every wall its velocity for the step that begins now.
     pub(crate) fn set_wall_velocities(&mut self) {
         let (time, step) = (self.time(), self.step);
         for wall in &mut self.walls {
