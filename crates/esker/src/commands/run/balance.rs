@@ -1,5 +1,6 @@
 //! What walls carried and gave over a run, and the energy ledger.
 
+use esker_plot::number;
 use esker_world::definition::Motion;
 use esker_world::wall::Wall;
 use esker_world::{EnergyLedger, World};
@@ -39,8 +40,10 @@ impl WallSummary {
     pub fn line(&self) -> Option<String> {
         self.is_driven.then(|| {
             format!(
-                "  drive       {}: {:.4e} J, {:.4e} W on average",
-                self.name, self.work, self.power
+                "  drive       {}: {} J, {} W on average",
+                self.name,
+                number(self.work, 4),
+                number(self.power, 4)
             )
         })
     }
@@ -97,7 +100,9 @@ impl EnergySummary {
     pub fn lines(&self) -> [String; 3] {
         let list = |terms: &[(&str, f64)]| {
             let terms = terms.iter().filter(|(_, energy)| *energy != 0.0);
-            let terms: Vec<String> = terms.map(|(name, x)| format!("{name} {x:.3e}")).collect();
+            let terms: Vec<String> = terms
+                .map(|(name, x)| format!("{name} {}", number(*x, 4)))
+                .collect();
             terms.join(", ")
         };
         let came = list(&[
@@ -116,11 +121,11 @@ impl EnergySummary {
             format!("  ledger (J)  from {came}"),
             format!("              to {went}"),
             format!(
-                "              kinetic {:+.3e}, stored {:+.3e}; closes to {:.3} % of {:.3e}",
-                self.kinetic_change,
-                self.stored_change,
+                "              change: kinetic {}, stored {}; closes to {:.2} % of {}",
+                number(self.kinetic_change, 4),
+                number(self.stored_change, 4),
                 100.0 * self.error.abs(),
-                self.throughput
+                number(self.throughput, 4)
             ),
         ]
     }
