@@ -140,7 +140,7 @@ fn grains_gain_in_every_step_what_gravity_and_walls_give_them() {
             let weight = world.gravity() * mass;
             let mut impacts = 0;
             let mut loaded = [0; 3];
-            for _ in 0..300 {
+            for _ in 0..150 {
                 let before = momentum(&world);
                 impacts += world.step().unwrap().impacts;
                 let walls: DVec3 = world.walls.iter().map(|w| w.load.force).sum();
@@ -168,7 +168,7 @@ fn grains_gain_in_every_whole_step_the_torque_of_gravity_and_walls() {
     let mut def = machine(whole_step(20, history(0.85)), 2e-3);
     def.walls.truncate(1);
     let mut world = World::new(&def).unwrap();
-    for _ in 0..300 {
+    for _ in 0..150 {
         let before = angular_momentum(&world);
         let g = &world.grains;
         let moment: DVec3 = (0..g.len()).map(|i| g.position[i] * g.mass[i]).sum();
@@ -216,7 +216,7 @@ fn the_power_of_a_drive_is_its_load_times_its_motion() {
     for (method, step) in methods() {
         let mut world = World::new(&machine(method.clone(), step)).unwrap();
         let mut total = [0.0; 3];
-        for _ in 0..300 {
+        for _ in 0..150 {
             let twists: Vec<_> = world
                 .walls
                 .iter()

@@ -244,13 +244,16 @@ fn plots(scalars: &Scalars) -> Vec<Plot> {
     ]
 }
 
+/// A number of a load.
+type LoadValue = fn(WallLoad) -> f64;
+
 /// Loads of walls over time; power for walls with a drive only. A point is the
 /// mean over its share of the steps: single steps of a flow scatter widely.
 fn load_plots(scalars: &Scalars) -> Vec<Plot> {
     let times = scalars.get("time").unwrap_or_default();
     let loads: Vec<&[WallLoad]> = scalars.loads().collect();
     let stride = times.len().div_ceil(MOST_POINTS).max(1);
-    let curve = |wall: usize, value: fn(WallLoad) -> f64| {
+    let curve = |wall: usize, value: LoadValue| {
         let points = times.chunks(stride).zip(loads.chunks(stride));
         points
             .filter_map(|(times, loads)| {
@@ -259,7 +262,7 @@ fn load_plots(scalars: &Scalars) -> Vec<Plot> {
             })
             .collect::<Vec<_>>()
     };
-    let quantities: [(&str, &str, fn(WallLoad) -> f64); 3] = [
+    let quantities: [(&str, &str, LoadValue); 3] = [
         ("Force on walls", "force (N)", |load| load.force.length()),
         ("Torque on walls", "torque (N m)", |load| {
             load.torque.length()
