@@ -1,8 +1,8 @@
 //! One frame of a recording: a snapshot of grains, contacts and walls.
 
 use esker_geometry::Pose;
-use esker_world::World;
 use esker_world::collide::ContactKey;
+use esker_world::{LoadIntegral, WallLoad, World};
 use glam::{DQuat, DVec3};
 
 use crate::layout::{GrainField, RecordSettings};
@@ -75,15 +75,33 @@ pub struct FrameContact {
 pub struct FrameWall {
     /// Where it is.
     pub pose: Pose,
-    /// Force of the grains on it in the last step, N.
-    pub force: DVec3,
-    /// Torque of the grains about its frame's origin in the last step, N m.
-    pub torque: DVec3,
+    /// Mean load of the grains on it since the frame before.
+    pub load: WallLoad,
+    /// Load integrated since the start of the run.
+    pub total_load: LoadIntegral,
+}
+
+/// Where the interval starts over which a frame's loads are means.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadInterval {
+    time: f64,
+    totals: Vec<LoadIntegral>,
+}
+
+impl LoadInterval {
+    /// The interval that starts with a frame.
+    pub fn after(frame: &Frame) -> Self {
+        LoadInterval {
+            time: frame.time,
+            totals: frame.walls.iter().map(|w| w.total_load).collect(),
+        }
+    }
 }
 
 impl Frame {
-    /// The world now, as far as the settings ask for it.
-    pub fn of(world: &World, settings: &RecordSettings) -> Self {
+    /// The world now, as far as the settings ask for it; loads are means over
+    /// the interval.
+    pub fn of(world: &World, settings: &RecordSettings, interval: &LoadInterval) -> Self {
         let grains = &world.grains;
         let order = grains.in_id_order();
         let mut frame = Frame {
@@ -93,10 +111,14 @@ impl Frame {
             walls: world
                 .walls
                 .iter()
-                .map(|w| FrameWall {
-                    pose: w.pose,
-                    force: w.force,
-                    torque: w.torque,
+                .enumerate()
+                .map(|(i, wall)| {
+                    let start = interval.totals.get(i).copied().unwrap_or_default();
+                    FrameWall {
+                        pose: wall.pose,
+                        load: (wall.total_load - start).mean(world.time() - interval.time),
+                        total_load: wall.total_load,
+                    }
                 })
                 .collect(),
             ..Default::default()

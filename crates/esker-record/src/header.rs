@@ -50,7 +50,7 @@ pub struct RecordingHeader {
     pub settings: RecordSettings,
 }
 
-/// Checksum of everything that [`write_header`] writes in a format.
+/// Checksum of everything that [`write_header`] writes in this format.
 pub(crate) fn header_checksum(header: &RecordingHeader, format: u32) -> u64 {
     let mut bytes = Vec::new();
     format.put(&mut bytes);
@@ -256,8 +256,8 @@ fn write_surfaces(writer: &mut Writer, header: &RecordingHeader) -> Result<(), R
     Ok(())
 }
 
-/// Reads and checks the header of a recording.
-pub(crate) fn read_header(reader: &Reader) -> Result<RecordingHeader, RecordError> {
+/// Reads and checks the header of a recording; returns its format too.
+pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), RecordError> {
     let path = || reader.path().to_owned();
     if !reader.has("about/format") || !reader.has("about/checksum") {
         return Err(RecordError::Foreign { path: path() });
@@ -328,7 +328,7 @@ pub(crate) fn read_header(reader: &Reader) -> Result<RecordingHeader, RecordErro
     };
     let checksum = constant("about/checksum", Number::U64).map(|b| u64::get(&b))?;
     if header_checksum(&header, format) == checksum {
-        Ok(header)
+        Ok((header, format))
     } else {
         Err(damaged("the checksum of its header does not match"))
     }

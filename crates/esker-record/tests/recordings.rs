@@ -9,7 +9,8 @@ use std::path::Path;
 
 use common::{emitting_world, full_settings, header_of, record_run, temporary_dir};
 use esker_record::{
-    Frame, GrainField, Precision, RecordError, RecordSettings, Recorder, Recording, SCALARS,
+    Frame, GrainField, LoadInterval, Precision, RecordError, RecordSettings, Recorder, Recording,
+    SCALARS,
 };
 use esker_world::World;
 use esker_world::definition::*;
@@ -55,7 +56,7 @@ fn every_number_returns_bit_for_bit() {
             let header = header_of(&world, full_settings(precision, compression));
             let mut recorder = Recorder::create(&path, header.clone(), 100).unwrap();
             recorder.record_frame(&world).unwrap();
-            let empty = Frame::of(&world, &header.settings);
+            let empty = Frame::of(&world, &header.settings, &LoadInterval::default());
             let written = record_run(&mut world, &mut recorder, 170, 10);
             recorder.finish().unwrap();
 

@@ -302,7 +302,7 @@ pub(crate) fn clear_slot(group: &mut Group, rolling: Option<&mut RollingGroup>, 
     }
 }
 
-fn impulse_in(group: &Group, rolling: Option<&RollingGroup>, lane: usize) -> Impulse {
+pub(crate) fn impulse_in(group: &Group, rolling: Option<&RollingGroup>, lane: usize) -> Impulse {
     Impulse {
         normal: group.impulse[lane],
         friction: vector(&group.friction, lane),
@@ -311,7 +311,7 @@ fn impulse_in(group: &Group, rolling: Option<&RollingGroup>, lane: usize) -> Imp
     }
 }
 
-fn vector(lines: &[Line; 3], lane: usize) -> DVec3 {
+pub(crate) fn vector(lines: &[Line; 3], lane: usize) -> DVec3 {
     DVec3::from_array(lines.map(|l| l[lane]))
 }
 

@@ -50,14 +50,19 @@ impl World {
     /// walls.
     pub(crate) fn begin(&mut self) -> Turnover {
         self.take_up_resolution();
-        let turnover = self.exchange_grains();
+        let (removed, lost) = self.book_grains(World::remove_grains);
+        let emitted = self.book_grains(World::emit_grains);
         self.set_wall_velocities();
         if self.steps_done.is_multiple_of(STEPS_PER_MEMORY_ORDER)
             && self.grains.len() > MEMORY_ORDER_GRAINS
         {
             self.sort_grains_in_memory();
         }
-        turnover
+        Turnover {
+            emitted,
+            removed,
+            lost,
+        }
     }
 
     /// Decides the resolution of the next step. Remembered impulses belong to
@@ -86,21 +91,21 @@ impl World {
     }
 
     /// Takes out the grains that reached a sink or left the bounds in the last
-    /// step, then adds those that are due.
-    fn exchange_grains(&mut self) -> Turnover {
-        let (time, step, rotates) = (self.time(), self.step, self.rotation);
-        let grains = &mut self.grains;
-        let removed = self.sinks.iter_mut().map(|s| s.take(time, grains)).sum();
+    /// step; returns how many of each.
+    fn remove_grains(&mut self) -> (usize, usize) {
+        let time = self.time();
+        let (sinks, grains) = (self.sinks.iter_mut(), &mut self.grains);
+        let removed = sinks.map(|sink| sink.take(time, grains)).sum();
         let lost = self.remove_lost();
         self.lost += lost as u64;
-        let grains = &mut self.grains;
-        let emitters = self.emitters.iter_mut();
-        let emitted = emitters.map(|e| e.emit(time, step, grains, rotates)).sum();
-        Turnover {
-            emitted,
-            removed,
-            lost,
-        }
+        (removed, lost)
+    }
+
+    /// Adds the grains that are due; returns how many.
+    fn emit_grains(&mut self) -> usize {
+        let (time, step, rotates) = (self.time(), self.step, self.rotation);
+        let (emitters, grains) = (self.emitters.iter_mut(), &mut self.grains);
+        emitters.map(|e| e.emit(time, step, grains, rotates)).sum()
     }
 
     fn remove_lost(&mut self) -> usize {

@@ -43,6 +43,8 @@ pub struct WorldDef {
     pub sinks: Vec<SinkDef>,
     /// Grains whose centre leaves this box are removed and counted as lost.
     pub bounds: Option<[DVec3; 2]>,
+    /// Whether the energy ledger is kept: a pass over all contacts per substep.
+    pub energy_ledger: bool,
 }
 
 impl Default for WorldDef {
@@ -63,6 +65,7 @@ impl Default for WorldDef {
             emitters: Vec::new(),
             sinks: Vec::new(),
             bounds: None,
+            energy_ledger: false,
         }
     }
 }

@@ -19,8 +19,10 @@ use crate::begin::Resolution;
 use crate::check::Problem;
 use crate::clock::Clock;
 use crate::definition::WorldDef;
+use crate::energy::EnergyLedger;
 use crate::grains::{GrainId, Grains, NewGrain};
 use crate::history::{History, Remembered};
+use crate::load::{LoadIntegral, WallLoad};
 use crate::supply::{EmitterProgress, Taken};
 use crate::validate::validate;
 
@@ -43,15 +45,6 @@ pub struct GrainState {
     pub mass: f64,
     /// Index of its material.
     pub material: u16,
-}
-
-/// Load of the grains on a wall in the last step.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct WallLoad {
-    /// Force, N.
-    pub force: DVec3,
-    /// Torque about the wall's frame origin, N m.
-    pub torque: DVec3,
 }
 
 /// Everything that changes while a world runs.
@@ -80,8 +73,12 @@ pub struct WorldState {
     pub emitters: Vec<EmitterProgress>,
     /// What each sink took so far.
     pub sinks: Vec<Vec<Taken>>,
-    /// Load on each wall.
+    /// Load on each wall in the last step.
     pub wall_loads: Vec<WallLoad>,
+    /// Load on each wall, integrated since the start.
+    pub total_wall_loads: Vec<LoadIntegral>,
+    /// The energy ledger, where it is kept.
+    pub energy: Option<EnergyLedger>,
 }
 
 /// Why a state does not belong to a definition, or to any world.
@@ -160,14 +157,9 @@ impl World {
             remembered: self.history.entries().to_vec(),
             emitters: self.emitters.iter().map(|e| e.progress).collect(),
             sinks: self.sinks.iter().map(|s| s.taken.clone()).collect(),
-            wall_loads: self
-                .walls
-                .iter()
-                .map(|w| WallLoad {
-                    force: w.force,
-                    torque: w.torque,
-                })
-                .collect(),
+            wall_loads: self.walls.iter().map(|w| w.load).collect(),
+            total_wall_loads: self.walls.iter().map(|w| w.total_load).collect(),
+            energy: self.energy,
         }
     }
 
@@ -189,6 +181,7 @@ impl World {
         count("emitters", def.emitters.len(), state.emitters.len())?;
         count("sinks", def.sinks.len(), state.sinks.len())?;
         count("walls", def.walls.len(), state.wall_loads.len())?;
+        count("walls", def.walls.len(), state.total_wall_loads.len())?;
         let slots = state.generations.len();
         if let Some(entry) = state
             .remembered
@@ -230,10 +223,16 @@ impl World {
             sink.taken = taken;
         }
         let time = world.time();
-        for (wall, load) in world.walls.iter_mut().zip(state.wall_loads) {
+        let loads = state.wall_loads.into_iter().zip(state.total_wall_loads);
+        for (wall, (load, total)) in world.walls.iter_mut().zip(loads) {
             wall.move_to(time);
-            wall.force = load.force;
-            wall.torque = load.torque;
+            wall.load = load;
+            wall.total_load = total;
+        }
+        if def.energy_ledger
+            && let Some(ledger) = state.energy
+        {
+            world.energy = Some(ledger);
         }
         world.set_wall_velocities();
         Ok(world)

@@ -1,6 +1,6 @@
 //! One step, on one screen.
 
-use esker_contact::{BodyState, ContactProblem, Impulse};
+use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse};
 use esker_geometry::TooManyPairs;
 use esker_parallel::{SharedSlice, Team};
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
@@ -12,11 +12,15 @@ use glam::DVec3;
 use crate::World;
 use crate::assemble::{Equations, Rows, StepConstants, WholeStepEquations};
 use crate::begin::Turnover;
-use crate::collide::{Collider, ContactGeometry, Order, Partner, Scene};
-use crate::definition::{ContactSettings, Method, Smooth, Solver, SubStepped, WholeStep};
+use crate::collide::{Collider, ContactGeometry, Order, Scene};
+use crate::definition::{
+    ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
+};
+use crate::energy::loss_of_impulses;
 use crate::general_solve::{self, SolveError};
 use crate::grains::{GrainId, Grains};
 use crate::integrate;
+use crate::load::LoadIntegral;
 use crate::reach::Reach;
 use crate::report::{Stage, StageClock, StepReport};
 use crate::smooth::{self, SmoothStepper};
@@ -27,6 +31,10 @@ pub(crate) struct Workspace {
     pub(crate) collider: Collider,
     pub(crate) contacts: Vec<ContactGeometry>,
     pub(crate) impulses: Vec<Impulse>,
+    /// Impulses over the whole step, impacts included, of contacts with walls.
+    /// Written by stage `advance`.
+    pub(crate) wall_impulses: Vec<Impulse>,
+    pub(crate) wall_sums: Vec<LoadIntegral>,
     pub(crate) equations: Equations,
     whole: WholeStepEquations,
     velocities: Vec<BodyState>,
@@ -98,7 +106,7 @@ impl World {
         clock.end(Stage::Collide);
         self.assemble();
         clock.end(Stage::Assemble);
-        let advanced = self.advance()?;
+        let advanced = self.book_advance(World::advance)?;
         clock.end(Stage::Advance);
         let mut report = self.finish(&advanced, turnover)?;
         clock.end(Stage::Finish);
@@ -180,7 +188,7 @@ impl World {
         }
     }
 
-    fn advance(&mut self) -> Result<Advanced, StepError> {
+    fn advance(&mut self) -> Result<(Advanced, EnergyLoss), StepError> {
         match self.method.clone() {
             Method::SubStepped(method) => Ok(self.advance_substeps(&method)),
             Method::WholeStep(method) => self.advance_whole(&method),
@@ -189,7 +197,7 @@ impl World {
     }
 
     /// Substeps of one warm-started sweep each.
-    fn advance_substeps(&mut self, method: &SubStepped) -> Advanced {
+    fn advance_substeps(&mut self, method: &SubStepped) -> (Advanced, EnergyLoss) {
         let measure =
             method.tolerance.is_some() || self.steps_done.is_multiple_of(STEPS_PER_RESIDUAL);
         let step = self.row_step();
@@ -202,6 +210,7 @@ impl World {
             compliance: work.equations.compliance,
         };
         let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
+        sweeper.measure_losses(self.energy.is_some());
         let impacts = sweeper.substeps(team, plan, &mut work.equations.bodies, run);
         let residual = measure.then(|| {
             let rows = Rows {
@@ -218,6 +227,9 @@ impl World {
         });
         sweeper.forget_impacts();
         sweeper.packed.impulses(team, plan, &mut work.impulses);
+        work.wall_impulses.clear();
+        work.wall_impulses
+            .extend_from_slice(sweeper.wall_impulses());
         move_grains(team, &mut self.grains, &work.equations.bodies, |i| {
             let [velocity, spin] = sweeper.moved(i);
             (velocity * step, spin * step)
@@ -225,7 +237,7 @@ impl World {
         let converged = method
             .tolerance
             .is_none_or(|t| residual.is_none_or(|r| r <= t));
-        Advanced {
+        let advanced = Advanced {
             solve: SweepReport {
                 sweeps: method.substeps,
                 residual: 0.0,
@@ -233,7 +245,8 @@ impl World {
             },
             impacts,
             residual,
-        }
+        };
+        (advanced, sweeper.losses())
     }
 
     /// The problem of a whole step's main stage from the present state, without
@@ -249,7 +262,7 @@ impl World {
     }
 
     /// Impact stage where there are impacts, then one solve over the step.
-    fn advance_whole(&mut self, method: &WholeStep) -> Result<Advanced, StepError> {
+    fn advance_whole(&mut self, method: &WholeStep) -> Result<(Advanced, EnergyLoss), StepError> {
         let (work, team) = (&mut self.workspace, &mut self.team);
         let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
         let (whole, laws) = (&mut work.whole, &work.equations.laws);
@@ -275,6 +288,18 @@ impl World {
             );
             std::mem::swap(&mut whole.problem.bodies, &mut work.velocities);
         }
+        let is_booked = self.energy.is_some();
+        let mut loss = EnergyLoss::default();
+        let impact_impulse = |i: usize| {
+            let impulses = (impacts > 0).then_some(&work.impact_impulses);
+            impulses.map_or_else(Impulse::default, |impulses| impulses[i])
+        };
+        if is_booked && impacts > 0 {
+            let states = [&work.velocities[..], &whole.problem.bodies];
+            let contacts = &whole.problem.contacts;
+            loss = loss_of_impulses(team, contacts, impact_impulse, states).as_impact();
+        }
+        let before = is_booked.then(|| whole.problem.bodies.clone());
         whole.set_main_rows(team, self.step);
         whole.add_velocity(team, self.gravity * self.step);
         let rows = Rows {
@@ -289,6 +314,11 @@ impl World {
         };
         let force = |i: usize| rows.static_force(i);
         whole.warm_start(method.warm_start, self.step, &mut work.impulses, force);
+        // Impulses that the solve starts from without acting on the bodies.
+        let withdrawn = match method.warm_start {
+            WarmStart::HistoryWithoutVelocity { .. } => work.impulses.clone(),
+            _ => Vec::new(),
+        };
         let stop = Stop {
             sweeps: method.sweeps,
             tolerance: method.tolerance,
@@ -313,19 +343,32 @@ impl World {
                 )?
             }
         };
+        let main_impulse = |i: usize| match withdrawn.get(i) {
+            Some(start) => impulses[i].plus(&start.scaled(-1.0)),
+            None => impulses[i],
+        };
+        let both = |&i: &u32| impact_impulse(i as usize).plus(&main_impulse(i as usize));
+        work.wall_impulses.clear();
+        work.wall_impulses.extend(plan.fixed.iter().map(both));
         let (velocities, step) = (&work.velocities, self.step);
+        if let Some(before) = &before {
+            let contacts = &whole.problem.contacts;
+            let main = loss_of_impulses(team, contacts, main_impulse, [before, velocities]);
+            loss = loss.plus(&main);
+        }
         move_grains(team, &mut self.grains, velocities, |i| {
             (velocities[i].velocity * step, velocities[i].spin * step)
         });
-        Ok(Advanced {
+        let advanced = Advanced {
             solve,
             impacts,
             residual: Some(solve.residual),
-        })
+        };
+        Ok((advanced, loss))
     }
 
     /// Explicit substeps of springs and dashpots.
-    fn advance_smooth(&mut self, method: &Smooth) -> Advanced {
+    fn advance_smooth(&mut self, method: &Smooth) -> (Advanced, EnergyLoss) {
         let step = self.row_step();
         let work = &mut self.workspace;
         let scene = smooth::Scene {
@@ -335,6 +378,7 @@ impl World {
             gravity: self.gravity,
             step,
         };
+        work.smooth_stepper.measure_losses(self.energy.is_some());
         work.smooth_stepper.advance(
             method,
             &scene,
@@ -342,7 +386,10 @@ impl World {
             &mut work.equations.bodies,
             &mut work.impulses,
         );
-        Advanced {
+        work.wall_impulses.clear();
+        work.wall_impulses
+            .extend_from_slice(work.smooth_stepper.wall_impulses());
+        let advanced = Advanced {
             solve: SweepReport {
                 sweeps: method.substeps,
                 residual: 0.0,
@@ -350,7 +397,8 @@ impl World {
             },
             impacts: 0,
             residual: None,
-        }
+        };
+        (advanced, work.smooth_stepper.losses())
     }
 
     fn finish(&mut self, advanced: &Advanced, turnover: Turnover) -> Result<StepReport, StepError> {
@@ -372,7 +420,10 @@ impl World {
             ..Default::default()
         };
         self.measure_overlaps(&mut report);
-        self.measure_wall_forces();
+        let drives = self.book_wall_loads();
+        if let Some(ledger) = &mut self.energy {
+            ledger.drives += drives;
+        }
         self.check_finite(time)?;
         let work = &self.workspace;
         let slots = self.grains.slots();
@@ -404,25 +455,6 @@ impl World {
         report.max_overlap = greatest;
         if touching > 0 {
             report.mean_overlap = sum / touching as f64;
-        }
-    }
-
-    fn measure_wall_forces(&mut self) {
-        let row_step = self.row_step();
-        for wall in &mut self.walls {
-            wall.force = DVec3::ZERO;
-            wall.torque = DVec3::ZERO;
-        }
-        let work = &self.workspace;
-        for &i in &work.collider.plan.fixed {
-            let (contact, impulse) = (&work.contacts[i as usize], &work.impulses[i as usize]);
-            if let Partner::Wall(w) = contact.partner {
-                let wall = &mut self.walls[w as usize];
-                let force = (contact.normal * impulse.normal + impulse.friction) / row_step;
-                let couple = (contact.normal * impulse.twisting + impulse.rolling) / row_step;
-                wall.force += force;
-                wall.torque += (contact.point - wall.pose.position).cross(force) + couple;
-            }
         }
     }
 

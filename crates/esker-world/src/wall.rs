@@ -5,6 +5,7 @@ use glam::DVec3;
 
 use crate::definition::{Motion, WallDef};
 use crate::drive::Twist;
+use crate::load::{LoadIntegral, WallLoad};
 
 /// A wall of the world.
 #[derive(Clone, Debug)]
@@ -24,11 +25,10 @@ pub struct Wall {
     /// Mean velocity over the last step; over the first before it. Written by
     /// stage `begin`.
     pub twist: Twist,
-    /// Force of the grains on the wall in the last step, N. Written by stage `finish`.
-    pub force: DVec3,
-    /// Torque of the grains about the wall's frame origin in the last step, N m.
-    /// Written by stage `finish`.
-    pub torque: DVec3,
+    /// Mean load of the grains in the last step. Written by stage `finish`.
+    pub load: WallLoad,
+    /// Load integrated since the start. Written by stage `finish`.
+    pub total_load: LoadIntegral,
     /// Surface velocity in the world's frame as the last step began, m/s.
     /// Written by stage `begin`.
     belt: DVec3,
@@ -47,8 +47,8 @@ impl Wall {
             surface_velocity: def.surface_velocity,
             pose: def.pose,
             twist: Twist::default(),
-            force: DVec3::ZERO,
-            torque: DVec3::ZERO,
+            load: WallLoad::default(),
+            total_load: LoadIntegral::default(),
             belt: DVec3::ZERO,
             initial: def.pose,
             bounds: def.shape.bounds(),

@@ -13,6 +13,7 @@ use crate::check::Problem;
 use crate::clock::Clock;
 use crate::collide::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
+use crate::energy::EnergyLedger;
 use crate::grains::Grains;
 use crate::history::History;
 use crate::material::{PairConstants, PairTable};
@@ -52,6 +53,7 @@ pub struct World {
     pub(crate) pairs: PairTable,
     pub(crate) team: Team,
     pub(crate) plain_order: bool,
+    pub(crate) energy: Option<EnergyLedger>,
     pub(crate) workspace: Workspace,
 }
 
@@ -105,6 +107,9 @@ impl World {
     /// of its packings.
     pub(crate) fn with_grains(def: &WorldDef, grains: Grains) -> Self {
         World {
+            energy: def
+                .energy_ledger
+                .then(|| EnergyLedger::open(grains.kinetic_energy())),
             grains,
             walls: def.walls.iter().map(|w| Wall::new(w, def.step)).collect(),
             emitters: (0..def.emitters.len())
@@ -204,12 +209,7 @@ impl World {
 
     /// Law and stiffness of a contact of the last step.
     pub(crate) fn pair_of(&self, contact: &ContactGeometry) -> &PairConstants {
-        let own = self.grains.material[contact.grain as usize];
-        let other = match contact.partner {
-            Partner::Grain(j) => self.grains.material[j as usize],
-            Partner::Wall(w) => self.walls[w as usize].material,
-        };
-        self.pairs.get(own, other)
+        pair_of(contact, &self.pairs, &self.grains, &self.walls)
     }
 
     /// Contacts of the last step with the impulses of their last row step
@@ -218,4 +218,19 @@ impl World {
     pub fn contacts(&self) -> impl ExactSizeIterator<Item = (&ContactGeometry, &Impulse)> {
         self.workspace.contacts.iter().zip(&self.workspace.impulses)
     }
+}
+
+/// Law and stiffness of a contact of these grains and walls.
+pub(crate) fn pair_of<'a>(
+    contact: &ContactGeometry,
+    pairs: &'a PairTable,
+    grains: &Grains,
+    walls: &[Wall],
+) -> &'a PairConstants {
+    let own = grains.material[contact.grain as usize];
+    let other = match contact.partner {
+        Partner::Grain(j) => grains.material[j as usize],
+        Partner::Wall(w) => walls[w as usize].material,
+    };
+    pairs.get(own, other)
 }

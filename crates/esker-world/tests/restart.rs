@@ -51,6 +51,7 @@ fn mill(method: Method, step: f64) -> WorldDef {
         method,
         step,
     );
+    def.energy_ledger = true;
     def.materials.push(material(4000.0, 3e7, 0.2));
     let floor = WallDef {
         motion: Motion::Oscillate {
@@ -157,7 +158,7 @@ impl Events {
         self.lost += report.lost;
         self.loaded.resize(world.walls.len(), 0);
         for (count, wall) in self.loaded.iter_mut().zip(&world.walls) {
-            *count += usize::from(wall.force != DVec3::ZERO);
+            *count += usize::from(wall.load.force != DVec3::ZERO);
         }
     }
 
