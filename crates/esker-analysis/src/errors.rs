@@ -30,7 +30,7 @@ const LEAST_SLIP: f64 = 0.01;
 
 /// Errors of a snapshot with contacts.
 pub fn contact_errors(snapshot: &Snapshot) -> Result<ContactErrors, MissingField> {
-    let contacts = snapshot.contacts()?;
+    let (contacts, masses) = (snapshot.contacts()?, snapshot.masses()?);
     let gravity = snapshot.gravity.length();
     let overlaps: Vec<f64> = contacts
         .iter()
@@ -40,7 +40,7 @@ pub fn contact_errors(snapshot: &Snapshot) -> Result<ContactErrors, MissingField
     let (mut slides, mut directions) = (Vec::new(), Vec::new());
     for c in contacts.iter().filter(|c| c.friction > 0.0) {
         let slip = c.slip();
-        let weight = snapshot.masses[c.grain] * gravity;
+        let weight = masses[c.grain] * gravity;
         if slip.length() < LEAST_SLIP * (0.5 * gravity * c.diameter).sqrt()
             || c.normal_force <= LEAST_FORCE * weight
         {

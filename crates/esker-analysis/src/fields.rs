@@ -207,7 +207,7 @@ impl Fields {
         for ((x, &m), &v) in snapshot
             .positions
             .iter()
-            .zip(&snapshot.masses)
+            .zip(snapshot.masses()?)
             .zip(velocities)
         {
             grid.near(*x, kernel.reach(), |p, offset| {
@@ -246,7 +246,7 @@ impl Fields {
         for ((x, &m), &v) in snapshot
             .positions
             .iter()
-            .zip(&snapshot.masses)
+            .zip(snapshot.masses()?)
             .zip(velocities)
         {
             let (velocity, stress) = (&self.velocity, &mut self.stress);
@@ -339,7 +339,7 @@ mod tests {
         for kernel in KERNELS {
             let grid = Grid::covering(DVec3::splat(-4.0), DVec3::splat(6.0), 0.4);
             let fields = Fields::kinematic(&snapshot, grid, kernel).unwrap();
-            let error = (fields.mass() / snapshot.mass() - 1.0).abs();
+            let error = (fields.mass() / snapshot.mass().unwrap() - 1.0).abs();
             assert!(error < 2e-3, "{kernel:?}: {error}");
         }
     }

@@ -63,7 +63,7 @@ impl Ledger {
             gravity: -snapshot
                 .positions
                 .iter()
-                .zip(&snapshot.masses)
+                .zip(snapshot.masses()?)
                 .map(|(x, m)| m * x.dot(snapshot.gravity))
                 .sum::<f64>(),
             ..Default::default()
@@ -118,7 +118,7 @@ mod tests {
         let power = ledger.power[&Kind::Wall(3)];
         assert_eq!((power.friction, power.input), (10.0, 10.0));
         assert!((ledger.elastic - 0.04).abs() < 1e-12);
-        assert!((ledger.gravity / (snapshot.masses[0] * 9.81) - 1.0).abs() < 1e-12);
+        assert!((ledger.gravity / (snapshot.mass().unwrap() * 9.81) - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -11,9 +11,9 @@
 
 use glam::DVec3;
 
-use crate::Snapshot;
 use crate::fit;
 use crate::surface::{Frame, HeightMap, Profile};
+use crate::{MissingField, Snapshot};
 
 /// Shares of the peak between which a flank is fitted: below is the toe, above
 /// the rounded tip.
@@ -52,12 +52,16 @@ pub fn ridge_angle(profile: &Profile, floor: f64) -> Option<f64> {
 
 /// Dynamic angle in a drum from the centre of mass, rad: from straight down
 /// to the centre of mass, seen along the axis.
-pub fn centre_of_mass_angle(snapshot: &Snapshot, axis: DVec3, centre: DVec3) -> f64 {
+pub fn centre_of_mass_angle(
+    snapshot: &Snapshot,
+    axis: DVec3,
+    centre: DVec3,
+) -> Result<f64, MissingField> {
     let up = snapshot.up();
     let up = (up - axis * axis.dot(up)).normalize_or_zero();
     let side = axis.cross(up);
-    let arm = snapshot.centre_of_mass() - centre;
-    arm.dot(side).abs().atan2(-arm.dot(up))
+    let arm = snapshot.centre_of_mass()? - centre;
+    Ok(arm.dot(side).abs().atan2(-arm.dot(up)))
 }
 
 /// Dynamic angle in a drum from the slope of the surface within half a radius
@@ -146,7 +150,9 @@ mod tests {
             .filter(|x| x.x.hypot(x.z) < 1.0 && x.dot(normal) < 0.0)
             .collect();
         let snapshot = equal_grains(positions, 0.015);
-        let by_mass = centre_of_mass_angle(&snapshot, DVec3::Y, DVec3::ZERO).to_degrees();
+        let by_mass = centre_of_mass_angle(&snapshot, DVec3::Y, DVec3::ZERO)
+            .unwrap()
+            .to_degrees();
         let by_surface = drum_surface_angle(&snapshot, DVec3::Y, DVec3::ZERO, 1.0)
             .unwrap()
             .to_degrees();

@@ -70,8 +70,8 @@ pub struct Snapshot {
     pub positions: Vec<DVec3>,
     /// Radii, m.
     pub radii: Vec<f64>,
-    /// Masses, kg.
-    pub masses: Vec<f64>,
+    /// Masses, kg, where known.
+    pub masses: Option<Vec<f64>>,
     /// Velocities, m/s, where known.
     pub velocities: Option<Vec<DVec3>>,
     /// Angular velocities, rad/s, where known.
@@ -104,6 +104,14 @@ impl Snapshot {
         self.positions.is_empty()
     }
 
+    /// Masses, kg.
+    pub fn masses(&self) -> Result<&[f64], MissingField> {
+        self.masses.as_deref().ok_or(MissingField {
+            field: "masses",
+            advice: "fields = [\"position\", \"radius\", \"mass\"]",
+        })
+    }
+
     /// Velocities, m/s.
     pub fn velocities(&self) -> Result<&[DVec3], MissingField> {
         self.velocities.as_deref().ok_or(MissingField {
@@ -129,23 +137,18 @@ impl Snapshot {
     }
 
     /// Mass of all grains, kg.
-    pub fn mass(&self) -> f64 {
-        self.masses.iter().sum()
+    pub fn mass(&self) -> Result<f64, MissingField> {
+        Ok(self.masses()?.iter().sum())
     }
 
     /// Centre of mass, m; zero when there are no grains.
-    pub fn centre_of_mass(&self) -> DVec3 {
-        let moment: DVec3 = self
-            .positions
-            .iter()
-            .zip(&self.masses)
-            .map(|(x, m)| *x * *m)
-            .sum();
-        let mass = self.mass();
-        if mass > 0.0 {
-            moment / mass
+    pub fn centre_of_mass(&self) -> Result<DVec3, MissingField> {
+        let terms = self.positions.iter().zip(self.masses()?);
+        let moment: DVec3 = terms.map(|(x, m)| *x * *m).sum();
+        if self.is_empty() {
+            Ok(DVec3::ZERO)
         } else {
-            DVec3::ZERO
+            Ok(moment / self.mass()?)
         }
     }
 
@@ -166,13 +169,13 @@ impl Snapshot {
 
     /// Kinetic energy of translation, J.
     pub fn translational_energy(&self) -> Result<f64, MissingField> {
-        let terms = self.velocities()?.iter().zip(&self.masses);
+        let terms = self.velocities()?.iter().zip(self.masses()?);
         Ok(terms.map(|(v, m)| 0.5 * m * v.length_squared()).sum())
     }
 
     /// Kinetic energy of rotation, J, of homogeneous spheres.
     pub fn rotational_energy(&self) -> Result<f64, MissingField> {
-        let terms = self.spins()?.iter().zip(&self.masses).zip(&self.radii);
+        let terms = self.spins()?.iter().zip(self.masses()?).zip(&self.radii);
         Ok(terms
             .map(|((w, m), r)| 0.2 * m * r * r * w.length_squared())
             .sum())
@@ -188,7 +191,7 @@ pub(crate) fn equal_grains(positions: Vec<DVec3>, radius: f64) -> Snapshot {
         gravity: DVec3::new(0.0, 0.0, -9.81),
         positions,
         radii: vec![radius; count],
-        masses: vec![mass; count],
+        masses: Some(vec![mass; count]),
         ..Default::default()
     }
 }
@@ -223,6 +226,20 @@ mod tests {
         let text = snapshot.contacts().unwrap_err().to_string();
         assert!(text.contains("contacts") && text.contains("[record]"));
         assert!(snapshot.velocities().is_err() && snapshot.spins().is_err());
+    }
+
+    #[test]
+    fn unknown_masses_give_no_number_that_needs_them() {
+        let mut snapshot = equal_grains(vec![DVec3::ZERO, DVec3::X], 0.1);
+        snapshot.velocities = Some(vec![DVec3::X; 2]);
+        assert_eq!(snapshot.centre_of_mass(), Ok(DVec3::X * 0.5));
+        snapshot.masses = None;
+        let text = snapshot.mass().unwrap_err().to_string();
+        assert!(
+            text.contains("masses") && text.contains("\"mass\""),
+            "{text}"
+        );
+        assert!(snapshot.centre_of_mass().is_err() && snapshot.translational_energy().is_err());
     }
 
     #[test]

@@ -141,6 +141,17 @@ impl Impulse {
         }
     }
 
+    /// The sum of two impulses of one contact.
+    #[inline]
+    pub fn plus(&self, other: &Self) -> Self {
+        Impulse {
+            normal: self.normal + other.normal,
+            friction: self.friction + other.friction,
+            rolling: self.rolling + other.rolling,
+            twisting: self.twisting + other.twisting,
+        }
+    }
+
     /// The impulse with its tangential parts projected onto the plane of a new normal.
     #[inline]
     pub fn in_plane_of(self, normal: DVec3) -> Self {

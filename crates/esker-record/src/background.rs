@@ -7,17 +7,18 @@ use std::thread::JoinHandle;
 use esker_world::{StepReport, World};
 
 use crate::error::RecordError;
-use crate::frame::Frame;
-use crate::layout::{RecordSettings, SCALARS, ScalarRow};
+use crate::frame::{Frame, LoadInterval};
+use crate::layout::RecordSettings;
 use crate::recorder::Recorder;
+use crate::series::StepRows;
 
 /// Frames that may wait in memory; a slower disk then slows the run.
 const MOST_WAITING: usize = 4;
 
 enum Job {
-    Frame(Box<Frame>, Vec<ScalarRow>),
+    Frame(Box<Frame>, StepRows),
     /// Write everything, then answer.
-    Flush(Vec<ScalarRow>, SyncSender<()>),
+    Flush(StepRows, SyncSender<()>),
 }
 
 /// A [`Recorder`] that works in a thread of its own. A frame is safe against a
@@ -30,7 +31,8 @@ pub struct BackgroundRecorder {
     thread: Option<JoinHandle<Result<(), RecordError>>>,
     frames: u64,
     scalar_rows: u64,
-    pending: Vec<ScalarRow>,
+    pending: StepRows,
+    interval: LoadInterval,
 }
 
 impl BackgroundRecorder {
@@ -40,15 +42,16 @@ impl BackgroundRecorder {
         let (frames, scalar_rows) = (recorder.frames(), recorder.scalar_rows());
         let settings = recorder.header().settings.clone();
         let impulse_step = recorder.header().impulse_step;
+        let interval = recorder.interval().clone();
         let thread = std::thread::spawn(move || {
             for job in incoming {
                 match job {
-                    Job::Frame(frame, scalars) => {
-                        recorder.add_scalars(&scalars)?;
+                    Job::Frame(frame, steps) => {
+                        recorder.add_steps(&steps)?;
                         recorder.record(&frame)?;
                     }
-                    Job::Flush(scalars, done) => {
-                        recorder.add_scalars(&scalars)?;
+                    Job::Flush(steps, done) => {
+                        recorder.add_steps(&steps)?;
                         recorder.flush()?;
                         // Nobody waits when the other side is being dropped.
                         let _ = done.send(());
@@ -64,7 +67,8 @@ impl BackgroundRecorder {
             thread: Some(thread),
             frames,
             scalar_rows,
-            pending: Vec::new(),
+            pending: StepRows::default(),
+            interval,
         }
     }
 
@@ -81,25 +85,26 @@ impl BackgroundRecorder {
     /// Records the scalars of the step that was just made; they are written
     /// with the next frame or flush.
     pub fn record_step(&mut self, world: &World, report: &StepReport) {
-        self.pending.push(SCALARS.map(|s| (s.value)(world, report)));
+        self.pending.push(world, report);
         self.scalar_rows += 1;
     }
 
     /// Records the world as a frame, and all scalars so far. An error of an
     /// earlier frame shows here.
     pub fn record_frame(&mut self, world: &World) -> Result<(), RecordError> {
-        let frame = Frame::of(world, &self.settings);
+        let frame = Frame::of(world, &self.settings, &self.interval);
+        self.interval = LoadInterval::after(&frame);
         let frame = Box::new(frame.rescaled(world.row_step(), self.impulse_step));
-        let scalars = std::mem::take(&mut self.pending);
+        let steps = std::mem::take(&mut self.pending);
         self.frames += 1;
-        self.send(Job::Frame(frame, scalars))
+        self.send(Job::Frame(frame, steps))
     }
 
     /// Returns when everything recorded so far is on the disk.
     pub fn flush(&mut self) -> Result<(), RecordError> {
         let (done, answer) = sync_channel(1);
-        let scalars = std::mem::take(&mut self.pending);
-        self.send(Job::Flush(scalars, done))?;
+        let steps = std::mem::take(&mut self.pending);
+        self.send(Job::Flush(steps, done))?;
         match answer.recv() {
             Ok(()) => Ok(()),
             Err(_) => self.end(),

@@ -29,7 +29,7 @@ use crate::state_codec::{get_state, put_state};
 
 const MAGIC: &[u8; 8] = b"ESKERCKP";
 /// Version of the format that this program writes; older ones are read.
-pub const CHECKPOINT_FORMAT: u32 = 2;
+pub const CHECKPOINT_FORMAT: u32 = 3;
 const HEADER_SIZE: usize = 68;
 /// How many checkpoints of a run are kept.
 const KEPT: usize = 2;

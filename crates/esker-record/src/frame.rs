@@ -1,8 +1,8 @@
 //! One frame of a recording: a snapshot of grains, contacts and walls.
 
 use esker_geometry::Pose;
-use esker_world::World;
 use esker_world::collide::ContactKey;
+use esker_world::{LoadIntegral, WallLoad, World};
 use glam::{DQuat, DVec3};
 
 use crate::layout::{GrainField, RecordSettings};
@@ -29,6 +29,8 @@ pub struct Frame {
     pub radius: Vec<f64>,
     /// Indices of materials.
     pub material: Vec<u16>,
+    /// Masses, kg.
+    pub mass: Vec<f64>,
     /// Contacts that touch or carry load.
     pub contacts: Vec<FrameContact>,
     /// Walls.
@@ -44,8 +46,8 @@ pub enum FramePartner {
     Wall(u64),
 }
 
-/// A contact of a frame. It was found at the start of the frame's step, so a
-/// grain in it may have left through a sink at the end of that step.
+/// A contact of a frame, found at the start of the frame's step. Its grains are
+/// in the frame: they leave through sinks only as the next step begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameContact {
     /// Id of the grain.
@@ -73,15 +75,33 @@ pub struct FrameContact {
 pub struct FrameWall {
     /// Where it is.
     pub pose: Pose,
-    /// Force of the grains on it in the last step, N.
-    pub force: DVec3,
-    /// Torque of the grains about its frame's origin in the last step, N m.
-    pub torque: DVec3,
+    /// Mean load of the grains on it since the frame before.
+    pub load: WallLoad,
+    /// Load integrated since the start of the run.
+    pub total_load: LoadIntegral,
+}
+
+/// Where the interval starts over which a frame's loads are means.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadInterval {
+    time: f64,
+    totals: Vec<LoadIntegral>,
+}
+
+impl LoadInterval {
+    /// The interval that starts with a frame.
+    pub fn after(frame: &Frame) -> Self {
+        LoadInterval {
+            time: frame.time,
+            totals: frame.walls.iter().map(|w| w.total_load).collect(),
+        }
+    }
 }
 
 impl Frame {
-    /// The world now, as far as the settings ask for it.
-    pub fn of(world: &World, settings: &RecordSettings) -> Self {
+    /// The world now, as far as the settings ask for it; loads are means over
+    /// the interval.
+    pub fn of(world: &World, settings: &RecordSettings, interval: &LoadInterval) -> Self {
         let grains = &world.grains;
         let order = grains.in_id_order();
         let mut frame = Frame {
@@ -91,10 +111,14 @@ impl Frame {
             walls: world
                 .walls
                 .iter()
-                .map(|w| FrameWall {
-                    pose: w.pose,
-                    force: w.force,
-                    torque: w.torque,
+                .enumerate()
+                .map(|(i, wall)| {
+                    let start = interval.totals.get(i).copied().unwrap_or_default();
+                    FrameWall {
+                        pose: wall.pose,
+                        load: (wall.total_load - start).mean(world.time() - interval.time),
+                        total_load: wall.total_load,
+                    }
                 })
                 .collect(),
             ..Default::default()
@@ -109,6 +133,7 @@ impl Frame {
                 GrainField::Spin => frame.spin = pick(&order, |i| grains.state[i].spin),
                 GrainField::Radius => frame.radius = pick(&order, |i| grains.radius[i]),
                 GrainField::Material => frame.material = pick(&order, |i| grains.material[i]),
+                GrainField::Mass => frame.mass = pick(&order, |i| grains.mass[i]),
             }
         }
         if settings.contacts {

@@ -11,7 +11,7 @@ use crate::hdf5::{Number, Reader, Writer};
 use crate::layout::{GrainField, Precision, RecordSettings};
 
 /// Version of the format that this program writes; older ones are read.
-pub const RECORDING_FORMAT: u32 = 1;
+pub const RECORDING_FORMAT: u32 = 2;
 
 /// Text of the root attribute `format`, by which people know a recording.
 const FORMAT_NAME: &str = "Esker recording";
@@ -50,10 +50,10 @@ pub struct RecordingHeader {
     pub settings: RecordSettings,
 }
 
-/// Checksum of everything that [`write_header`] writes.
-pub(crate) fn header_checksum(header: &RecordingHeader) -> u64 {
+/// Checksum of everything that [`write_header`] writes in this format.
+pub(crate) fn header_checksum(header: &RecordingHeader, format: u32) -> u64 {
     let mut bytes = Vec::new();
-    RECORDING_FORMAT.put(&mut bytes);
+    format.put(&mut bytes);
     for text in [&header.name, &header.scene, &header.version] {
         put_text(&mut bytes, text);
     }
@@ -187,7 +187,9 @@ pub(crate) fn write_header(
             "about/checksum",
             Number::U64,
             &[],
-            header_checksum(header).to_le_bytes().to_vec(),
+            header_checksum(header, RECORDING_FORMAT)
+                .to_le_bytes()
+                .to_vec(),
             ("1", "XXH3 of about/* and of the walls' surfaces"),
         ),
     ] {
@@ -254,8 +256,8 @@ fn write_surfaces(writer: &mut Writer, header: &RecordingHeader) -> Result<(), R
     Ok(())
 }
 
-/// Reads and checks the header of a recording.
-pub(crate) fn read_header(reader: &Reader) -> Result<RecordingHeader, RecordError> {
+/// Reads and checks the header of a recording; returns its format too.
+pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), RecordError> {
     let path = || reader.path().to_owned();
     if !reader.has("about/format") || !reader.has("about/checksum") {
         return Err(RecordError::Foreign { path: path() });
@@ -325,8 +327,8 @@ pub(crate) fn read_header(reader: &Reader) -> Result<RecordingHeader, RecordErro
         },
     };
     let checksum = constant("about/checksum", Number::U64).map(|b| u64::get(&b))?;
-    if header_checksum(&header) == checksum {
-        Ok(header)
+    if header_checksum(&header, format) == checksum {
+        Ok((header, format))
     } else {
         Err(damaged("the checksum of its header does not match"))
     }

@@ -7,7 +7,8 @@
 //! contacts        table: the same for contacts
 //! wall_states     table: poses and loads of all walls, frame after frame
 //! scalars         table: one row per step
-//! scalar_blocks   table: checksums of scalars
+//! wall_loads      table: loads of all walls, step after step (since format 2)
+//! scalar_blocks   table: checksums of scalars and wall_loads
 //! frames          table: step, time, and which rows of grains and contacts belong to the frame
 //! ```
 //!
@@ -15,17 +16,19 @@
 //! chunk is compressed and stored twice; the rows between frames hold zeros.
 
 use esker_geometry::Pose;
-use esker_world::{Stage, StepReport, World};
+use esker_world::{LoadIntegral, Stage, StepReport, WallLoad, World};
 use glam::{DQuat, DVec3};
 
 use crate::bytes::{Malformed, Plain, Source};
 use crate::frame::{Frame, FrameContact, FramePartner, FrameWall};
 use crate::hdf5::{Member, Number, row_size};
+use crate::series::{UNKNOWN_LOAD, get_load, put_load};
 
 pub(crate) const GRAINS: &str = "grains";
 pub(crate) const CONTACTS: &str = "contacts";
 pub(crate) const WALL_STATES: &str = "wall_states";
 pub(crate) const SCALAR_TABLE: &str = "scalars";
+pub(crate) const WALL_LOADS: &str = "wall_loads";
 pub(crate) const SCALAR_BLOCKS: &str = "scalar_blocks";
 pub(crate) const FRAMES: &str = "frames";
 
@@ -53,6 +56,8 @@ pub enum GrainField {
     Radius,
     /// Index of the material.
     Material,
+    /// Mass, kg.
+    Mass,
 }
 
 /// What is recorded, and how.
@@ -75,6 +80,7 @@ impl Default for RecordSettings {
                 GrainField::Position,
                 GrainField::Velocity,
                 GrainField::Radius,
+                GrainField::Mass,
             ],
             precision: Precision::Single,
             compression: 0,
@@ -141,13 +147,14 @@ const fn member(
 
 impl GrainField {
     /// All fields, in the order of the file.
-    pub const ALL: [GrainField; 6] = [
+    pub const ALL: [GrainField; 7] = [
         GrainField::Position,
         GrainField::Velocity,
         GrainField::Orientation,
         GrainField::Spin,
         GrainField::Radius,
         GrainField::Material,
+        GrainField::Mass,
     ];
 
     /// Its name in files.
@@ -176,6 +183,7 @@ impl GrainField {
                 "1",
                 "index of the material in about/materials",
             ),
+            GrainField::Mass => member("mass", real, 1, "kg", "mass"),
         }
     }
 
@@ -187,6 +195,7 @@ impl GrainField {
             GrainField::Spin => precision.put(out, &frame.spin[i].to_array()),
             GrainField::Radius => precision.put(out, &[frame.radius[i]]),
             GrainField::Material => frame.material[i].put(out),
+            GrainField::Mass => precision.put(out, &[frame.mass[i]]),
         }
     }
 
@@ -209,6 +218,10 @@ impl GrainField {
                 frame.radius.push(radius);
             }
             GrainField::Material => frame.material.push(source.get()?),
+            GrainField::Mass => {
+                let [mass] = precision.get(source)?;
+                frame.mass.push(mass);
+            }
         }
         Ok(())
     }
@@ -346,8 +359,17 @@ pub(crate) fn get_contact(
     })
 }
 
-/// Members of the table of wall states.
-pub(crate) const WALL_MEMBERS: [Member; 4] = [
+/// Members of the table of wall states in a format.
+pub(crate) fn wall_members(format: u32) -> &'static [Member] {
+    // Loads were those of the last substep, without power and sums.
+    if format == 1 {
+        &WALL_MEMBERS[..4]
+    } else {
+        &WALL_MEMBERS
+    }
+}
+
+const WALL_MEMBERS: [Member; 8] = [
     member(
         "position",
         Number::F64,
@@ -367,14 +389,67 @@ pub(crate) const WALL_MEMBERS: [Member; 4] = [
         Number::F64,
         3,
         "N",
-        "force of the grains on the wall in the last step",
+        "force of the grains on the wall, mean since the frame before",
     ),
     member(
         "torque",
         Number::F64,
         3,
         "N m",
-        "torque of the grains about the wall's origin in the last step",
+        "torque of the grains about the wall's origin, mean since the frame before",
+    ),
+    member(
+        "power",
+        Number::F64,
+        1,
+        "W",
+        "power of the wall's drive on the grains, mean since the frame before",
+    ),
+    member(
+        "impulse",
+        Number::F64,
+        3,
+        "N s",
+        "impulse of the grains on the wall since the start",
+    ),
+    member(
+        "angular_impulse",
+        Number::F64,
+        3,
+        "N m s",
+        "angular impulse about the wall's origin since the start",
+    ),
+    member(
+        "work",
+        Number::F64,
+        1,
+        "J",
+        "work of the wall's drive on the grains since the start",
+    ),
+];
+
+/// Members of the table of loads of every step.
+pub(crate) const LOAD_MEMBERS: [Member; 3] = [
+    member(
+        "force",
+        Number::F64,
+        3,
+        "N",
+        "force of the grains on the wall, mean over the step",
+    ),
+    member(
+        "torque",
+        Number::F64,
+        3,
+        "N m",
+        "torque of the grains about the wall's origin, mean over the step",
+    ),
+    member(
+        "power",
+        Number::F64,
+        1,
+        "W",
+        "power of the wall's drive on the grains, mean over the step",
     ),
 ];
 
@@ -382,16 +457,35 @@ pub(crate) const WALL_MEMBERS: [Member; 4] = [
 pub(crate) fn put_wall(out: &mut Vec<u8>, wall: &FrameWall) {
     wall.pose.position.put(out);
     wall.pose.orientation.put(out);
-    wall.force.put(out);
-    wall.torque.put(out);
+    put_load(out, &wall.load);
+    wall.total_load.impulse.put(out);
+    wall.total_load.angular_impulse.put(out);
+    wall.total_load.work.put(out);
 }
 
-/// Reads a row of the table of wall states.
-pub(crate) fn get_wall(source: &mut Source<'_>) -> Result<FrameWall, Malformed> {
+/// Reads a row of the table of wall states in a format.
+pub(crate) fn get_wall(source: &mut Source<'_>, format: u32) -> Result<FrameWall, Malformed> {
+    let pose = Pose::new(source.get()?, source.get()?);
+    if format == 1 {
+        let (force, torque) = (source.get()?, source.get()?);
+        return Ok(FrameWall {
+            pose,
+            load: WallLoad {
+                force,
+                torque,
+                ..UNKNOWN_LOAD
+            },
+            total_load: LoadIntegral::default(),
+        });
+    }
     Ok(FrameWall {
-        pose: Pose::new(source.get()?, source.get()?),
-        force: source.get()?,
-        torque: source.get()?,
+        pose,
+        load: get_load(source)?,
+        total_load: LoadIntegral {
+            impulse: source.get()?,
+            angular_impulse: source.get()?,
+            work: source.get()?,
+        },
     })
 }
 
@@ -601,11 +695,7 @@ pub const SCALARS: [Scalar; 21] = [
         "grains that left the bounds in the step",
         |_, r| r.lost as f64,
     ),
-    stage_seconds!(
-        "seconds_supply",
-        Supply,
-        "time on the clock of stage supply"
-    ),
+    stage_seconds!("seconds_begin", Begin, "time on the clock of stage begin"),
     stage_seconds!(
         "seconds_find_pairs",
         FindPairs,

@@ -20,6 +20,7 @@ mod layout;
 pub mod problem_file;
 mod recorder;
 mod recording;
+mod series;
 mod state_codec;
 mod tables;
 mod vtk;
@@ -30,10 +31,11 @@ pub use checkpoint::{
     SceneIdentity,
 };
 pub use error::RecordError;
-pub use frame::{Frame, FrameContact, FramePartner, FrameWall};
+pub use frame::{Frame, FrameContact, FramePartner, FrameWall, LoadInterval};
 pub use header::{RECORDING_FORMAT, RecordingHeader, WallSurface};
 pub use layout::{FrameRow, GrainField, Precision, RecordSettings, SCALARS, Scalar, ScalarRow};
 pub use recorder::Recorder;
-pub use recording::{Recording, Scalars};
+pub use recording::Recording;
+pub use series::Scalars;
 pub use tables::{walls_in_frame, write_scalars_csv};
 pub use vtk::export_vtk;

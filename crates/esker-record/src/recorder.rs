@@ -4,20 +4,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use esker_world::{StepReport, World};
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::SceneIdentity;
 use crate::bytes::Plain;
 use crate::error::RecordError;
-use crate::frame::Frame;
+use crate::frame::{Frame, LoadInterval};
 use crate::hdf5::{Member, TableId, TableSpec, Writer};
-use crate::header::{RecordingHeader, write_header};
+use crate::header::{RECORDING_FORMAT, RecordingHeader, write_header};
 use crate::layout::{
-    BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, RecordSettings,
-    SCALAR_BLOCKS, SCALAR_TABLE, SCALARS, ScalarRow, WALL_MEMBERS, WALL_STATES, contact_members,
-    grain_members, put_contact, put_grains, put_wall, scalar_members,
+    BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, LOAD_MEMBERS, RecordSettings,
+    SCALAR_BLOCKS, SCALAR_TABLE, WALL_LOADS, WALL_STATES, contact_members, grain_members,
+    put_contact, put_grains, put_wall, scalar_members, wall_members,
 };
 use crate::recording::Recording;
+use crate::series::StepRows;
 
 /// Rows per chunk of tables with one row per frame or step.
 const TABLE_CHUNK_ROWS: u64 = 64;
@@ -37,8 +38,10 @@ pub struct Recorder {
     walls: Table,
     frames: Table,
     scalars: Table,
+    wall_loads: Table,
     blocks: Table,
-    pending: Vec<ScalarRow>,
+    pending: StepRows,
+    interval: LoadInterval,
 }
 
 /// A table and its end.
@@ -94,16 +97,22 @@ impl Recorder {
         };
         let walls = table(
             WALL_STATES,
-            &WALL_MEMBERS,
+            wall_members(RECORDING_FORMAT),
             "poses and loads of all walls, frame after frame",
             false,
         )?;
         let scalars = table(SCALAR_TABLE, &scalar_members(), "one row per step", false)?;
+        let wall_loads = table(
+            WALL_LOADS,
+            &LOAD_MEMBERS,
+            "one row per step and wall: all walls of the first step, of the second, …",
+            false,
+        )?;
         // Tables come last whose new rows refer to rows of the others.
         let blocks = table(
             SCALAR_BLOCKS,
             &BLOCK_MEMBERS,
-            "checksums by which damage of scalars is found",
+            "checksums by which damage of scalars and wall_loads is found",
             false,
         )?;
         let frames = table(FRAMES, &FRAME_MEMBERS, "one row per frame", false)?;
@@ -117,8 +126,10 @@ impl Recorder {
             walls,
             frames,
             scalars,
+            wall_loads,
             blocks,
-            pending: Vec::new(),
+            pending: StepRows::default(),
+            interval: LoadInterval::default(),
         })
     }
 
@@ -138,7 +149,7 @@ impl Recorder {
                 path: path.to_owned(),
             });
         }
-        let scalars = old.scalars()?;
+        let mut scalars = old.scalars()?;
         let found = old.frames().len() as u64;
         if found < frames || (scalars.len() as u64) < scalar_rows {
             return Err(RecordError::TooShort {
@@ -154,7 +165,8 @@ impl Recorder {
         for index in 0..kept.len() {
             new.write_frame(&old.frame(index)?)?;
         }
-        new.add_scalars(&scalars.rows()[..scalar_rows as usize])?;
+        scalars.truncate(scalar_rows as usize);
+        new.add_steps(&scalars.rows)?;
         new.flush()?;
         fs::rename(&partial, path).map_err(|e| RecordError::Write {
             path: path.to_owned(),
@@ -181,12 +193,13 @@ impl Recorder {
     /// Records the scalars of the step that was just made. They are written
     /// with the next frame or flush.
     pub fn record_step(&mut self, world: &World, report: &StepReport) -> Result<(), RecordError> {
-        self.add_scalars(&[SCALARS.map(|s| (s.value)(world, report))])
+        self.pending.push(world, report);
+        self.flush_if_many()
     }
 
     /// Records the world as a frame, and all scalars so far.
     pub fn record_frame(&mut self, world: &World) -> Result<(), RecordError> {
-        let frame = Frame::of(world, &self.header.settings);
+        let frame = Frame::of(world, &self.header.settings, &self.interval);
         self.record(&frame.rescaled(world.row_step(), self.header.impulse_step))
     }
 
@@ -208,9 +221,18 @@ impl Recorder {
         self.writer.close()
     }
 
-    /// Adds rows of scalars, to be written with the next frame or flush.
-    pub(crate) fn add_scalars(&mut self, rows: &[ScalarRow]) -> Result<(), RecordError> {
-        self.pending.extend_from_slice(rows);
+    /// Where the interval of the next frame's mean loads starts: at the last one.
+    pub(crate) fn interval(&self) -> &LoadInterval {
+        &self.interval
+    }
+
+    /// Adds rows of steps, to be written with the next frame or flush.
+    pub(crate) fn add_steps(&mut self, rows: &StepRows) -> Result<(), RecordError> {
+        self.pending.append(rows);
+        self.flush_if_many()
+    }
+
+    fn flush_if_many(&mut self) -> Result<(), RecordError> {
         if self.pending.len() < MOST_PENDING_ROWS {
             return Ok(());
         }
@@ -218,14 +240,15 @@ impl Recorder {
     }
 
     fn write_pending(&mut self) -> Result<(), RecordError> {
-        if self.pending.is_empty() {
+        if self.pending.len() == 0 {
             return Ok(());
         }
-        let bytes = scalar_bytes(&self.pending);
-        self.scalars.append(&mut self.writer, &bytes)?;
+        let [scalars, loads] = self.pending.bytes();
+        self.scalars.append(&mut self.writer, &scalars)?;
+        self.wall_loads.append(&mut self.writer, &loads)?;
         let mut block = Vec::new();
         self.scalars.rows.put(&mut block);
-        xxh3_64(&bytes).put(&mut block);
+        block_checksum(&scalars, &loads).put(&mut block);
         self.blocks.append(&mut self.writer, &block)?;
         self.pending.clear();
         Ok(())
@@ -263,15 +286,17 @@ impl Recorder {
         self.walls.append(writer, &data.walls)?;
         let mut bytes = Vec::new();
         row.put(&mut bytes);
+        self.interval = LoadInterval::after(frame);
         self.frames.append(writer, &bytes)
     }
 }
 
-/// Rows of scalars as they are stored.
-pub(crate) fn scalar_bytes(rows: &[ScalarRow]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(8 * SCALARS.len() * rows.len());
-    rows.iter().flatten().for_each(|x| x.put(&mut bytes));
-    bytes
+/// Checksum of a block of steps: scalars, then loads of walls.
+pub(crate) fn block_checksum(scalars: &[u8], loads: &[u8]) -> u64 {
+    let mut hash = Xxh3::new();
+    hash.update(scalars);
+    hash.update(loads);
+    hash.digest()
 }
 
 /// Everything of a frame as it is stored.

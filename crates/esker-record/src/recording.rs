@@ -6,62 +6,33 @@
 
 use std::path::Path;
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use crate::bytes::{Malformed, Plain, Source};
 use crate::error::RecordError;
 use crate::frame::Frame;
 use crate::hdf5::{Reader, row_size};
 use crate::header::{RecordingHeader, read_header};
 use crate::layout::{
-    BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, SCALAR_BLOCKS, SCALAR_TABLE,
-    SCALARS, ScalarRow, WALL_MEMBERS, WALL_STATES, contact_members, get_contact, get_grains,
-    get_wall, grain_members, scalar_members,
+    BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, LOAD_MEMBERS, SCALAR_BLOCKS,
+    SCALAR_TABLE, WALL_LOADS, WALL_STATES, contact_members, get_contact, get_grains, get_wall,
+    grain_members, scalar_members, wall_members,
 };
-use crate::recorder::FrameBytes;
+use crate::recorder::{FrameBytes, block_checksum};
+use crate::series::{Scalars, StepRows, UNKNOWN_LOAD, get_load};
 
 /// An open recording.
 pub struct Recording {
     reader: Reader,
     header: RecordingHeader,
+    format: u32,
     frames: Vec<FrameRow>,
     cut_short: bool,
-}
-
-/// Scalars of all steps.
-#[derive(Clone, Debug, Default)]
-pub struct Scalars {
-    rows: Vec<ScalarRow>,
-}
-
-impl Scalars {
-    /// Steps recorded.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Whether no step was recorded.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// All scalars of every step, in the order of [`SCALARS`].
-    pub fn rows(&self) -> &[ScalarRow] {
-        &self.rows
-    }
-
-    /// One scalar over all steps; `None` when there is no such scalar.
-    pub fn get(&self, name: &str) -> Option<Vec<f64>> {
-        let column = SCALARS.iter().position(|s| s.name == name)?;
-        Some(self.rows.iter().map(|row| row[column]).collect())
-    }
 }
 
 impl Recording {
     /// Opens a recording, also one that is being written or was cut short.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
         let reader = Reader::open(path)?;
-        let header = read_header(&reader)?;
+        let (header, format) = read_header(&reader)?;
         let rows = reader.rows(FRAMES)?;
         let bytes = reader.read(FRAMES, row_size(&FRAME_MEMBERS), 0..rows)?;
         let mut source = Source::new(&bytes);
@@ -75,6 +46,7 @@ impl Recording {
         let mut recording = Recording {
             reader,
             header,
+            format,
             frames,
             cut_short: false,
         };
@@ -138,12 +110,12 @@ impl Recording {
             .collect::<Result<_, _>>()?;
         let mut source = Source::new(&data.walls);
         frame.walls = (0..self.header.walls.len())
-            .map(|_| get_wall(&mut source))
+            .map(|_| get_wall(&mut source, self.format))
             .collect::<Result<_, _>>()?;
         Ok(frame)
     }
 
-    /// The scalars of all steps.
+    /// The scalars and wall loads of all steps.
     pub fn scalars(&self) -> Result<Scalars, RecordError> {
         let available = self.reader.rows(SCALAR_TABLE)?;
         let blocks = self.reader.rows(SCALAR_BLOCKS)?;
@@ -151,28 +123,57 @@ impl Recording {
             .reader
             .read(SCALAR_BLOCKS, row_size(&BLOCK_MEMBERS), 0..blocks)?;
         let size = row_size(&scalar_members());
-        let mut scalars = Scalars::default();
+        let walls = self.header.walls.len() as u64;
+        let has_loads = self.format > 1;
+        let available_loads = if has_loads {
+            self.reader.rows(WALL_LOADS)?
+        } else {
+            0
+        };
+        let mut rows = StepRows::default();
         let mut start = 0;
         for block in blocks.chunks_exact(row_size(&BLOCK_MEMBERS)) {
             let (end, checksum) = (u64::get(&block[..8]), u64::get(&block[8..]));
-            if end > available {
+            let last_load = end.saturating_mul(walls);
+            if end > available || (has_loads && last_load > available_loads) {
                 // Cut short while it was published.
                 break;
             }
             let bytes = self.reader.read(SCALAR_TABLE, size, start..end)?;
-            if xxh3_64(&bytes) != checksum {
+            let loads = if has_loads {
+                let range = start * walls..last_load;
+                self.reader
+                    .read(WALL_LOADS, row_size(&LOAD_MEMBERS), range)?
+            } else {
+                Vec::new()
+            };
+            if block_checksum(&bytes, &loads) != checksum {
                 return Err(self.damaged(format!(
                     "the checksum of scalars {start}–{end} does not match"
                 )));
             }
-            scalars.rows.extend(
+            let mut source = Source::new(&loads);
+            for _ in start * walls..last_load {
+                let load = if has_loads {
+                    get_load(&mut source).map_err(|Malformed| {
+                        self.damaged(format!("loads of steps {start}–{end} are incomplete"))
+                    })?
+                } else {
+                    UNKNOWN_LOAD
+                };
+                rows.loads.push(load);
+            }
+            rows.scalars.extend(
                 bytes
                     .chunks_exact(size)
                     .map(|row| std::array::from_fn(|i| f64::get(&row[8 * i..8 * (i + 1)]))),
             );
             start = end;
         }
-        Ok(scalars)
+        Ok(Scalars {
+            rows,
+            walls: self.header.walls.iter().map(|w| w.name.clone()).collect(),
+        })
     }
 
     fn damaged(&self, what: String) -> RecordError {
@@ -206,7 +207,7 @@ impl Recording {
             },
             walls: self.reader.read(
                 WALL_STATES,
-                row_size(&WALL_MEMBERS),
+                row_size(wall_members(self.format)),
                 rows(index as u64 * walls, walls)?,
             )?,
         })

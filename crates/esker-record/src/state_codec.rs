@@ -5,8 +5,9 @@ use esker_contact::Impulse;
 use esker_world::collide::ContactKey;
 use esker_world::grains::GrainId;
 use esker_world::history::Remembered;
-use esker_world::state::{GrainState, WallLoad, WorldState};
+use esker_world::state::{GrainState, WorldState};
 use esker_world::supply::{EmitterProgress, Taken};
+use esker_world::{EnergyLedger, LoadIntegral, WallLoad};
 
 use crate::bytes::{Malformed, Plain, Source, put_list};
 
@@ -27,6 +28,11 @@ pub(crate) fn put_state(out: &mut Vec<u8>, state: &WorldState) {
         put_list(out, taken.iter().copied());
     }
     put_list(out, state.wall_loads.iter().copied());
+    put_list(out, state.total_wall_loads.iter().copied());
+    put_list(
+        out,
+        state.energy.into_iter().collect::<Vec<_>>().into_iter(),
+    );
 }
 
 /// Reads a state as a checkpoint of this format holds it.
@@ -57,8 +63,39 @@ pub(crate) fn get_state(source: &mut Source<'_>, format: u32) -> Result<WorldSta
                 .map(|_| source.list())
                 .collect::<Result<_, _>>()?
         },
-        wall_loads: source.list()?,
+        ..get_loads(source, format)?
     })
+}
+
+/// The loads on walls and the energy ledger. Before format 3 loads had no power
+/// and nothing was summed.
+fn get_loads(source: &mut Source<'_>, format: u32) -> Result<WorldState, Malformed> {
+    if format >= 3 {
+        return Ok(WorldState {
+            wall_loads: source.list()?,
+            total_wall_loads: source.list()?,
+            energy: source.list()?.pop(),
+            ..Default::default()
+        });
+    }
+    let loads: Vec<LoadOfFormat2> = source.list()?;
+    Ok(WorldState {
+        total_wall_loads: vec![LoadIntegral::default(); loads.len()],
+        wall_loads: loads
+            .into_iter()
+            .map(|LoadOfFormat2 { force, torque }| WallLoad {
+                force,
+                torque,
+                power: 0.0,
+            })
+            .collect(),
+        ..Default::default()
+    })
+}
+
+struct LoadOfFormat2 {
+    force: glam::DVec3,
+    torque: glam::DVec3,
 }
 
 /// A structure whose fields follow one another without padding.
@@ -126,7 +163,31 @@ plain_struct!(Taken {
     number: u64,
     mass: f64,
 });
+plain_struct!(LoadOfFormat2 {
+    force: glam::DVec3,
+    torque: glam::DVec3,
+});
 plain_struct!(WallLoad {
     force: glam::DVec3,
     torque: glam::DVec3,
+    power: f64,
+});
+plain_struct!(LoadIntegral {
+    impulse: glam::DVec3,
+    angular_impulse: glam::DVec3,
+    work: f64,
+});
+plain_struct!(EnergyLedger {
+    steps: u64,
+    initial_kinetic: f64,
+    initial_stored: f64,
+    stored: f64,
+    gravity: f64,
+    drives: f64,
+    emitted: f64,
+    removed: f64,
+    friction: f64,
+    rolling: f64,
+    impact: f64,
+    damping: f64,
 });

@@ -3,35 +3,68 @@
 use std::io::{self, Write};
 
 use esker_geometry::TriangleSoup;
+use esker_world::WallLoad;
 
 use crate::frame::Frame;
 use crate::header::RecordingHeader;
 use crate::layout::SCALARS;
-use crate::recording::Scalars;
+use crate::series::Scalars;
 
-/// Writes scalars as CSV; units are in the names of columns.
+/// Writes scalars and loads of walls as CSV; units are in the names of columns,
+/// and those of loads start with the wall's name.
 pub fn write_scalars_csv(scalars: &Scalars, out: &mut impl Write) -> io::Result<()> {
-    let names: Vec<String> = SCALARS
+    let mut names: Vec<String> = SCALARS
         .iter()
         .map(|s| match s.unit {
             "1" => s.name.to_owned(),
             unit => format!("{} ({unit})", s.name),
         })
         .collect();
+    for wall in scalars.walls() {
+        names.extend(LOADS.map(|load| cell_of_name(&format!("{wall} {load}"))));
+    }
     writeln!(out, "{}", names.join(","))?;
-    for row in scalars.rows() {
+    for (row, loads) in scalars.rows().iter().zip(scalars.loads()) {
         // The shortest text that reads back as the same number; an empty cell
         // where nothing was measured.
-        let cells = row.map(|x| {
-            if x.is_nan() {
-                String::new()
-            } else {
-                x.to_string()
-            }
+        let cell = |x: f64| match x.is_nan() {
+            true => String::new(),
+            false => x.to_string(),
+        };
+        let loads = loads.iter().flat_map(|load| {
+            let WallLoad {
+                force,
+                torque,
+                power,
+            } = load;
+            let vectors = [force.to_array(), torque.to_array()];
+            let numbers = vectors.into_iter().flatten().chain([*power]);
+            numbers.collect::<Vec<_>>()
         });
+        let cells: Vec<String> = row.iter().copied().chain(loads).map(cell).collect();
         writeln!(out, "{}", cells.join(","))?;
     }
     Ok(())
+}
+
+/// Columns of a wall's load.
+const LOADS: [&str; 7] = [
+    "force_x (N)",
+    "force_y (N)",
+    "force_z (N)",
+    "torque_x (N m)",
+    "torque_y (N m)",
+    "torque_z (N m)",
+    "power (W)",
+];
+
+/// A name as a cell: in quotes where it holds what separates cells.
+fn cell_of_name(name: &str) -> String {
+    if name.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    } else {
+        name.to_owned()
+    }
 }
 
 /// Surfaces of all walls as they stand in a frame, with their names.

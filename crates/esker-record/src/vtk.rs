@@ -302,7 +302,9 @@ fn grain_arrays(fields: &[GrainField]) -> Vec<Array> {
         GrainField::Position => None,
         GrainField::Velocity | GrainField::Spin => Some(array(field.name(), Some(3))),
         GrainField::Orientation => Some(array(field.name(), Some(4))),
-        GrainField::Radius | GrainField::Material => Some(array(field.name(), None)),
+        GrainField::Radius | GrainField::Material | GrainField::Mass => {
+            Some(array(field.name(), None))
+        }
     });
     std::iter::once(array("id", None)).chain(others).collect()
 }
@@ -321,6 +323,7 @@ fn grain_step(frame: &Frame, fields: &[GrainField]) -> Step {
         ),
         GrainField::Radius => Some(frame.radius.clone()),
         GrainField::Material => Some(frame.material.iter().map(|&m| f64::from(m)).collect()),
+        GrainField::Mass => Some(frame.mass.clone()),
     });
     let ids = frame.id.iter().map(|&id| id as f64).collect();
     Step {

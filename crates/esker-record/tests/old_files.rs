@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{emitting_world, full_settings, header_of, record_run};
-use esker_record::{Checkpoint, Precision, Recorder, Recording};
+use esker_record::{Checkpoint, GrainField, Precision, Recorder, Recording};
 use esker_world::World;
 
 fn data(name: &str) -> PathBuf {
@@ -22,7 +22,7 @@ fn write_files_of_this_version() {
     let mut world = World::new(&emitting_world()).unwrap();
     let header = header_of(&world, full_settings(Precision::Single, 4));
     let identity = header.identity;
-    let mut recorder = Recorder::create(&data("recording-1.h5"), header, 12).unwrap();
+    let mut recorder = Recorder::create(&data("recording-2.h5"), header, 12).unwrap();
     record_run(&mut world, &mut recorder, 36, 12);
     let checkpoint = Checkpoint {
         scene: identity,
@@ -34,7 +34,7 @@ fn write_files_of_this_version() {
         state: world.state(),
     };
     recorder.finish().unwrap();
-    std::fs::write(data("checkpoint-1.esker"), checkpoint.encode()).unwrap();
+    std::fs::write(data("checkpoint-3.esker"), checkpoint.encode()).unwrap();
 }
 
 #[test]
@@ -51,7 +51,15 @@ fn recordings_of_format_1_open() {
     let frame = recording.frame(2).unwrap();
     assert_eq!(frame.id.len(), frame.position.len());
     assert_eq!(frame.id.len(), 18);
-    assert_eq!(recording.scalars().unwrap().get("time").unwrap().len(), 36);
+    // Masses were not recorded: they are not there, rather than zero.
+    assert!(frame.mass.is_empty() && !header.settings.fields.contains(&GrainField::Mass));
+    let scalars = recording.scalars().unwrap();
+    assert_eq!(scalars.get("time").unwrap().len(), 36);
+    // Loads of steps were not recorded: unknown, not zero.
+    assert_eq!(scalars.loads().count(), 36);
+    assert!(scalars.loads().all(|loads| loads[0].force.is_nan()));
+    let wall = recording.frame(2).unwrap().walls[0];
+    assert!(wall.load.force.is_finite() && wall.load.power.is_nan());
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use common::{emitting_world, full_settings, header_of, record_run, temporary_dir};
 use esker_record::{
-    Frame, GrainField, Precision, RecordError, RecordSettings, Recorder, Recording, SCALARS,
+    Frame, GrainField, LoadInterval, Precision, RecordError, RecordSettings, Recorder, Recording,
+    SCALARS,
 };
 use esker_world::World;
 use esker_world::definition::*;
@@ -30,7 +31,9 @@ fn rounded(frame: &Frame) -> Frame {
     frame.orientation.iter_mut().for_each(|q| {
         *q = glam::DQuat::from_array(q.to_array().map(f));
     });
-    frame.radius.iter_mut().for_each(|r| *r = f(*r));
+    for list in [&mut frame.radius, &mut frame.mass] {
+        list.iter_mut().for_each(|x| *x = f(*x));
+    }
     for c in &mut frame.contacts {
         c.point = v(c.point);
         c.normal = v(c.normal);
@@ -53,7 +56,7 @@ fn every_number_returns_bit_for_bit() {
             let header = header_of(&world, full_settings(precision, compression));
             let mut recorder = Recorder::create(&path, header.clone(), 100).unwrap();
             recorder.record_frame(&world).unwrap();
-            let empty = Frame::of(&world, &header.settings);
+            let empty = Frame::of(&world, &header.settings, &LoadInterval::default());
             let written = record_run(&mut world, &mut recorder, 170, 10);
             recorder.finish().unwrap();
 
@@ -71,6 +74,9 @@ fn every_number_returns_bit_for_bit() {
             }
             let last = written.last().unwrap();
             assert!(last.id.len() > 20 && last.contacts.len() > 10);
+            let ids = world.grains.in_id_order();
+            let masses: Vec<f64> = ids.iter().map(|&i| world.grains.mass[i]).collect();
+            assert_eq!(last.mass, masses);
             assert_eq!(last.index_of(last.id[7]), Some(7));
             let scalars = recording.scalars().unwrap();
             assert_eq!(scalars.len(), 170);
@@ -277,7 +283,7 @@ fn foreign_files_are_named() {
 
 /// 10,000 grains with positions, velocities and radii in single precision.
 #[test]
-fn a_grain_takes_less_than_forty_bytes_per_frame() {
+fn a_grain_with_its_motion_takes_less_than_forty_bytes_per_frame() {
     let dir = temporary_dir("size");
     let mut def = emitting_world();
     def.packings = vec![PackingDef {
@@ -302,6 +308,11 @@ fn a_grain_takes_less_than_forty_bytes_per_frame() {
     for (compression, frames) in [(0, 40), (4, 10)] {
         let path = dir.path().join("recording.h5");
         let settings = RecordSettings {
+            fields: vec![
+                GrainField::Position,
+                GrainField::Velocity,
+                GrainField::Radius,
+            ],
             compression,
             ..Default::default()
         };

@@ -11,7 +11,7 @@ use Need::{Default, Optional, Required};
 
 /// Most grains that a scene may ever hold; beyond this a number is a slip of
 /// the keyboard (the memory would be hundreds of gigabytes).
-pub const MOST_GRAINS: u64 = 100_000_000;
+pub const MOST_GRAINS: u64 = esker_world::validate::MOST_GRAINS as u64;
 
 /// Most steps of a run.
 pub const MOST_STEPS: f64 = 1e9;
@@ -400,7 +400,7 @@ pub const BOUNDS: Section = Section {
 };
 
 /// What can be recorded per grain.
-pub const FIELDS: &[&str] = &["position", "velocity", "orientation", "spin", "radius", "material"];
+pub const FIELDS: &[&str] = &["position", "velocity", "orientation", "spin", "radius", "material", "mass"];
 
 /// `[record]`.
 pub const RECORD: Section = Section {
@@ -408,10 +408,11 @@ pub const RECORD: Section = Section {
     doc: "What is recorded.",
     keys: &[
         key("every", Kind::Number(POSITIVE), "s", Optional("only the first and the last state"), "Simulated time between frames."),
-        key("fields", Kind::Choices(FIELDS), "", Default("[\"position\", \"velocity\", \"radius\"]"), "What is recorded of each grain."),
+        key("fields", Kind::Choices(FIELDS), "", Default("[\"position\", \"velocity\", \"radius\", \"mass\"]"), "What is recorded of each grain; measures that weigh grains need the mass."),
         key("precision", Kind::Choice(&["single", "double"]), "", Default("\"single\""), "Precision of recorded numbers."),
         key("compression", Kind::Integer(0, 9), "", Default("4"), "Effort of the compression; 0: none."),
         key("contacts", Kind::Bool, "", Default("false"), "Whether contacts and their forces are recorded too."),
+        key("energy", Kind::Bool, "", Default("false"), "Whether the summary has an energy ledger: what drives and gravity gave, what friction, rolling resistance, impacts and damping took, and how well it closes. Steps take longer."),
     ],
     groups: &[],
 };

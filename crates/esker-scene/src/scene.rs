@@ -66,6 +66,8 @@ pub enum Field {
     Radius,
     /// Index of the material.
     Material,
+    /// Mass, kg.
+    Mass,
 }
 
 impl Field {
@@ -78,6 +80,7 @@ impl Field {
             "spin" => Field::Spin,
             "radius" => Field::Radius,
             "material" => Field::Material,
+            "mass" => Field::Mass,
             _ => return None,
         })
     }

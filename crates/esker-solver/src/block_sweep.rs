@@ -21,15 +21,17 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use esker_contact::{BodyState, ContactProblem, Impulse, ResidualSum, RowCompliance};
+use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse, ResidualSum, RowCompliance};
 use esker_parallel::{SharedSlice, Team, Worker, fit};
 use glam::DVec3;
 
+use crate::energy_losses::EnergyLosses;
 use crate::kernel::{self, Pass, SubstepTimes, Work};
 use crate::lanes::{Instructions, Quad};
 use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
 use crate::plan::{LANES, SweepPlan};
 use crate::sweep::{SWEEPS_PER_CHECK, Stop, SweepReport, TangentCompliance};
+use crate::wall_impulses::WallImpulses;
 
 /// A step of substeps.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +80,9 @@ pub struct BlockSweeper {
     /// Slots of all of them, sorted.
     all_impacts: Vec<u32>,
     shares: Shares,
+    wall_impulses: WallImpulses,
+    /// `None` where nobody wants to know.
+    losses: Option<EnergyLosses>,
 }
 
 /// Impact rows of a substep that one worker swept.
@@ -114,6 +119,8 @@ impl Default for BlockSweeper {
             impacts: Vec::new(),
             all_impacts: Vec::new(),
             shares: Shares::default(),
+            wall_impulses: WallImpulses::default(),
+            losses: None,
         }
     }
 }
@@ -136,6 +143,28 @@ impl BlockSweeper {
     /// [`BlockSweeper::substeps`]: times `h_s` what it moved.
     pub fn moved(&self, body: usize) -> [DVec3; 2] {
         [&self.moved_velocity, &self.moved_spin].map(|sums| DVec3::from_slice(&sums[body].0))
+    }
+
+    /// Impulses that contacts gave to the walls over the last
+    /// [`BlockSweeper::substeps`], impacts included: one sum per contact of
+    /// [`SweepPlan::fixed`], in its order.
+    pub fn wall_impulses(&self) -> &[Impulse] {
+        self.wall_impulses.sums()
+    }
+
+    /// Whether [`BlockSweeper::substeps`] find out where the energy goes: a
+    /// pass over all contacts in every substep.
+    pub fn measure_losses(&mut self, measure: bool) {
+        if measure != self.losses.is_some() {
+            self.losses = measure.then(EnergyLosses::default);
+        }
+    }
+
+    /// Energy that contacts took out of the motion in the last
+    /// [`BlockSweeper::substeps`]; zero where it was not measured.
+    pub fn losses(&self) -> EnergyLoss {
+        let losses = self.losses.as_ref();
+        losses.map_or_else(EnergyLoss::default, EnergyLosses::total)
     }
 
     /// One step of substeps over packed rows of kind [`RowKind::Substep`]:
@@ -176,6 +205,8 @@ impl BlockSweeper {
             ..work
         };
         let (shares, instructions) = (&self.shares, self.instructions);
+        let wall_sums = self.wall_impulses.begin(plan);
+        let losses = self.losses.as_mut().map(|l| l.begin(plan.group_count()));
         let struck = AtomicUsize::new(0);
         let fall = run.gravity * run.step;
         team.run(|worker| {
@@ -249,6 +280,7 @@ impl BlockSweeper {
                             let pass = Pass::Substep(times);
                             let slots = &mut own_impacts().slots;
                             kernel::sweep(instructions, &work, groups, pass, slots);
+                            wall_sums.add_block(&work, block);
                         }
                     },
                     |colour| {
@@ -259,6 +291,12 @@ impl BlockSweeper {
                         }
                     },
                 );
+                if let Some(losses) = losses {
+                    let slots = &own_impacts().slots;
+                    // SAFETY: the sweep has ended with a barrier, and the call
+                    // ends with one.
+                    unsafe { losses.add_substep(worker, &work, before_spin, slots) };
+                }
             }
             let range = part(run.movable);
             let bodies = unsafe { bodies.part(range.clone()) };

@@ -24,6 +24,7 @@ pub mod block_sweep;
 pub mod cluster;
 mod contact_cones;
 pub mod direct;
+mod energy_losses;
 mod follow;
 pub mod gauss_seidel;
 pub mod interior_point;
@@ -47,6 +48,7 @@ pub mod smoothed_polar;
 pub mod soc;
 pub mod substep;
 pub mod sweep;
+mod wall_impulses;
 
 pub use registry::{Entry, UnknownSolver, by_name, compare, registry, solve_by_name};
 pub use report::{Monitor, Progress, SolveReport, Status, Stopping};

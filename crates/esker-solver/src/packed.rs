@@ -296,7 +296,7 @@ pub(crate) fn clear_slot(group: &mut Group, rolling: Option<&mut RollingGroup>, 
     }
 }
 
-fn impulse_in(group: &Group, rolling: Option<&RollingGroup>, lane: usize) -> Impulse {
+pub(crate) fn impulse_in(group: &Group, rolling: Option<&RollingGroup>, lane: usize) -> Impulse {
     Impulse {
         normal: group.impulse[lane],
         friction: vector(&group.friction, lane),

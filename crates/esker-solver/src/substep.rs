@@ -71,6 +71,8 @@ pub struct SubStepper {
     impacted: Vec<u32>,
     /// Impact rows over the whole step.
     pub impact_count: usize,
+    /// Impulses of each contact over the whole step, impacts included.
+    pub impulse_sums: Vec<Impulse>,
 }
 
 impl SubStepper {
@@ -90,6 +92,8 @@ impl SubStepper {
         );
         self.impacted.clear();
         self.impact_count = 0;
+        self.impulse_sums.clear();
+        self.impulse_sums.resize(contacts.len(), Impulse::default());
         self.before.clear();
         self.before
             .extend(bodies.iter().map(|b| (b.velocity, b.spin)));
@@ -158,6 +162,7 @@ impl SubStepper {
                 pair,
                 impulse,
             );
+            self.impulse_sums[i] = self.impulse_sums[i].plus(impulse);
         }
         self.impact_count += self.impacted.len();
     }

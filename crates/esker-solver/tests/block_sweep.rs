@@ -2,7 +2,7 @@
 //! this processor and on several threads.
 
 use esker_contact::{
-    BodyState, Contact, ContactProblem, ContactState, Damping, Impulse, Stabilisation,
+    BodyState, Contact, ContactProblem, ContactState, Damping, EnergyLoss, Impulse, Stabilisation,
 };
 use esker_parallel::Team;
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
@@ -191,6 +191,12 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
 type Outcome = (Vec<BodyState>, Vec<Impulse>, usize);
 
 fn reference_substeps(crowd: &Crowd) -> (Outcome, f64) {
+    let (outcome, residual, _) = reference_sums(crowd, GRAVITY);
+    (outcome, residual)
+}
+
+/// The same with the impulses of every contact over the whole step.
+fn reference_sums(crowd: &Crowd, gravity: DVec3) -> (Outcome, f64, Vec<Impulse>) {
     let mut contacts: Vec<Contact> = crowd.rows.iter().map(|r| r.contact).collect();
     let groups = crowd.plan.groups.windows(2).zip(&crowd.plan.laws);
     let follows: Vec<bool> = groups
@@ -215,7 +221,7 @@ fn reference_substeps(crowd: &Crowd) -> (Outcome, f64) {
         impulses: &mut impulses,
         bodies: &mut bodies,
         step: STEP,
-        gravity: GRAVITY,
+        gravity,
         compliance: COMPLIANCE,
     };
     let mut stepper = SubStepper::default();
@@ -225,7 +231,8 @@ fn reference_substeps(crowd: &Crowd) -> (Outcome, f64) {
     }
     let residual = stepper.residual(&substeps);
     stepper.finish(&mut substeps);
-    ((bodies, impulses, stepper.impact_count), residual)
+    let outcome = (bodies, impulses, stepper.impact_count);
+    (outcome, residual, stepper.impulse_sums)
 }
 
 fn block_substeps(crowd: &Crowd, instructions: Instructions, threads: usize) -> (Outcome, f64) {
@@ -266,6 +273,81 @@ fn block_substeps_with(
         .packed
         .impulses(&mut team, &crowd.plan, &mut impulses);
     ((bodies, impulses, impacts), residual)
+}
+
+/// What walls were given over a step, and what contacts took out of the motion.
+fn block_sums(crowd: &Crowd, threads: usize) -> (Vec<BodyState>, Vec<Impulse>, EnergyLoss) {
+    let mut team = Team::new(threads);
+    let mut sweeper = BlockSweeper::default();
+    sweeper.measure_losses(true);
+    let mut bodies = crowd.bodies.clone();
+    let packing = Packing {
+        kind: RowKind::Substep,
+        laws: &crowd.laws,
+        compliance: COMPLIANCE,
+    };
+    sweeper
+        .packed
+        .pack(&mut team, &crowd.plan, packing, &bodies, |i| crowd.rows[i]);
+    let run = SubstepRun {
+        substeps: SUBSTEPS,
+        step: STEP,
+        gravity: DVec3::ZERO,
+        movable: crowd.movable,
+        compliance: COMPLIANCE,
+    };
+    sweeper.substeps(&mut team, &crowd.plan, &mut bodies, run);
+    (bodies, sweeper.wall_impulses().to_vec(), sweeper.losses())
+}
+
+#[test]
+fn sums_over_substeps_balance_momentum_and_energy_with_the_same_bits_on_any_thread_count() {
+    for rolls in [false, true] {
+        let crowd = crowd(9, rolls);
+        let (bodies, walls, loss) = block_sums(&crowd, 1);
+        for threads in [2, 3, 7] {
+            let other = block_sums(&crowd, threads);
+            assert!(other == (bodies.clone(), walls.clone(), loss), "{threads}");
+        }
+        assert_eq!(walls.len(), crowd.plan.fixed.len());
+        let (_, _, sums) = reference_sums(&crowd, DVec3::ZERO);
+        let load = sums.iter().map(|p| p.normal).fold(0.0, f64::max);
+        for (&i, sum) in crowd.plan.fixed.iter().zip(&walls) {
+            let other = &sums[i as usize];
+            assert!((sum.normal - other.normal).abs() < 1e-11 * load);
+            assert!((sum.friction - other.friction).length() < 1e-11 * load);
+            assert!((sum.rolling - other.rolling).length() < 1e-13 * load);
+        }
+        let movable = |bodies: &[BodyState]| bodies[..crowd.movable].to_vec();
+        let (before, after) = (movable(&crowd.bodies), movable(&bodies));
+        let momentum = |bodies: &[BodyState]| -> DVec3 {
+            bodies.iter().map(|b| b.velocity / b.inverse_mass).sum()
+        };
+        let energy = |bodies: &[BodyState]| -> f64 {
+            let linear = |b: &BodyState| b.velocity.length_squared() / b.inverse_mass;
+            let angular = |b: &BodyState| b.spin.length_squared() / b.inverse_inertia;
+            0.5 * bodies.iter().map(|b| linear(b) + angular(b)).sum::<f64>()
+        };
+        let mut given = DVec3::ZERO;
+        let mut work = 0.0;
+        for (&i, sum) in crowd.plan.fixed.iter().zip(&walls) {
+            let contact = &crowd.rows[i as usize].contact;
+            let impulse = contact.normal * sum.normal + sum.friction;
+            given += impulse;
+            work -= impulse.dot(crowd.bodies[contact.bodies[1] as usize].velocity);
+        }
+        assert!(given.length() > 0.0 && work.abs() > 0.0);
+        let gained = momentum(&after) - momentum(&before);
+        assert!((gained + given).length() < 1e-12 * given.length());
+        // Impacts, friction and, where there is any, rolling resistance only lose.
+        assert!(loss.impact > 0.0 && loss.friction > 0.0);
+        assert_eq!(loss.rolling > 0.0, rolls);
+        let balance = energy(&after) - energy(&before) + loss.total() - work;
+        assert!(
+            balance.abs() < 1e-12 * energy(&before),
+            "{balance} of {loss:?}"
+        );
+    }
 }
 
 fn assert_close(a: &Outcome, b: &Outcome) {

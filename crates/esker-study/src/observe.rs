@@ -11,12 +11,12 @@ pub fn snapshot(world: &World) -> Snapshot {
     let row_step = world.row_step();
     let contacts = world
         .contacts()
-        .filter(|(c, p)| (c.grain as usize) < grains.len() && (c.overlap > 0.0 || p.normal > 0.0))
-        .filter_map(|(c, p)| {
+        .filter(|(c, p)| c.overlap > 0.0 || p.normal > 0.0)
+        .map(|(c, p)| {
             let a = &grains.state[c.grain as usize];
             let (partner, velocity, spin) = match c.partner {
                 collide::Partner::Grain(j) => {
-                    let b = grains.state.get(j as usize)?;
+                    let b = &grains.state[j as usize];
                     let lever = c.normal * -c.arms[1];
                     (
                         Partner::Grain(j as usize),
@@ -34,7 +34,7 @@ pub fn snapshot(world: &World) -> Snapshot {
                 }
             };
             let own = a.velocity + a.spin.cross(c.normal * c.arms[0]);
-            Some(ContactState {
+            ContactState {
                 grain: c.grain as usize,
                 partner,
                 point: c.point,
@@ -48,7 +48,7 @@ pub fn snapshot(world: &World) -> Snapshot {
                 relative_spin: spin - a.spin,
                 partner_velocity: velocity,
                 friction: world.law_of(c).friction,
-            })
+            }
         })
         .collect();
     Snapshot {
@@ -56,7 +56,7 @@ pub fn snapshot(world: &World) -> Snapshot {
         gravity: world.gravity(),
         positions: grains.position.clone(),
         radii: grains.radius.clone(),
-        masses: grains.mass.clone(),
+        masses: Some(grains.mass.clone()),
         velocities: Some(grains.state.iter().map(|s| s.velocity).collect()),
         spins: Some(grains.state.iter().map(|s| s.spin).collect()),
         contacts: Some(contacts),

@@ -17,6 +17,9 @@ pub enum StudyError {
         /// Why.
         reason: String,
     },
+    /// A measure needs what the world was not asked for.
+    #[error(transparent)]
+    Missing(#[from] esker_analysis::MissingField),
     /// A judgement asked for a case that was not run.
     #[error("there is no result of case `{0}`")]
     NoResult(String),

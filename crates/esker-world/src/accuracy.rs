@@ -28,8 +28,11 @@
 //! and with it the excess, stays.
 
 use crate::World;
+use crate::begin::Resolution;
+use crate::check::Problem;
 use crate::collide::Partner;
 use crate::definition::Method;
+use crate::validate;
 
 /// Steps between two looks: odd, so that every other look at least falls on a
 /// time where a step of twice the length may begin.
@@ -58,13 +61,9 @@ impl World {
     /// force, in diameters, at the end of the last step.
     pub fn excess_overlap(&self) -> f64 {
         let row_step = self.row_step();
-        let grains = self.grains.len();
         let excess = mean(self.contacts().filter_map(|(contact, impulse)| {
             let loaded = impulse.normal > 0.0 && contact.overlap > 0.0;
-            // A grain that a sink took has no material to look up any more.
-            let there = (contact.grain as usize) < grains
-                && !matches!(contact.partner, Partner::Grain(j) if j as usize >= grains);
-            (loaded && there).then(|| {
+            loaded.then(|| {
                 let pair = self.pair_of(contact);
                 let stiffness = pair.stiffness(contact.elastic_radius);
                 let lawful = pair.static_overlap(stiffness, impulse.normal / row_step);
@@ -83,9 +82,8 @@ impl World {
             let Partner::Grain(j) = contact.partner else {
                 return None;
             };
-            let a = states.get(contact.grain as usize)?;
-            let b = states.get(j as usize)?;
             (impulse.normal > 0.0).then(|| {
+                let (a, b) = (&states[contact.grain as usize], &states[j as usize]);
                 let apart = contact.arms[0] + contact.arms[1];
                 let across = (b.velocity - a.velocity).reject_from_normalized(contact.normal);
                 (apart.hypot(across.length() * self.step) - apart) / contact.diameter()
@@ -93,41 +91,18 @@ impl World {
         }))
     }
 
-    /// Sets the sweeps (or substeps) of every step from now on. Impulses, those
-    /// of the last step and those remembered for warm starting, are scaled to
-    /// the new length of a row step: forces stay.
-    pub fn set_sweeps(&mut self, sweeps: usize) {
-        self.change_rows(|world| world.method.set_sweeps(sweeps.max(1)));
-    }
-
-    /// Takes steps of another level from now on, with substeps of about the
-    /// same length as before.
-    fn set_step_level(&mut self, level: i32) {
-        self.change_rows(|world| {
-            let before = world.step;
-            world.clock.set_level(level, world.steps_done);
-            world.step = world.clock.step();
-            if !matches!(world.method, Method::WholeStep(_)) {
-                let sweeps = world.method.sweeps() as f64 * world.step / before;
-                world.method.set_sweeps(bounded(sweeps));
-            }
+    /// Sets the sweeps (or substeps) of every step from the next one on.
+    pub fn set_sweeps(&mut self, sweeps: usize) -> Result<(), Problem> {
+        validate::sweeps("sweeps", sweeps)?;
+        self.set_next_resolution(Resolution {
+            sweeps,
+            ..self.next
         });
+        Ok(())
     }
 
-    fn change_rows(&mut self, change: impl FnOnce(&mut Self)) {
-        let before = self.row_step();
-        change(self);
-        let after = self.row_step();
-        if after != before {
-            self.history.scale(after / before);
-            for impulse in &mut self.workspace.impulses {
-                *impulse = impulse.scaled(after / before);
-            }
-        }
-    }
-
-    /// Looks at the errors every few steps and corrects step and sweeps;
-    /// `None` when no accuracy was asked for or it was not looked at.
+    /// Looks at the errors every few steps and corrects step and sweeps of the
+    /// next one; `None` when no accuracy was asked for or it was not looked at.
     pub(crate) fn keep_accuracy(&mut self) -> Option<f64> {
         let tolerance = self.accuracy?;
         if !self.steps_done.is_multiple_of(STEPS_PER_LOOK) {
@@ -140,29 +115,35 @@ impl World {
             // Springs are exact at any stable substep.
             Method::Smooth(_) => return Some(excess),
         };
+        let mut next = self.next;
         if excess > AIM * tolerance || excess < IDLE * tolerance {
-            let now = self.method.sweeps() as f64;
             let change = (excess / (AIM * tolerance)).powf(exponent);
-            self.set_sweeps(bounded(now * change.clamp(CHANGE[0], CHANGE[1])));
+            next.sweeps = bounded(next.sweeps as f64 * change.clamp(CHANGE[0], CHANGE[1]));
         }
-        if let Some(longest) = self.longest_step {
-            // Without a loaded contact nothing is known.
-            if let Some(turning) = turning {
-                self.correct_step(turning / (TURNING * tolerance), longest);
-            }
+        // Without a loaded contact nothing is known.
+        if let (Some(longest), Some(turning)) = (self.longest_step, turning) {
+            next = self.corrected(next, turning / (TURNING * tolerance), longest);
         }
+        self.set_next_resolution(next);
         Some(excess + turning.unwrap_or(0.0))
     }
 
-    /// Halves or doubles the step, from the turning over what it may be.
-    fn correct_step(&mut self, turning: f64, longest: f64) {
-        let level = self.clock.level();
+    /// Halves or doubles the step, from the turning over what it may be; the
+    /// length of substeps stays about the same.
+    fn corrected(&self, next: Resolution, turning: f64, longest: f64) -> Resolution {
         let shorter = turning > 1.0;
         let longer = 4.0 * turning < TURNING_IDLE && 2.0 * self.step <= longest;
-        let wanted = level + i32::from(shorter) - i32::from(longer);
-        if wanted != level && self.clock.may_begin(wanted, self.steps_done) {
-            self.set_step_level(wanted);
+        let level = next.level + i32::from(shorter) - i32::from(longer);
+        if level == next.level || !self.clock.may_begin(level, self.steps_done) {
+            return next;
         }
+        let sweeps = match self.method {
+            Method::WholeStep(_) => next.sweeps,
+            Method::SubStepped(_) | Method::Smooth(_) => {
+                bounded(next.sweeps as f64 * self.clock.step_at(level) / self.step)
+            }
+        };
+        Resolution { level, sweeps }
     }
 }
 
@@ -338,7 +319,7 @@ mod tests {
     fn a_change_of_sweeps_does_not_shake_a_column_at_rest() {
         let mut world = World::new(&column(None, 50)).unwrap();
         run(&mut world, 400);
-        world.set_sweeps(60);
+        world.set_sweeps(60).unwrap();
         run(&mut world, 1);
         let speed = world.grains.state.iter().map(|s| s.velocity.length());
         assert!(speed.fold(0.0, f64::max) < 0.05);
@@ -347,13 +328,19 @@ mod tests {
     #[test]
     fn a_restored_world_keeps_its_sweeps_and_continues_with_the_same_bits() {
         let def = column(Some(0.01), 10);
-        let mut world = World::new(&def).unwrap();
-        run(&mut world, 95);
-        let mut restored = World::restore(&def, world.state()).unwrap();
-        assert_ne!(world.method().sweeps(), 10);
-        assert_eq!(restored.method().sweeps(), world.method().sweeps());
-        run(&mut world, 40);
-        run(&mut restored, 40);
-        assert_eq!(world.grains.state_hash(), restored.grains.state_hash());
+        let mut kept = World::new(&def).unwrap();
+        run(&mut kept, 95);
+        // Set by hand, and not yet taken up by a step.
+        let by_hand = column(None, 10);
+        let mut set = World::new(&by_hand).unwrap();
+        run(&mut set, 95);
+        set.set_sweeps(17).unwrap();
+        for (def, mut world) in [(def, kept), (by_hand, set)] {
+            let mut restored = World::restore(&def, world.state()).unwrap();
+            run(&mut world, 40);
+            run(&mut restored, 40);
+            assert_ne!(world.method().sweeps(), 10);
+            assert_eq!(restored.state(), world.state());
+        }
     }
 }

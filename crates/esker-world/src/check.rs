@@ -7,9 +7,11 @@ use glam::DVec3;
 use crate::definition::WorldDef;
 use crate::packing;
 use crate::random::{RandomStream, Source};
+use crate::validate::validate;
 
 /// Something wrong with a definition.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{path}: {message}; {advice}")]
 pub struct Problem {
     /// Where, in the words of a scene file, such as `emitter.0.region`.
     pub path: String,
@@ -25,8 +27,12 @@ pub const MOST_INITIAL_OVERLAP: f64 = 0.2;
 /// Points of an emitter's region that are tried against walls.
 const EMITTER_SAMPLES: usize = 256;
 
-/// Everything wrong with grains, walls and emitters taken together.
+/// Everything wrong with grains, walls and emitters taken together; where a
+/// value is impossible, that alone.
 pub fn find_problems(def: &WorldDef) -> Vec<Problem> {
+    if let Err(impossible) = validate(def) {
+        return vec![impossible];
+    }
     let mut problems = Vec::new();
     let mut grains: Vec<(DVec3, f64, usize)> = Vec::new();
     for index in 0..def.packings.len() {

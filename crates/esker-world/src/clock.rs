@@ -8,6 +8,9 @@
 /// Levels that a step can have: eight times the scene's step to a 64th of it.
 pub(crate) const LEVELS: std::ops::RangeInclusive<i32> = -3..=6;
 
+/// Most steps and ticks: whole numbers are exact up to here.
+const LATEST: u64 = 1 << 53;
+
 /// When it is, and how long a step takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Clock {
@@ -34,9 +37,9 @@ impl Clock {
         self.level
     }
 
-    /// Length of a step, s.
-    pub fn step(&self) -> f64 {
-        self.base * 0.5_f64.powi(self.level)
+    /// Length of a step of a level, s.
+    pub fn step_at(&self, level: i32) -> f64 {
+        self.base * 0.5_f64.powi(level)
     }
 
     /// Ticks after so many steps.
@@ -56,15 +59,21 @@ impl Clock {
 
     /// Sets the level from now on.
     pub fn set_level(&mut self, level: i32, steps_done: u64) {
-        self.restart(i64::from(level), self.ticks(steps_done), steps_done);
+        self.restart(level, self.ticks(steps_done), steps_done);
     }
 
-    /// Continues from a saved state.
-    pub fn restart(&mut self, level: i64, ticks: u64, steps_done: u64) {
+    /// Continues from a saved state; see [`Clock::can_show`].
+    pub fn restart(&mut self, level: i32, ticks: u64, steps_done: u64) {
+        self.level = level;
         self.ticks = ticks;
         self.since = steps_done;
-        let [least, greatest] = [*LEVELS.start(), *LEVELS.end()];
-        self.level = level.clamp(least.into(), greatest.into()) as i32;
+    }
+
+    /// Whether a clock can have got to this: a step of the level may begin at
+    /// so many ticks, and there is room to go on.
+    pub fn can_show(level: i64, ticks: u64, steps_done: u64) -> bool {
+        let known = i32::try_from(level).ok().filter(|l| LEVELS.contains(l));
+        known.is_some_and(|l| ticks.is_multiple_of(ticks_of(l))) && ticks.max(steps_done) <= LATEST
     }
 }
 
@@ -90,7 +99,7 @@ mod tests {
     fn steps_of_any_length_meet_the_grid_of_the_first() {
         let mut clock = Clock::new(0.01);
         clock.set_level(2, 3);
-        assert_eq!(clock.step(), 0.0025);
+        assert_eq!(clock.step_at(clock.level()), 0.0025);
         assert_eq!(clock.time(3), 3.0 * 0.01);
         assert!(!clock.may_begin(0, 5) && clock.may_begin(1, 5) && clock.may_begin(0, 7));
         clock.set_level(0, 7);

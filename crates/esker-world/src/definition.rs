@@ -1,4 +1,4 @@
-//! What a world is made of: plain data, validated by [`crate::check`], turned
+//! What a world is made of: plain data, validated by [`crate::validate`], turned
 //! into a running [`crate::World`] by [`crate::World::new`].
 //!
 //! All quantities are SI: metre, kilogram, second, pascal, radian.
@@ -43,6 +43,8 @@ pub struct WorldDef {
     pub sinks: Vec<SinkDef>,
     /// Grains whose centre leaves this box are removed and counted as lost.
     pub bounds: Option<[DVec3; 2]>,
+    /// Whether the energy ledger is kept: a pass over all contacts per substep.
+    pub energy_ledger: bool,
 }
 
 impl Default for WorldDef {
@@ -63,6 +65,7 @@ impl Default for WorldDef {
             emitters: Vec::new(),
             sinks: Vec::new(),
             bounds: None,
+            energy_ledger: false,
         }
     }
 }
@@ -103,10 +106,14 @@ impl Method {
 
     /// How often a step moves bodies.
     pub(crate) fn moves(&self) -> f64 {
+        self.moves_with(self.sweeps())
+    }
+
+    /// How often a step would move bodies with so many sweeps.
+    pub(crate) fn moves_with(&self, sweeps: usize) -> f64 {
         match self {
-            Method::SubStepped(m) => m.substeps as f64,
+            Method::SubStepped(_) | Method::Smooth(_) => sweeps as f64,
             Method::WholeStep(_) => 1.0,
-            Method::Smooth(m) => m.substeps as f64,
         }
     }
 

@@ -1,9 +1,11 @@
 //! Whole steps with any solver of the registry, and contact problems for use
 //! outside a run.
 
-use esker_contact::{BodyOperator, BodyState, ContactProblem, FrictionLaw, Impulse, Measure};
+use esker_contact::{
+    BodyOperator, BodyState, ContactProblem, FrictionLaw, Impulse, Measure, ProblemError,
+};
 use esker_solver::sweep::{Stop, SweepReport};
-use esker_solver::{Status, Stopping, by_name};
+use esker_solver::{Status, Stopping, UnknownSolver, by_name};
 
 use crate::World;
 use crate::definition::{Method, WholeStep};
@@ -12,26 +14,28 @@ use crate::step::StepError;
 /// Tolerance where a scene sets none: general solvers work towards one.
 const DEFAULT_TOLERANCE: f64 = 1e-6;
 
+/// Why a general solver cannot begin.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SolveError {
+    /// No solver has this name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownSolver),
+    /// What was assembled is no contact problem.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+}
+
 /// Solves `problem` with the method of a name from the impulses given;
-/// `velocities` become those after the step. A name that is not in the
-/// registry, or a problem that is none, leaves the bodies free and is reported
-/// as unconverged.
+/// `velocities` become those after the step.
 pub(crate) fn solve(
     name: &str,
     problem: &ContactProblem,
     stop: Stop,
     impulses: &mut Vec<Impulse>,
     velocities: &mut Vec<BodyState>,
-) -> SweepReport {
-    let (Ok(solver), Ok(operator)) = (by_name(name), BodyOperator::new(problem)) else {
-        velocities.clone_from(&problem.bodies);
-        impulses.fill(Impulse::default());
-        return SweepReport {
-            sweeps: 0,
-            residual: 1.0,
-            converged: problem.contacts.is_empty(),
-        };
-    };
+) -> Result<SweepReport, SolveError> {
+    let solver = by_name(name)?;
+    let operator = BodyOperator::new(problem)?;
     let mut lambda = operator.to_local(impulses);
     let stopping = Stopping {
         law: FrictionLaw::Coulomb,
@@ -44,22 +48,29 @@ pub(crate) fn solve(
     let report = solver.solve(&operator, &mut lambda, &stopping);
     impulses.clone_from(&operator.to_impulses(&lambda));
     velocities.clone_from(&operator.velocities(&lambda));
-    SweepReport {
+    Ok(SweepReport {
         sweeps: report.products,
         residual: report.residuals.scaled,
         converged: report.status == Status::Converged,
-    }
+    })
 }
 
 impl World {
     /// The contact problem that a whole step from the present state would
-    /// solve in its main stage, without the impacts before it. The state does
-    /// not change.
+    /// solve in its main stage, without the impacts before it and with exactly
+    /// the grains that are there now. The state, and what is known of the last
+    /// step, does not change.
     pub fn problem_ahead(&mut self) -> Result<ContactProblem, StepError> {
         let whole_step = Method::WholeStep(WholeStep::default());
         let method = std::mem::replace(&mut self.method, whole_step);
+        let next_step = self.next_step_length();
+        let step = std::mem::replace(&mut self.step, next_step);
+        let workspace = std::mem::take(&mut self.workspace);
+        let walls = self.walls.clone();
+        self.set_wall_velocities();
         let problem = self.whole_step_problem();
-        self.method = method;
+        (self.method, self.step) = (method, step);
+        (self.workspace, self.walls) = (workspace, walls);
         problem
     }
 }
@@ -139,12 +150,17 @@ mod tests {
 
     #[test]
     fn looking_at_the_problem_ahead_changes_nothing() {
+        let contacts = |world: &World| -> Vec<_> {
+            let found = world.contacts();
+            found.map(|(c, p)| (c.key, c.overlap, *p)).collect()
+        };
         let mut looked = heap(Method::default());
         let mut left_alone = heap(Method::default());
         for _ in 0..60 {
             looked.step().unwrap();
             left_alone.step().unwrap();
             assert!(looked.problem_ahead().is_ok());
+            assert_eq!(contacts(&looked), contacts(&left_alone));
         }
         assert!(looked.problem_ahead().unwrap().contacts.len() > 60);
         assert_eq!(looked.grains.state_hash(), left_alone.grains.state_hash());

@@ -41,18 +41,21 @@
 
 pub mod accuracy;
 pub mod assemble;
+mod begin;
 mod blows;
 pub mod check;
 mod clock;
 pub mod collide;
 pub mod definition;
 pub mod drive;
+pub mod energy;
 mod flight;
 mod general_solve;
 pub mod grains;
 pub mod history;
 mod inertia;
 pub mod integrate;
+pub mod load;
 pub mod material;
 pub mod packing;
 pub mod random;
@@ -63,10 +66,14 @@ pub mod smooth;
 pub mod state;
 pub mod step;
 pub mod supply;
+pub mod validate;
 pub mod wall;
 mod world;
 
+pub use energy::EnergyLedger;
+pub use general_solve::SolveError;
 pub use grains::{GrainId, Grains};
+pub use load::{LoadIntegral, WallLoad};
 pub use report::{Stage, StageTimes, StepReport};
 pub use state::{RestoreError, WorldState};
 pub use step::StepError;

@@ -56,6 +56,12 @@ impl PairConstants {
         }
     }
 
+    /// Elastic energy at an overlap, J: the static force integrated.
+    #[inline]
+    pub fn elastic_energy(&self, stiffness: f64, overlap: f64) -> f64 {
+        self.static_force(stiffness, overlap) * overlap / (2.0 * self.exponent)
+    }
+
     /// Static overlap under a force, m.
     #[inline]
     pub fn static_overlap(&self, stiffness: f64, force: f64) -> f64 {
@@ -152,5 +158,8 @@ mod tests {
         assert!((pair.stiffness(6.5e-3) / 3.440e5 - 1.0).abs() < 1e-3);
         let force = pair.static_force(3.44e5, 2e-5);
         assert!((pair.static_overlap(3.44e5, force) / 2e-5 - 1.0).abs() < 1e-14);
+        // ∫ k δ^(3/2) dδ = 2/5 k δ^(5/2).
+        let energy = 0.4 * 3.44e5 * f64::powf(2e-5, 2.5);
+        assert!((pair.elastic_energy(3.44e5, 2e-5) / energy - 1.0).abs() < 1e-14);
     }
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 /// The stages of a step, in order. Names are the same in code, profiles and docs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Emitters add grains.
-    Supply,
+    /// Resolution, sinks, emitters and the velocities of walls.
+    Begin,
     /// Broad phase.
     FindPairs,
     /// Narrow phase and contact order.
@@ -15,14 +15,14 @@ pub enum Stage {
     Assemble,
     /// Impacts, contact solve or substeps, and integration.
     Advance,
-    /// Walls, sinks, history, checks, measures.
+    /// Measures, checks, history, and what the next step is to change.
     Finish,
 }
 
 impl Stage {
     /// All stages in order.
     pub const ALL: [Stage; 6] = [
-        Stage::Supply,
+        Stage::Begin,
         Stage::FindPairs,
         Stage::Collide,
         Stage::Assemble,
@@ -33,7 +33,7 @@ impl Stage {
     /// Its name in outputs.
     pub fn name(self) -> &'static str {
         match self {
-            Stage::Supply => "supply",
+            Stage::Begin => "begin",
             Stage::FindPairs => "find_pairs",
             Stage::Collide => "collide",
             Stage::Assemble => "assemble",
@@ -99,7 +99,7 @@ pub struct StepReport {
     pub step: u64,
     /// Time after the step, s.
     pub time: f64,
-    /// Grains after the step.
+    /// Grains that the step moved.
     pub grains: usize,
     /// Contacts in the problem, predicted ones included.
     pub contacts: usize,
@@ -123,11 +123,11 @@ pub struct StepReport {
     pub residual: Option<f64>,
     /// False when a tolerance was set and missed.
     pub converged: bool,
-    /// Grains added by emitters in this step.
+    /// Grains that emitters added as the step began.
     pub emitted: usize,
-    /// Grains removed by sinks in this step.
+    /// Grains that sinks removed as the step began: they had entered by then.
     pub removed: usize,
-    /// Grains that left the bounds in this step.
+    /// Grains removed as the step began because they had left the bounds.
     pub lost: usize,
     /// Time per stage.
     pub times: StageTimes,

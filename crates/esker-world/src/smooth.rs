@@ -26,7 +26,7 @@
 //! h_s ≤ 0.2 √(m_eff / (∂f_n/∂δ))                                         (6)
 //! ```
 
-use esker_contact::{BodyState, Damping, Impulse, project_disc, root_of_max_overlap};
+use esker_contact::{BodyState, Damping, EnergyLoss, Impulse, project_disc, root_of_max_overlap};
 use glam::DVec3;
 
 use crate::collide::{ContactGeometry, Partner};
@@ -80,6 +80,19 @@ pub(crate) struct SmoothStepper {
     contacts: Vec<SmoothContact>,
     force: Vec<DVec3>,
     torque: Vec<DVec3>,
+    /// Impulses over the step of contacts with walls, in contact order.
+    wall_impulses: Vec<Impulse>,
+    /// `None` where nobody wants to know.
+    losses: Option<Losses>,
+}
+
+/// Where the energy goes, substep by substep.
+#[derive(Debug, Default)]
+struct Losses {
+    sum: EnergyLoss,
+    /// Impulses of the substep, one per contact.
+    impulses: Vec<Impulse>,
+    before: Vec<BodyState>,
 }
 
 /// What the stepper reads of the world.
@@ -106,15 +119,28 @@ impl SmoothStepper {
     ) {
         self.prepare(method, scene, (grains, bodies), impulses);
         let count = grains.len();
+        self.wall_impulses.clear();
+        self.wall_impulses
+            .resize(bodies.len() - count, Impulse::default());
+        if let Some(losses) = &mut self.losses {
+            losses.sum = EnergyLoss::default();
+        }
         for substep in 0..method.substeps {
             if substep > 0 {
                 self.follow(scene.step, &grains.position, bodies);
             }
             self.sum_forces(method, scene.step, bodies, impulses);
+            if let Some(losses) = &mut self.losses {
+                losses.before.clear();
+                losses.before.extend_from_slice(bodies);
+            }
             for (i, body) in bodies[..count].iter_mut().enumerate() {
                 let push = self.force[i] * body.inverse_mass + scene.gravity;
                 body.velocity += push * scene.step;
                 body.spin += self.torque[i] * (body.inverse_inertia * scene.step);
+            }
+            if let Some(losses) = &mut self.losses {
+                losses.add_substep(&self.contacts, bodies);
             }
             for (i, body) in bodies[..count].iter().enumerate() {
                 let (x, q) = (&mut grains.position[i], &mut grains.orientation[i]);
@@ -122,6 +148,25 @@ impl SmoothStepper {
             }
         }
         grains.state.copy_from_slice(&bodies[..count]);
+    }
+
+    /// Impulses over the last step of contacts with walls, in contact order.
+    pub(crate) fn wall_impulses(&self) -> &[Impulse] {
+        &self.wall_impulses
+    }
+
+    /// Whether steps find out where the energy goes.
+    pub(crate) fn measure_losses(&mut self, measure: bool) {
+        if measure != self.losses.is_some() {
+            self.losses = measure.then(Losses::default);
+        }
+    }
+
+    /// Energy that contacts took in the last step; zero where not measured.
+    /// Springs of friction and rolling count as friction and rolling.
+    pub(crate) fn losses(&self) -> EnergyLoss {
+        let losses = self.losses.as_ref();
+        losses.map_or_else(EnergyLoss::default, |losses| losses.sum)
     }
 
     fn prepare(
@@ -190,7 +235,14 @@ impl SmoothStepper {
     ) {
         self.force.fill(DVec3::ZERO);
         self.torque.fill(DVec3::ZERO);
-        for (contact, impulse) in self.contacts.iter_mut().zip(impulses) {
+        if let Some(losses) = &mut self.losses {
+            losses.impulses.clear();
+            losses
+                .impulses
+                .resize(self.contacts.len(), Impulse::default());
+        }
+        let count = self.force.len();
+        for (k, (contact, impulse)) in self.contacts.iter_mut().zip(impulses).enumerate() {
             let [a, b] = contact.bodies.map(|i| i as usize);
             let Some(found) = contact.force(method, &bodies[a], &bodies[b], step) else {
                 *impulse = Impulse::default();
@@ -203,7 +255,41 @@ impl SmoothStepper {
             if contact.among_grains {
                 self.force[b] += found.force;
                 self.torque[b] += found.couple - lever * contact.arms[1];
+            } else {
+                let sum = &mut self.wall_impulses[b - count];
+                *sum = sum.plus(&found.impulse(contact.normal, step));
             }
+            if let Some(losses) = &mut self.losses {
+                losses.impulses[k] = found.impulse(contact.normal, step);
+            }
+        }
+    }
+}
+
+impl ContactForce {
+    /// What the force gives to body `b` over a substep.
+    fn impulse(&self, normal: DVec3, step: f64) -> Impulse {
+        let (force, couple) = (self.force * step, self.couple * step);
+        Impulse {
+            normal: normal.dot(force),
+            friction: in_plane(force, normal),
+            rolling: in_plane(couple, normal),
+            twisting: normal.dot(couple),
+        }
+    }
+}
+
+impl Losses {
+    /// Adds the losses of the substep whose forces have just changed the
+    /// velocities.
+    fn add_substep(&mut self, contacts: &[SmoothContact], bodies: &[BodyState]) {
+        for (contact, impulse) in contacts.iter().zip(&self.impulses) {
+            let pair = contact.bodies.map(|i| i as usize);
+            let before = pair.map(|i| &self.before[i]);
+            let after = pair.map(|i| &bodies[i]);
+            let geometry = (contact.normal, contact.arms);
+            let loss = EnergyLoss::of(geometry, impulse, before, after);
+            self.sum = self.sum.plus(&loss);
         }
     }
 }

@@ -4,6 +4,9 @@
 //! step reads and that the definition does not fix is in it, down to the order
 //! in which grains are stored, so that a restored world continues with
 //! identical bits. Wall poses are closed functions of time and need no state.
+//! What a step changes as it begins (stage `begin`) is decided
+//! by this state alone, so it does not matter between which two steps it is
+//! saved.
 //! What a step computes anew from these (the contact list of
 //! [`World::contacts`]) is not kept: it is empty until the first step.
 
@@ -12,10 +15,16 @@ use std::collections::BTreeSet;
 use glam::{DQuat, DVec3};
 
 use crate::World;
+use crate::begin::Resolution;
+use crate::check::Problem;
+use crate::clock::Clock;
 use crate::definition::WorldDef;
+use crate::energy::EnergyLedger;
 use crate::grains::{GrainId, Grains, NewGrain};
 use crate::history::{History, Remembered};
+use crate::load::{LoadIntegral, WallLoad};
 use crate::supply::{EmitterProgress, Taken};
+use crate::validate::validate;
 
 /// One grain with everything that differs from grain to grain.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,15 +47,6 @@ pub struct GrainState {
     pub material: u16,
 }
 
-/// Load of the grains on a wall in the last step.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct WallLoad {
-    /// Force, N.
-    pub force: DVec3,
-    /// Torque about the wall's frame origin, N m.
-    pub torque: DVec3,
-}
-
 /// Everything that changes while a world runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorldState {
@@ -54,10 +54,10 @@ pub struct WorldState {
     pub steps_done: u64,
     /// Grains that left the bounds since the start.
     pub lost: u64,
-    /// Sweeps (or substeps) per step: they change where an accuracy is kept.
+    /// Sweeps (or substeps) of the next step: they change where an accuracy is kept.
     pub sweeps: u64,
-    /// How many times the scene's step was halved (doubled if negative), where
-    /// an accuracy is kept.
+    /// How many times the scene's step is halved (doubled if negative) in the
+    /// next step, where an accuracy is kept.
     pub step_level: i64,
     /// Time in ticks of a 64th of the scene's step.
     pub ticks: u64,
@@ -67,19 +67,26 @@ pub struct WorldState {
     pub generations: Vec<u32>,
     /// Slots without a grain, in the order in which they were freed.
     pub free_slots: Vec<u32>,
-    /// Impulses of the last step, for warm starting, grouped by owner.
+    /// Impulses of the last step, scaled to the next, for warm starting.
     pub remembered: Vec<Remembered>,
     /// Progress of each emitter, random stream included.
     pub emitters: Vec<EmitterProgress>,
     /// What each sink took so far.
     pub sinks: Vec<Vec<Taken>>,
-    /// Load on each wall.
+    /// Load on each wall in the last step.
     pub wall_loads: Vec<WallLoad>,
+    /// Load on each wall, integrated since the start.
+    pub total_wall_loads: Vec<LoadIntegral>,
+    /// The energy ledger, where it is kept.
+    pub energy: Option<EnergyLedger>,
 }
 
 /// Why a state does not belong to a definition, or to any world.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RestoreError {
+    /// A value of the definition is impossible.
+    #[error(transparent)]
+    Definition(#[from] Problem),
     /// The definition has another number of something.
     #[error("the state has {found} {what}, but the scene has {expected}")]
     Count {
@@ -106,6 +113,22 @@ pub enum RestoreError {
         /// The value.
         what: &'static str,
     },
+    /// No clock of steps can have got there.
+    #[error("{ticks} ticks after {steps} steps cannot be followed by a step of level {level}")]
+    Time {
+        /// Steps done.
+        steps: u64,
+        /// Time in ticks.
+        ticks: u64,
+        /// Level of the next step.
+        level: i64,
+    },
+    /// A value that belongs to no single grain is impossible.
+    #[error("the state has an impossible {what}")]
+    Value {
+        /// The value.
+        what: &'static str,
+    },
     /// A remembered contact belongs to no grain.
     #[error("a remembered contact belongs to slot {slot}, but there are {slots} slots")]
     Contact {
@@ -123,8 +146,8 @@ impl World {
         WorldState {
             steps_done: self.steps_done,
             lost: self.lost,
-            sweeps: self.method.sweeps() as u64,
-            step_level: i64::from(self.clock.level()),
+            sweeps: self.next.sweeps as u64,
+            step_level: i64::from(self.next.level),
             ticks: self.clock.ticks(self.steps_done),
             grains: (0..self.grains.len())
                 .map(|i| grain_state(&self.grains, i))
@@ -134,20 +157,16 @@ impl World {
             remembered: self.history.entries().to_vec(),
             emitters: self.emitters.iter().map(|e| e.progress).collect(),
             sinks: self.sinks.iter().map(|s| s.taken.clone()).collect(),
-            wall_loads: self
-                .walls
-                .iter()
-                .map(|w| WallLoad {
-                    force: w.force,
-                    torque: w.torque,
-                })
-                .collect(),
+            wall_loads: self.walls.iter().map(|w| w.load).collect(),
+            total_wall_loads: self.walls.iter().map(|w| w.total_load).collect(),
+            energy: self.energy,
         }
     }
 
     /// The world of a definition as it was when `state` was taken: it
     /// continues with identical bits.
     pub fn restore(def: &WorldDef, state: WorldState) -> Result<World, RestoreError> {
+        validate(def)?;
         let count = |what, expected: usize, found: usize| {
             if expected == found {
                 Ok(())
@@ -162,6 +181,7 @@ impl World {
         count("emitters", def.emitters.len(), state.emitters.len())?;
         count("sinks", def.sinks.len(), state.sinks.len())?;
         count("walls", def.walls.len(), state.wall_loads.len())?;
+        count("walls", def.walls.len(), state.total_wall_loads.len())?;
         let slots = state.generations.len();
         if let Some(entry) = state
             .remembered
@@ -173,18 +193,28 @@ impl World {
                 slots,
             });
         }
+        if !Clock::can_show(state.step_level, state.ticks, state.steps_done) {
+            return Err(RestoreError::Time {
+                steps: state.steps_done,
+                ticks: state.ticks,
+                level: state.step_level,
+            });
+        }
+        let resolution = Resolution {
+            level: state.step_level as i32,
+            sweeps: state.sweeps as usize,
+        };
+        check_values(&state)?;
         let mut history = History::default();
         history.replace(slots, state.remembered.iter().copied());
         let mut world = World::with_grains(def, restore_grains(def, &state)?);
-        if def.accuracy.is_some() {
-            world
-                .clock
-                .restart(state.step_level, state.ticks, state.steps_done);
-            world.step = world.clock.step();
-            world.set_sweeps(state.sweeps as usize);
-        }
-        world.history = history;
+        world
+            .clock
+            .restart(resolution.level, state.ticks, state.steps_done);
         world.steps_done = state.steps_done;
+        world.next = resolution;
+        world.take_up_resolution();
+        world.history = history;
         world.lost = state.lost;
         for (emitter, progress) in world.emitters.iter_mut().zip(state.emitters) {
             emitter.restore(progress);
@@ -193,11 +223,18 @@ impl World {
             sink.taken = taken;
         }
         let time = world.time();
-        for (wall, load) in world.walls.iter_mut().zip(state.wall_loads) {
-            wall.move_to(time, world.step);
-            wall.force = load.force;
-            wall.torque = load.torque;
+        let loads = state.wall_loads.into_iter().zip(state.total_wall_loads);
+        for (wall, (load, total)) in world.walls.iter_mut().zip(loads) {
+            wall.move_to(time);
+            wall.load = load;
+            wall.total_load = total;
         }
+        if def.energy_ledger
+            && let Some(ledger) = state.energy
+        {
+            world.energy = Some(ledger);
+        }
+        world.set_wall_velocities();
         Ok(world)
     }
 }
@@ -254,6 +291,27 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
     grains.orientation = state.grains.iter().map(|g| g.orientation).collect();
     grains.set_slot_table(state.generations.clone(), state.free_slots.clone());
     Ok(grains)
+}
+
+/// Checks what no single grain has.
+fn check_values(state: &WorldState) -> Result<(), RestoreError> {
+    let amount = |x: f64| x.is_finite() && x >= 0.0;
+    let progresses = |e: &EmitterProgress| [e.mass, e.due, e.next_radius].into_iter().all(amount);
+    let remembers = |r: &Remembered| {
+        let p = &r.impulse;
+        let vectors = [r.normal, p.friction, p.rolling];
+        vectors.iter().all(|v| v.is_finite()) && p.normal.is_finite() && p.twisting.is_finite()
+    };
+    let checks = [
+        ("number of sweeps", state.sweeps > 0),
+        ("emitter", state.emitters.iter().all(progresses)),
+        ("impulse", state.remembered.iter().all(remembers)),
+        ("sink", state.sinks.iter().flatten().all(|t| amount(t.mass))),
+    ];
+    match checks.into_iter().find(|(_, right)| !right) {
+        Some((what, _)) => Err(RestoreError::Value { what }),
+        None => Ok(()),
+    }
 }
 
 fn check_grain(def: &WorldDef, state: &WorldState, grain: &GrainState) -> Result<(), RestoreError> {
@@ -447,6 +505,24 @@ mod tests {
     }
 
     #[test]
+    fn impossible_states_of_sources_and_sinks_are_refused_by_name() {
+        let def = emitter_and_sink(methods()[0].clone());
+        let mut world = World::new(&def).unwrap();
+        run(&mut world, 200);
+        let good = world.state();
+        let refused = |damage: &dyn Fn(&mut WorldState)| {
+            let mut state = good.clone();
+            damage(&mut state);
+            World::restore(&def, state).err().map(|e| e.to_string())
+        };
+        assert_eq!(refused(&|_| {}), None);
+        let text = refused(&|s| s.emitters[0].next_radius = f64::NAN);
+        assert!(text.unwrap().contains("emitter"));
+        let text = refused(&|s| s.sinks[0][0].mass = -1.0);
+        assert!(text.unwrap().contains("sink"));
+    }
+
+    #[test]
     fn impossible_states_are_refused_by_name() {
         let def = drum(methods()[0].clone());
         let mut world = World::new(&def).unwrap();
@@ -468,5 +544,10 @@ mod tests {
         assert!(refused(&|s| s.grains[3].id.generation = 1).contains("generation"));
         assert!(refused(&|s| s.generations.push(0)).contains("neither used nor free"));
         assert!(refused(&|s| s.remembered[0].key.owner.slot = 1 << 20).contains("slots"));
+        assert!(refused(&|s| s.remembered[0].impulse.normal = f64::NAN).contains("impulse"));
+        assert!(refused(&|s| s.sweeps = 0).contains("sweeps"));
+        assert!(refused(&|s| s.step_level = 40).contains("level 40"));
+        assert!(refused(&|s| s.ticks += 1).contains("ticks"));
+        assert!(refused(&|s| s.steps_done = u64::MAX).contains("ticks"));
     }
 }

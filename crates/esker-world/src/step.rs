@@ -1,6 +1,6 @@
 //! One step, on one screen.
 
-use esker_contact::{BodyState, ContactProblem, Impulse};
+use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse};
 use esker_geometry::TooManyPairs;
 use esker_parallel::{SharedSlice, Team};
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
@@ -11,12 +11,17 @@ use glam::DVec3;
 
 use crate::World;
 use crate::assemble::{Equations, Rows, StepConstants, WholeStepEquations};
-use crate::collide::{Collider, ContactGeometry, Order, Partner, Scene};
-use crate::definition::{ContactSettings, Method, Smooth, Solver, SubStepped, WholeStep};
-use crate::general_solve;
+use crate::begin::Turnover;
+use crate::collide::{Collider, ContactGeometry, Order, Scene};
+use crate::definition::{
+    ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
+};
+use crate::energy::loss_of_impulses;
+use crate::general_solve::{self, SolveError};
 use crate::grains::{GrainId, Grains};
 use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
+use crate::load::LoadIntegral;
 use crate::reach::Reach;
 use crate::report::{Stage, StageClock, StepReport};
 use crate::smooth::{self, SmoothStepper};
@@ -27,13 +32,17 @@ pub(crate) struct Workspace {
     pub(crate) collider: Collider,
     pub(crate) contacts: Vec<ContactGeometry>,
     pub(crate) impulses: Vec<Impulse>,
+    /// Impulses over the whole step, impacts included, of contacts with walls.
+    /// Written by stage `advance`.
+    pub(crate) wall_impulses: Vec<Impulse>,
+    pub(crate) wall_sums: Vec<LoadIntegral>,
     pub(crate) equations: Equations,
     whole: WholeStepEquations,
     velocities: Vec<BodyState>,
     impact_impulses: Vec<Impulse>,
     sweeper: BlockSweeper,
     smooth_stepper: SmoothStepper,
-    memory_order: Vec<(u64, u32)>,
+    pub(crate) memory_order: Vec<(u64, u32)>,
     inertia: InertiaFloor,
 }
 
@@ -58,6 +67,14 @@ pub enum StepError {
         /// Its velocity, m/s.
         velocity: DVec3,
     },
+    /// The solver that the definition names cannot begin.
+    #[error("step {step}: {source}")]
+    Solve {
+        /// The step.
+        step: u64,
+        /// Why.
+        source: SolveError,
+    },
     /// Grains lie on top of one another.
     #[error("step {step}: {source}")]
     Crowd {
@@ -79,61 +96,24 @@ struct Advanced {
 /// for it every step.
 const STEPS_PER_RESIDUAL: u64 = 10;
 
-/// Steps between two re-sortings of the grains in memory: grains move a
-/// fraction of a diameter per step.
-const STEPS_PER_MEMORY_ORDER: u64 = 64;
-/// Grains below which memory order does not matter: all fit the nearest cache.
-const MEMORY_ORDER_GRAINS: usize = 4096;
-
 impl World {
     /// Advances the world by one step.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
         let mut clock = StageClock::start();
-        let emitted = self.supply();
-        clock.end(Stage::Supply);
+        let turnover = self.begin();
+        clock.end(Stage::Begin);
         let reach = self.find_pairs()?;
         clock.end(Stage::FindPairs);
         self.collide(reach);
         clock.end(Stage::Collide);
         self.assemble();
         clock.end(Stage::Assemble);
-        let advanced = self.advance();
+        let advanced = self.book_advance(World::advance)?;
         clock.end(Stage::Advance);
-        let mut report = self.finish(&advanced)?;
-        report.emitted = emitted;
-        report.excess_overlap = self.keep_accuracy();
+        let mut report = self.finish(&advanced, turnover)?;
         clock.end(Stage::Finish);
         report.times = clock.times();
         Ok(report)
-    }
-
-    fn supply(&mut self) -> usize {
-        let (time, step) = (self.time(), self.step);
-        let (grains, rotates) = (&mut self.grains, self.rotation);
-        let emitted = self
-            .emitters
-            .iter_mut()
-            .map(|e| e.emit(time, step, grains, rotates))
-            .sum();
-        if self.steps_done.is_multiple_of(STEPS_PER_MEMORY_ORDER)
-            && self.grains.len() > MEMORY_ORDER_GRAINS
-        {
-            self.sort_grains_in_memory();
-        }
-        emitted
-    }
-
-    /// Puts neighbours in space near each other in memory, along a
-    /// space-filling curve. Nothing else changes.
-    fn sort_grains_in_memory(&mut self) {
-        let cell = self.mean_and_max_diameter()[0];
-        let (grains, order) = (&mut self.grains, &mut self.workspace.memory_order);
-        self.team.fill(order, grains.len(), |i| {
-            (morton(grains.position[i] / cell), i as u32)
-        });
-        order.sort_unstable_by_key(|&(key, i)| (key, grains.id[i as usize]));
-        let order: Vec<u32> = order.iter().map(|&(_, i)| i).collect();
-        grains.reorder(&order);
     }
 
     fn find_pairs(&mut self) -> Result<Reach, StepError> {
@@ -223,16 +203,16 @@ impl World {
         }
     }
 
-    fn advance(&mut self) -> Advanced {
+    fn advance(&mut self) -> Result<(Advanced, EnergyLoss), StepError> {
         match self.method.clone() {
-            Method::SubStepped(method) => self.advance_substeps(&method),
+            Method::SubStepped(method) => Ok(self.advance_substeps(&method)),
             Method::WholeStep(method) => self.advance_whole(&method),
-            Method::Smooth(method) => self.advance_smooth(&method),
+            Method::Smooth(method) => Ok(self.advance_smooth(&method)),
         }
     }
 
     /// Substeps of one warm-started sweep each.
-    fn advance_substeps(&mut self, method: &SubStepped) -> Advanced {
+    fn advance_substeps(&mut self, method: &SubStepped) -> (Advanced, EnergyLoss) {
         let measure =
             method.tolerance.is_some() || self.steps_done.is_multiple_of(STEPS_PER_RESIDUAL);
         let step = self.row_step();
@@ -246,6 +226,7 @@ impl World {
             longest_sleep: work.collider.longest_sleep(method.substeps),
         };
         let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
+        sweeper.measure_losses(self.energy.is_some());
         let impacts = sweeper.substeps(team, plan, &mut work.equations.bodies, run);
         let residual = measure.then(|| {
             let rows = Rows {
@@ -262,6 +243,9 @@ impl World {
         });
         sweeper.forget_impacts();
         sweeper.packed.impulses(team, plan, &mut work.impulses);
+        work.wall_impulses.clear();
+        work.wall_impulses
+            .extend_from_slice(sweeper.wall_impulses());
         move_grains(team, &mut self.grains, &work.equations.bodies, |i| {
             let [velocity, spin] = sweeper.moved(i);
             (velocity * step, spin * step)
@@ -269,7 +253,7 @@ impl World {
         let converged = method
             .tolerance
             .is_none_or(|t| residual.is_none_or(|r| r <= t));
-        Advanced {
+        let advanced = Advanced {
             solve: SweepReport {
                 sweeps: method.substeps,
                 residual: 0.0,
@@ -277,7 +261,8 @@ impl World {
             },
             impacts,
             residual,
-        }
+        };
+        (advanced, sweeper.losses())
     }
 
     /// The problem of a whole step's main stage from the present state, without
@@ -293,7 +278,7 @@ impl World {
     }
 
     /// Impact stage where there are impacts, then one solve over the step.
-    fn advance_whole(&mut self, method: &WholeStep) -> Advanced {
+    fn advance_whole(&mut self, method: &WholeStep) -> Result<(Advanced, EnergyLoss), StepError> {
         let (work, team) = (&mut self.workspace, &mut self.team);
         let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
         let (whole, laws) = (&mut work.whole, &work.equations.laws);
@@ -319,6 +304,18 @@ impl World {
             );
             std::mem::swap(&mut whole.problem.bodies, &mut work.velocities);
         }
+        let is_booked = self.energy.is_some();
+        let mut loss = EnergyLoss::default();
+        let impact_impulse = |i: usize| {
+            let impulses = (impacts > 0).then_some(&work.impact_impulses);
+            impulses.map_or_else(Impulse::default, |impulses| impulses[i])
+        };
+        if is_booked && impacts > 0 {
+            let states = [&work.velocities[..], &whole.problem.bodies];
+            let contacts = &whole.problem.contacts;
+            loss = loss_of_impulses(team, contacts, impact_impulse, states).as_impact();
+        }
+        let before = is_booked.then(|| whole.problem.bodies.clone());
         whole.set_main_rows(team, self.step);
         whole.add_velocity(team, self.gravity * self.step);
         let rows = Rows {
@@ -333,6 +330,11 @@ impl World {
         };
         let force = |i: usize| rows.static_force(i);
         whole.warm_start(method.warm_start, self.step, &mut work.impulses, force);
+        // Impulses that the solve starts from without acting on the bodies.
+        let withdrawn = match method.warm_start {
+            WarmStart::HistoryWithoutVelocity { .. } => work.impulses.clone(),
+            _ => Vec::new(),
+        };
         let stop = Stop {
             sweeps: method.sweeps,
             tolerance: method.tolerance,
@@ -349,10 +351,27 @@ impl World {
                 sweeper.solve(team, problem, impulses, velocities)
             }
             Solver::Named(name) => {
-                general_solve::solve(name, &whole.problem, stop, impulses, velocities)
+                general_solve::solve(name, &whole.problem, stop, impulses, velocities).map_err(
+                    |source| StepError::Solve {
+                        step: self.steps_done + 1,
+                        source,
+                    },
+                )?
             }
         };
+        let main_impulse = |i: usize| match withdrawn.get(i) {
+            Some(start) => impulses[i].plus(&start.scaled(-1.0)),
+            None => impulses[i],
+        };
+        let both = |&i: &u32| impact_impulse(i as usize).plus(&main_impulse(i as usize));
+        work.wall_impulses.clear();
+        work.wall_impulses.extend(plan.fixed.iter().map(both));
         let (velocities, step) = (&work.velocities, self.step);
+        if let Some(before) = &before {
+            let contacts = &whole.problem.contacts;
+            let main = loss_of_impulses(team, contacts, main_impulse, [before, velocities]);
+            loss = loss.plus(&main);
+        }
         move_grains(team, &mut self.grains, velocities, |i| {
             (velocities[i].velocity * step, velocities[i].spin * step)
         });
@@ -365,15 +384,16 @@ impl World {
                 }
             });
         }
-        Advanced {
+        let advanced = Advanced {
             solve,
             impacts,
             residual: Some(solve.residual),
-        }
+        };
+        Ok((advanced, loss))
     }
 
     /// Explicit substeps of springs and dashpots.
-    fn advance_smooth(&mut self, method: &Smooth) -> Advanced {
+    fn advance_smooth(&mut self, method: &Smooth) -> (Advanced, EnergyLoss) {
         let step = self.row_step();
         let work = &mut self.workspace;
         let scene = smooth::Scene {
@@ -383,6 +403,7 @@ impl World {
             gravity: self.gravity,
             step,
         };
+        work.smooth_stepper.measure_losses(self.energy.is_some());
         work.smooth_stepper.advance(
             method,
             &scene,
@@ -390,7 +411,10 @@ impl World {
             &mut work.equations.bodies,
             &mut work.impulses,
         );
-        Advanced {
+        work.wall_impulses.clear();
+        work.wall_impulses
+            .extend_from_slice(work.smooth_stepper.wall_impulses());
+        let advanced = Advanced {
             solve: SweepReport {
                 sweeps: method.substeps,
                 residual: 0.0,
@@ -398,16 +422,21 @@ impl World {
             },
             impacts: 0,
             residual: None,
-        }
+        };
+        (advanced, work.smooth_stepper.losses())
     }
 
-    fn finish(&mut self, advanced: &Advanced) -> Result<StepReport, StepError> {
+    fn finish(&mut self, advanced: &Advanced, turnover: Turnover) -> Result<StepReport, StepError> {
         self.steps_done += 1;
         let time = self.time();
         let mut report = StepReport {
             step: self.steps_done,
             time,
             step_length: self.step,
+            grains: self.grains.len(),
+            emitted: turnover.emitted,
+            removed: turnover.removed,
+            lost: turnover.lost,
             contacts: self.workspace.contacts.len(),
             sweeps: advanced.solve.sweeps,
             impacts: advanced.impacts,
@@ -416,21 +445,19 @@ impl World {
             ..Default::default()
         };
         self.measure_overlaps(&mut report);
-        self.measure_wall_forces();
+        let drives = self.book_wall_loads();
+        if let Some(ledger) = &mut self.energy {
+            ledger.drives += drives;
+        }
         self.check_finite(time)?;
         let work = &self.workspace;
         let slots = self.grains.slots();
         self.history
             .store(&mut self.team, slots, &work.contacts, &work.impulses);
+        report.excess_overlap = self.keep_accuracy();
         for wall in &mut self.walls {
-            wall.move_to(time, self.step);
+            wall.move_to(time);
         }
-        for sink in &mut self.sinks {
-            report.removed += sink.take(time, &mut self.grains);
-        }
-        report.lost = self.remove_lost();
-        self.lost += report.lost as u64;
-        report.grains = self.grains.len();
         Ok(report)
     }
 
@@ -456,25 +483,6 @@ impl World {
         }
     }
 
-    fn measure_wall_forces(&mut self) {
-        let row_step = self.row_step();
-        for wall in &mut self.walls {
-            wall.force = DVec3::ZERO;
-            wall.torque = DVec3::ZERO;
-        }
-        let work = &self.workspace;
-        for &i in &work.collider.plan.fixed {
-            let (contact, impulse) = (&work.contacts[i as usize], &work.impulses[i as usize]);
-            if let Partner::Wall(w) = contact.partner {
-                let wall = &mut self.walls[w as usize];
-                let force = (contact.normal * impulse.normal + impulse.friction) / row_step;
-                let couple = (contact.normal * impulse.twisting + impulse.rolling) / row_step;
-                wall.force += force;
-                wall.torque += (contact.point - wall.pose.position).cross(force) + couple;
-            }
-        }
-    }
-
     fn check_finite(&self, time: f64) -> Result<(), StepError> {
         let grains = &self.grains;
         let broken = (0..grains.len()).find(|&i| {
@@ -495,21 +503,7 @@ impl World {
         }
     }
 
-    fn remove_lost(&mut self) -> usize {
-        let Some([low, high]) = self.bounds else {
-            return 0;
-        };
-        let before = self.grains.len();
-        for i in (0..before).rev() {
-            let x = self.grains.position[i];
-            if x.cmplt(low).any() || x.cmpgt(high).any() {
-                self.grains.remove(i);
-            }
-        }
-        before - self.grains.len()
-    }
-
-    fn mean_and_max_diameter(&mut self) -> [f64; 2] {
+    pub(crate) fn mean_and_max_diameter(&mut self) -> [f64; 2] {
         let radius = &self.grains.radius;
         let (sum, max) = self.team.fold(
             radius.len(),
@@ -579,33 +573,4 @@ fn move_grains(
             }
         }
     });
-}
-
-/// Place of a point along a space-filling curve through unit cells.
-fn morton(point: DVec3) -> u64 {
-    const BITS: u32 = 20;
-    // `as` saturates and maps NaN to zero; the offset makes coordinates positive.
-    let cell = |x: f64| ((x.floor() as i64) + (1 << BITS)).clamp(0, (1 << (BITS + 1)) - 1) as u64;
-    let cells = point.to_array().map(cell);
-    let mut key = 0;
-    for bit in (0..=BITS).rev() {
-        for coordinate in cells.iter().rev() {
-            key = key << 1 | (coordinate >> bit & 1);
-        }
-    }
-    key
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_curve_stays_in_a_cell_before_it_goes_on() {
-        let at = |x: f64, y: f64, z: f64| morton(DVec3::new(x, y, z));
-        assert!(at(0.5, 0.5, 0.5) < at(1.5, 1.5, 1.5));
-        assert!(at(1.5, 1.5, 1.5) < at(2.5, 0.5, 0.5));
-        assert!(at(-0.5, 0.5, 0.5) < at(0.5, 0.5, 0.5));
-        assert!(at(f64::NAN, 1e300, -1e300) > 0);
-    }
 }

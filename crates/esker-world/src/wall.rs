@@ -5,6 +5,7 @@ use glam::DVec3;
 
 use crate::definition::{Motion, WallDef};
 use crate::drive::Twist;
+use crate::load::{LoadIntegral, WallLoad};
 
 /// A wall of the world.
 #[derive(Clone, Debug)]
@@ -21,13 +22,16 @@ pub struct Wall {
     pub surface_velocity: DVec3,
     /// Pose now. Written by stage `finish`.
     pub pose: Pose,
-    /// Mean velocity over the coming step. Written by stage `finish`.
+    /// Mean velocity over the last step; over the first before it. Written by
+    /// stage `begin`.
     pub twist: Twist,
-    /// Force of the grains on the wall in the last step, N. Written by stage `finish`.
-    pub force: DVec3,
-    /// Torque of the grains about the wall's frame origin in the last step, N m.
-    /// Written by stage `finish`.
-    pub torque: DVec3,
+    /// Mean load of the grains in the last step. Written by stage `finish`.
+    pub load: WallLoad,
+    /// Load integrated since the start. Written by stage `finish`.
+    pub total_load: LoadIntegral,
+    /// Surface velocity in the world's frame as the last step began, m/s.
+    /// Written by stage `begin`.
+    belt: DVec3,
     initial: Pose,
     bounds: Option<Aabb>,
 }
@@ -43,19 +47,27 @@ impl Wall {
             surface_velocity: def.surface_velocity,
             pose: def.pose,
             twist: Twist::default(),
-            force: DVec3::ZERO,
-            torque: DVec3::ZERO,
+            load: WallLoad::default(),
+            total_load: LoadIntegral::default(),
+            belt: DVec3::ZERO,
             initial: def.pose,
             bounds: def.shape.bounds(),
         };
-        wall.move_to(0.0, step);
+        wall.move_to(0.0);
+        wall.set_velocity(0.0, step);
         wall
     }
 
-    /// Puts the wall where it is at `time` and sets its velocity for the step.
-    pub fn move_to(&mut self, time: f64, step: f64) {
+    /// Puts the wall where it is at `time`.
+    pub fn move_to(&mut self, time: f64) {
         self.pose = self.motion.pose(&self.initial, time);
+    }
+
+    /// Sets the velocity of a wall that stands where it is at `time` for the
+    /// step that begins there.
+    pub fn set_velocity(&mut self, time: f64, step: f64) {
         self.twist = self.motion.twist(time, step);
+        self.belt = self.pose.orientation * self.surface_velocity;
     }
 
     /// Bounds in the wall's own frame; `None` when unbounded.
@@ -63,10 +75,10 @@ impl Wall {
         self.bounds.as_ref()
     }
 
-    /// Velocity of the surface at a point with this unit normal, m/s.
+    /// Velocity of the surface over the last step at a point with this unit
+    /// normal, m/s.
     #[inline]
     pub fn surface_velocity_at(&self, point: DVec3, normal: DVec3) -> DVec3 {
-        let belt = self.pose.orientation * self.surface_velocity;
-        self.twist.at(point) + belt - normal * normal.dot(belt)
+        self.twist.at(point) + self.belt - normal * normal.dot(self.belt)
     }
 }

@@ -8,15 +8,19 @@ use esker_solver::sweep::TangentCompliance;
 use glam::DVec3;
 
 use crate::assemble::Rows;
+use crate::begin::Resolution;
+use crate::check::Problem;
 use crate::clock::Clock;
 use crate::collide::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
+use crate::energy::EnergyLedger;
 use crate::grains::Grains;
 use crate::history::History;
 use crate::material::{PairConstants, PairTable};
 use crate::packing::{self, PackingError};
 use crate::step::Workspace;
 use crate::supply::{Emitter, Sink};
+use crate::validate::validate;
 use crate::wall::Wall;
 
 /// A granular system and everything that acts on it.
@@ -35,7 +39,10 @@ pub struct World {
     pub steps_done: u64,
     pub(crate) history: History,
     pub(crate) gravity: DVec3,
+    /// Length of the last step, s; of the first before it.
     pub(crate) step: f64,
+    /// What the next step takes up as it begins.
+    pub(crate) next: Resolution,
     pub(crate) clock: Clock,
     pub(crate) method: Method,
     pub(crate) accuracy: Option<f64>,
@@ -46,6 +53,7 @@ pub struct World {
     pub(crate) pairs: PairTable,
     pub(crate) team: Team,
     pub(crate) plain_order: bool,
+    pub(crate) energy: Option<EnergyLedger>,
     pub(crate) workspace: Workspace,
 }
 
@@ -67,6 +75,9 @@ pub struct LastProblem<'a> {
 /// Why a world could not be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BuildError {
+    /// A value of the definition is impossible.
+    #[error(transparent)]
+    Invalid(#[from] Problem),
     /// A packing could not be built.
     #[error("packing {index}: {source}")]
     Packing {
@@ -80,6 +91,7 @@ pub enum BuildError {
 impl World {
     /// Builds a world at time zero.
     pub fn new(def: &WorldDef) -> Result<Self, BuildError> {
+        validate(def)?;
         let mut grains = Grains::default();
         for index in 0..def.packings.len() {
             let placed = packing::place(def, index)
@@ -91,10 +103,13 @@ impl World {
         Ok(World::with_grains(def, grains))
     }
 
-    /// The world of a definition at time zero with these grains in place of
-    /// its packings.
+    /// The world of a valid definition at time zero with these grains in place
+    /// of its packings.
     pub(crate) fn with_grains(def: &WorldDef, grains: Grains) -> Self {
         World {
+            energy: def
+                .energy_ledger
+                .then(|| EnergyLedger::open(grains.kinetic_energy())),
             grains,
             walls: def.walls.iter().map(|w| Wall::new(w, def.step)).collect(),
             emitters: (0..def.emitters.len())
@@ -106,6 +121,10 @@ impl World {
             history: History::default(),
             gravity: def.gravity,
             step: def.step,
+            next: Resolution {
+                level: 0,
+                sweeps: def.method.sweeps(),
+            },
             clock: Clock::new(def.step),
             method: def.method.clone(),
             accuracy: def.accuracy,
@@ -167,12 +186,13 @@ impl World {
         self.clock.time(self.steps_done)
     }
 
-    /// Step length h, s: of the next step, where an accuracy changes it.
+    /// Length h of the last step, s; of the first before it. Where an accuracy
+    /// is kept, the next one may be shorter or longer.
     pub fn step_length(&self) -> f64 {
         self.step
     }
 
-    /// How steps advance the state.
+    /// How steps advance the state, with the sweeps of the last step.
     pub fn method(&self) -> &Method {
         &self.method
     }
@@ -189,18 +209,28 @@ impl World {
 
     /// Law and stiffness of a contact of the last step.
     pub(crate) fn pair_of(&self, contact: &ContactGeometry) -> &PairConstants {
-        let own = self.grains.material[contact.grain as usize];
-        let other = match contact.partner {
-            Partner::Grain(j) => self.grains.material[j as usize],
-            Partner::Wall(w) => self.walls[w as usize].material,
-        };
-        self.pairs.get(own, other)
+        pair_of(contact, &self.pairs, &self.grains, &self.walls)
     }
 
     /// Contacts of the last step with the impulses of their last row step
     /// (divide by [`World::row_step`] for forces). Dense indices in them are
-    /// valid until grains are removed.
+    /// those of the grains now: grains come and go as the next step begins.
     pub fn contacts(&self) -> impl ExactSizeIterator<Item = (&ContactGeometry, &Impulse)> {
         self.workspace.contacts.iter().zip(&self.workspace.impulses)
     }
+}
+
+/// Law and stiffness of a contact of these grains and walls.
+pub(crate) fn pair_of<'a>(
+    contact: &ContactGeometry,
+    pairs: &'a PairTable,
+    grains: &Grains,
+    walls: &[Wall],
+) -> &'a PairConstants {
+    let own = grains.material[contact.grain as usize];
+    let other = match contact.partner {
+        Partner::Grain(j) => grains.material[j as usize],
+        Partner::Wall(w) => walls[w as usize].material,
+    };
+    pairs.get(own, other)
 }

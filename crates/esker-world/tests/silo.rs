@@ -85,7 +85,7 @@ fn outcome(method: Method) -> Outcome {
         let report = world.step().expect("the state stays finite");
         mean.overlap += report.mean_overlap / steps as f64;
         mean.energy += world.grains.kinetic_energy() / steps as f64;
-        mean.base -= world.walls[0].force.z / weight / steps as f64;
+        mean.base -= world.walls[0].load.force.z / weight / steps as f64;
     }
     mean
 }

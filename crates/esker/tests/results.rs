@@ -286,6 +286,65 @@ fn a_recording_is_measured_as_far_as_its_fields_allow() {
     assert!(String::from_utf8_lossy(&rest.stdout).contains("height"));
 }
 
+/// Two grains side by side, one nine times as heavy as the other: masses made
+/// up from volumes would put their centre in the middle.
+#[test]
+fn masses_are_those_of_the_run_and_unknown_ones_are_not_made_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("out");
+    let text = folder.to_str().unwrap();
+    let places = ["light", "heavy"].map(|name| dir.path().join(name).with_extension("csv"));
+    std::fs::write(&places[0], "x,y,z\n0.1,0,-0.1\n").unwrap();
+    std::fs::write(&places[1], "x,y,z\n-0.1,0,-0.1\n").unwrap();
+    let scene = r#"
+        duration = 1e-4
+        step = 1e-4
+        material.light = { density = 1000, young = 1e8 }
+        material.heavy = { density = 9000, young = 1e8 }
+        grains = [
+            { place = "csv", file = "light.csv", diameter = 0.01, material = "light" },
+            { place = "csv", file = "heavy.csv", diameter = 0.01, material = "heavy" },
+        ]
+    "#;
+    let path = dir.path().join("scene.toml");
+    std::fs::write(&path, scene).unwrap();
+    succeed(run(&path, &folder, &[]));
+    let measured = succeed(esker(&["measure", text, "drum", "--json"]));
+    let measured: serde_json::Value = serde_json::from_slice(&measured.stdout).unwrap();
+    let angle = measured["drum_angle_deg"].as_f64().unwrap();
+    assert!(
+        (angle - 0.8_f64.atan().to_degrees()).abs() < 1e-3,
+        "{angle}"
+    );
+
+    let without = scene.to_owned() + "\nrecord = { fields = [\"position\", \"radius\"] }\n";
+    std::fs::write(&path, without).unwrap();
+    succeed(run(&path, &folder, &["--force"]));
+    let refused = esker(&["measure", text, "drum"]).output().unwrap();
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && errors.contains("\"mass\""),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_recording_of_an_earlier_version_is_measured_without_its_masses() {
+    let old = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../esker-record/tests/data/recording-1.h5"
+    );
+    let output = succeed(esker(&["measure", old, "pile", "--csv"]));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("masses"));
+    let table = String::from_utf8(output.stdout).unwrap();
+    let mut lines = table.lines();
+    assert_eq!(lines.next(), Some("time_s,height_m,pile_angle_deg"));
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert!(cells[1].parse::<f64>().unwrap() > 0.0 && cells[2].is_empty());
+    }
+}
+
 #[test]
 fn a_wrong_file_is_named() {
     let dir = tempfile::tempdir().unwrap();

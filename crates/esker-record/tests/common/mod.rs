@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use esker_geometry::{Pose, Region, WallShape};
 use esker_record::{
-    Frame, GrainField, Precision, RecordSettings, Recorder, RecordingHeader, SceneIdentity,
-    WallSurface,
+    Frame, GrainField, LoadInterval, Precision, RecordSettings, Recorder, RecordingHeader,
+    SceneIdentity, WallSurface,
 };
 use esker_world::World;
 use esker_world::definition::*;
@@ -126,12 +126,16 @@ pub fn record_run(
     every: u64,
 ) -> Vec<Frame> {
     let mut frames = Vec::new();
+    let now = Frame::of(world, &recorder.header().settings, &LoadInterval::default());
+    let mut interval = LoadInterval::after(&now);
     for _ in 0..steps {
         let report = world.step().unwrap();
         recorder.record_step(world, &report).unwrap();
         if world.steps_done.is_multiple_of(every) {
             recorder.record_frame(world).unwrap();
-            frames.push(Frame::of(world, &recorder.header().settings));
+            let frame = Frame::of(world, &recorder.header().settings, &interval);
+            interval = LoadInterval::after(&frame);
+            frames.push(frame);
         }
     }
     frames

@@ -98,6 +98,7 @@ impl Builder<'_, '_> {
             emitters,
             sinks,
             bounds,
+            energy_ledger: root.table("record")?.boolean("energy")?,
         })
     }
 

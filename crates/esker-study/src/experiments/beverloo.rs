@@ -111,7 +111,7 @@ fn flow(size: Size, orifice: f64) -> Result<Flow, StudyError> {
     let area = std::f64::consts::PI * radius * radius;
     let levels = [3.0 * DIAMETER, 10.0 * DIAMETER];
     let fraction = packing::slab_fraction(&snapshot, DVec3::Z, levels, area);
-    let whole = snapshot.mass();
+    let whole = snapshot.mass()?;
     let grain_mass = whole / snapshot.len() as f64;
     let mut series = Vec::new();
     bench::run(&mut world, time, |world, report| {

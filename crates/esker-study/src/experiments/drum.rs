@@ -204,11 +204,8 @@ fn measure(
         }
         let snapshot = observe::snapshot(world);
         let degrees = f64::to_degrees;
-        angles.push(degrees(repose::centre_of_mass_angle(
-            &snapshot,
-            axis,
-            DVec3::ZERO,
-        )));
+        let angle = repose::centre_of_mass_angle(&snapshot, axis, DVec3::ZERO);
+        angles.extend(angle.map(degrees));
         let surface = repose::drum_surface_angle(&snapshot, axis, DVec3::ZERO, radius);
         surfaces.extend(surface.map(degrees));
         let spin = axis * rate;

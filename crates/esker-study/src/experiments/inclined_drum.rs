@@ -10,7 +10,7 @@
 //! bed must be several grains deep to flow over a plug at all.
 
 use esker_analysis::series::statistics;
-use esker_analysis::{Snapshot, repose};
+use esker_analysis::{MissingField, Snapshot, repose};
 use esker_geometry::{Pose, Region, WallShape};
 use esker_plot::number;
 use esker_world::definition::{Motion, Placement, Rate, WorldDef};
@@ -127,8 +127,8 @@ struct Flow {
 
 /// Depth of the bed in diameters: how far its innermost grains near the centre
 /// of mass are from the shell.
-fn depth(snapshot: &Snapshot, radius: f64) -> f64 {
-    let centre = snapshot.centre_of_mass();
+fn depth(snapshot: &Snapshot, radius: f64) -> Result<f64, MissingField> {
+    let centre = snapshot.centre_of_mass()?;
     let towards = DVec3::new(centre.x, 0.0, centre.z).normalize_or(DVec3::NEG_Z);
     let near = snapshot.positions.iter().filter_map(|x| {
         let across = DVec3::new(x.x, 0.0, x.z);
@@ -139,7 +139,7 @@ fn depth(snapshot: &Snapshot, radius: f64) -> f64 {
     along.sort_unstable_by(f64::total_cmp);
     // A grain in flight is not the surface.
     let inner = along.get(along.len() / 50).copied().unwrap_or(radius);
-    (radius - inner) / GRAIN + 0.5
+    Ok((radius - inner) / GRAIN + 0.5)
 }
 
 /// The part of a snapshot between two places along the drum.
@@ -148,12 +148,13 @@ fn section(snapshot: &Snapshot, from: f64, to: f64) -> Snapshot {
         .filter(|&i| (from..to).contains(&snapshot.positions[i].y))
         .collect();
     let pick = |v: &[DVec3]| inside.iter().map(|&i| v[i]).collect::<Vec<_>>();
+    let pick_numbers = |v: &[f64]| inside.iter().map(|&i| v[i]).collect::<Vec<_>>();
     Snapshot {
         time: snapshot.time,
         gravity: snapshot.gravity,
         positions: pick(&snapshot.positions),
-        radii: inside.iter().map(|&i| snapshot.radii[i]).collect(),
-        masses: inside.iter().map(|&i| snapshot.masses[i]).collect(),
+        radii: pick_numbers(&snapshot.radii),
+        masses: snapshot.masses.as_deref().map(pick_numbers),
         velocities: snapshot.velocities.as_deref().map(pick),
         ..Default::default()
     }
@@ -204,8 +205,9 @@ fn flow(size: Size, rolling: f64) -> Result<Flow, StudyError> {
         }
         let whole = observe::snapshot(world);
         let part = section(&whole, 0.35 * drum.length, 0.8 * drum.length);
-        angles.push(repose::centre_of_mass_angle(&part, DVec3::Y, DVec3::ZERO).to_degrees());
-        depths.push(depth(&part, drum.radius));
+        let angle = repose::centre_of_mass_angle(&part, DVec3::Y, DVec3::ZERO);
+        angles.extend(angle.map(f64::to_degrees));
+        depths.extend(depth(&part, drum.radius));
         let velocities = part.velocities.as_deref().unwrap_or(&[]);
         let axial: Vec<f64> = velocities.iter().map(|v| v.y).collect();
         transports.push(statistics(&axial).mean);

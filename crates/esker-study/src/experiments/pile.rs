@@ -96,8 +96,8 @@ fn heap(start: Start, sweeps: usize, size: Size) -> Result<Heap, StudyError> {
         [half; 2],
         0.25 * DIAMETER,
     );
-    let centre = snapshot.centre_of_mass();
-    let centre = [centre.x, centre.y];
+    let centre_of_mass = snapshot.centre_of_mass()?;
+    let centre = [centre_of_mass.x, centre_of_mass.y];
     let profile = map.radial_profile(centre, 1.5 * DIAMETER, 0.0);
     let heights: Vec<f64> = snapshot.positions.iter().map(|x| x.z / DIAMETER).collect();
     let shot = frame::Shot {
@@ -109,7 +109,7 @@ fn heap(start: Start, sweeps: usize, size: Size) -> Result<Heap, StudyError> {
     };
     Ok(Heap {
         frame: frame::draw(&world, &shot)?,
-        height: 4.0 * snapshot.centre_of_mass().z,
+        height: 4.0 * centre_of_mass.z,
         angle: repose::cone_angle(&map, centre, 0.0).map_or(0.0, f64::to_degrees),
         overlap,
         profile,

@@ -153,7 +153,7 @@ fn rest(
         let (mut overlaps, mut bases) = (Vec::new(), Vec::new());
         let whole = bench::run(&mut world, PART, |world, report| {
             overlaps.push(report.mean_overlap);
-            bases.push(-world.walls[FLOOR].force.z / weight);
+            bases.push(-world.walls[FLOOR].load.force.z / weight);
         });
         // A bed that flew apart overlaps by all it can.
         let overlap = if whole {

@@ -167,7 +167,7 @@ fn filled_height(def: &WorldDef, first: f64) -> Result<f64, StudyError> {
             ..def.clone()
         })?;
         bench::run(&mut world, FULL, |_, _| ());
-        sum += observe::snapshot(&world).centre_of_mass().z;
+        sum += observe::snapshot(&world).centre_of_mass()?.z;
     }
     Ok(sum / FILLINGS as f64)
 }
@@ -201,9 +201,9 @@ fn cup(mode: Mode, end: f64) -> Result<Cup, StudyError> {
     let direction = DVec3::new(0.0, 1.0, -0.4);
     Ok(Cup {
         frame: frame::draw_speeds(&world, mode.name(), direction, 0.2)?,
-        filled: filled_height(&def, full.centre_of_mass().z)?,
+        filled: filled_height(&def, full.centre_of_mass()?.z)?,
         coordination,
-        heap: heap.centre_of_mass().z,
+        heap: heap.centre_of_mass()?.z,
         spread: (square / grains).sqrt(),
         energy: world.grains.kinetic_energy() / grains,
         effort: seconds / end,

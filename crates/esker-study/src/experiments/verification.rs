@@ -102,7 +102,7 @@ fn piston(start: Start, sweeps: usize, step: f64) -> Result<f64, StudyError> {
     bench::run(&mut world, stop, |world, _| {
         let overlap = RADIUS - world.grains.position[0].z;
         if overlap > 0.1 * depth {
-            let found = world.walls[0].force.length() / overlap.powf(1.5);
+            let found = world.walls[0].load.force.length() / overlap.powf(1.5);
             worst = worst.max((found / stiffness() - 1.0).abs());
         }
     });

@@ -1,5 +1,6 @@
 //! `esker measure`: measures of a granular state, taken from a recording.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,13 +10,14 @@ use clap::{Args, ValueEnum};
 use esker_analysis::series::statistics;
 use esker_analysis::surface::{self, HeightMap, pile_height};
 use esker_analysis::{ContactState, MissingField, Partner, Snapshot, network, repose};
-use esker_record::{Frame, FramePartner, RecordingHeader};
+use esker_record::{Frame, FramePartner, Recording, RecordingHeader, Scalars};
+use esker_world::WallLoad;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
 use crate::run_folder::open_recording;
 
-/// Measure the grains of a recording: pile, drum, motion, overlaps, forces.
+/// Measure the grains of a recording: pile, drum, motion, overlaps, forces, walls.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  esker measure out/pile\n  esker measure out/drum drum motion --csv"
@@ -56,6 +58,8 @@ enum Measure {
     Overlap,
     /// Coordination and forces between grains
     Network,
+    /// Force, torque and power of walls: means since the frame before, and the greatest force of a step
+    Walls,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -74,21 +78,66 @@ fn parse_point(text: &str) -> Result<DVec3, String> {
 }
 
 /// A number with its key and unit; `None` where there is nothing to measure.
-type Number = (&'static str, Option<f64>, &'static str);
+type Number = (Cow<'static, str>, Option<f64>, &'static str);
+
+/// What is measured: the grains at one moment, and the loads of the steps since
+/// the frame before.
+struct Moment<'a> {
+    snapshot: Snapshot,
+    walls: Vec<WallState<'a>>,
+}
+
+/// A wall at one moment.
+struct WallState<'a> {
+    name: &'a str,
+    /// Mean since the frame before.
+    load: WallLoad,
+    /// Greatest mean force of a step since the frame before, N; not a number
+    /// where steps have no loads.
+    greatest_force: f64,
+}
+
+impl<'a> Moment<'a> {
+    fn new(recording: &'a Recording, scalars: &Scalars, index: usize) -> anyhow::Result<Self> {
+        let (header, frame) = (recording.header(), recording.frame(index)?);
+        let before = index.checked_sub(1).map(|i| recording.frames()[i].step);
+        let steps = before.unwrap_or(0)..frame.step;
+        let numbers = scalars.get("step").unwrap_or_default();
+        let first = numbers.partition_point(|&step| step <= steps.start as f64);
+        let end = numbers.partition_point(|&step| step <= steps.end as f64);
+        let walls = header.walls.iter().zip(&frame.walls).enumerate();
+        let walls = walls
+            .map(|(w, (surface, wall))| {
+                let loads = scalars.loads().skip(first).take(end - first);
+                WallState {
+                    name: &surface.name,
+                    load: wall.load,
+                    greatest_force: loads
+                        .map(|loads| loads[w].force.length())
+                        .fold(f64::NAN, f64::max),
+                }
+            })
+            .collect();
+        Ok(Moment {
+            snapshot: snapshot(header, &frame)?,
+            walls,
+        })
+    }
+}
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let recording = open_recording(&arguments.run)?;
     let frames = recording.frames().len();
-    let header = recording.header();
+    let scalars = recording.scalars()?;
     let last = frames
         .checked_sub(1)
         .context("the recording has no frames yet")?;
     if arguments.csv {
-        let chosen = chosen(arguments, &snapshot(header, &recording.frame(0)?)?);
+        let chosen = chosen(arguments, &Moment::new(&recording, &scalars, 0)?);
         for index in 0..frames {
-            let snapshot = snapshot(header, &recording.frame(index)?)?;
-            let numbers = numbers(arguments, &chosen, &snapshot)?;
+            let moment = Moment::new(&recording, &scalars, index)?;
+            let numbers = numbers(arguments, &chosen, &moment)?;
             if index == 0 {
                 let keys = numbers.iter().map(|(key, _, unit)| column(key, unit));
                 println!("time_s,{}", keys.collect::<Vec<_>>().join(","));
@@ -96,15 +145,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let values = numbers
                 .iter()
                 .map(|(_, x, _)| x.map_or(String::new(), |x| x.to_string()));
-            println!("{},{}", snapshot.time, values.collect::<Vec<_>>().join(","));
+            let time = moment.snapshot.time;
+            println!("{time},{}", values.collect::<Vec<_>>().join(","));
         }
         return Ok(ExitCode::SUCCESS);
     }
     let index = arguments.at.and_then(|time| recording.nearest(time));
-    let frame = recording.frame(index.unwrap_or(last))?;
-    let snapshot = snapshot(header, &frame)?;
-    let chosen = chosen(arguments, &snapshot);
-    let numbers = numbers(arguments, &chosen, &snapshot)?;
+    let moment = Moment::new(&recording, &scalars, index.unwrap_or(last))?;
+    let chosen = chosen(arguments, &moment);
+    let numbers = numbers(arguments, &chosen, &moment)?;
+    let snapshot = &moment.snapshot;
     if arguments.json {
         let values = numbers
             .iter()
@@ -127,23 +177,25 @@ fn column(key: &str, unit: &str) -> String {
         "" => key.to_owned(),
         "°" => format!("{key}_deg"),
         "m/s" => format!("{key}_m_per_s"),
-        unit => format!("{key}_{unit}"),
+        unit => format!("{key}_{}", unit.replace(' ', "_")),
     }
 }
 
 /// The measures asked for, or all that can be taken; says which cannot.
-fn chosen(arguments: &Arguments, snapshot: &Snapshot) -> Vec<Measure> {
-    if !arguments.measures.is_empty() {
-        return arguments.measures.clone();
-    }
-    let mut chosen = Vec::new();
-    // A drum is one only if the user says so.
-    let all = Measure::value_variants().iter();
-    for &measure in all.filter(|m| **m != Measure::Drum) {
-        match take(measure, arguments, snapshot) {
-            Ok(_) => chosen.push(measure),
-            Err(missing) => eprintln!("{} left out: {missing}", name(measure)),
+fn chosen(arguments: &Arguments, moment: &Moment<'_>) -> Vec<Measure> {
+    let mut chosen = arguments.measures.clone();
+    if chosen.is_empty() {
+        // A drum is one only if the user says so.
+        let all = Measure::value_variants().iter();
+        for &measure in all.filter(|m| **m != Measure::Drum) {
+            match take(measure, arguments, moment) {
+                Ok(_) => chosen.push(measure),
+                Err(missing) => eprintln!("{} left out: {missing}", name(measure)),
+            }
         }
+    }
+    if let (true, Err(missing)) = (chosen.contains(&Measure::Pile), moment.snapshot.masses()) {
+        eprintln!("angle of the pile left out: {missing}");
     }
     chosen
 }
@@ -156,11 +208,11 @@ fn name(measure: Measure) -> String {
 fn numbers(
     arguments: &Arguments,
     chosen: &[Measure],
-    snapshot: &Snapshot,
+    moment: &Moment<'_>,
 ) -> anyhow::Result<Vec<Number>> {
     let mut numbers = Vec::new();
     for &measure in chosen {
-        numbers.extend(take(measure, arguments, snapshot).with_context(|| name(measure))?);
+        numbers.extend(take(measure, arguments, moment).with_context(|| name(measure))?);
     }
     Ok(numbers)
 }
@@ -168,13 +220,16 @@ fn numbers(
 fn take(
     measure: Measure,
     arguments: &Arguments,
-    snapshot: &Snapshot,
+    moment: &Moment<'_>,
 ) -> Result<Vec<Number>, MissingField> {
+    let snapshot = &moment.snapshot;
     let some = |x: f64| (x.is_finite() && !snapshot.is_empty()).then_some(x);
-    Ok(match measure {
+    let numbers = match measure {
         Measure::Pile => {
             let floor = lowest(snapshot);
-            let angle = pile_angle(snapshot, floor);
+            // The height needs no masses: where they are unknown, only the
+            // angle is left out.
+            let angle = pile_angle(snapshot, floor).unwrap_or(None);
             vec![
                 ("height", some(pile_height(snapshot, floor, 1.0)), "m"),
                 ("pile_angle", angle.map(f64::to_degrees), "°"),
@@ -187,7 +242,7 @@ fn take(
                 Axis::Z => DVec3::Z,
             };
             let centre = arguments.centre.unwrap_or(DVec3::ZERO);
-            let angle = repose::centre_of_mass_angle(snapshot, axis, centre);
+            let angle = repose::centre_of_mass_angle(snapshot, axis, centre)?;
             vec![("drum_angle", some(angle.to_degrees()), "°")]
         }
         Measure::Motion => {
@@ -236,6 +291,34 @@ fn take(
                 ("strong_load", Some(network.strong_load), ""),
             ]
         }
+        Measure::Walls => return Ok(moment.walls.iter().flat_map(loads).collect()),
+    };
+    let own = |(key, value, unit)| (Cow::Borrowed(key), value, unit);
+    Ok(numbers.into_iter().map(own).collect())
+}
+
+/// Load of a wall; keys start with its name.
+fn loads(wall: &WallState<'_>) -> [Number; 8] {
+    let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
+    let name: String = wall.name.chars().map(plain).collect();
+    let WallLoad {
+        force,
+        torque,
+        power,
+    } = wall.load;
+    [
+        ("force_x", force.x, "N"),
+        ("force_y", force.y, "N"),
+        ("force_z", force.z, "N"),
+        ("greatest_force", wall.greatest_force, "N"),
+        ("torque_x", torque.x, "N m"),
+        ("torque_y", torque.y, "N m"),
+        ("torque_z", torque.z, "N m"),
+        ("power", power, "W"),
+    ]
+    .map(|(what, value, unit)| {
+        let known = value.is_finite().then_some(value);
+        (Cow::Owned(format!("{name}_{what}")), known, unit)
     })
 }
 
@@ -249,15 +332,15 @@ fn lowest(snapshot: &Snapshot) -> f64 {
 }
 
 /// Angle of a cone about the centre of mass, rad.
-fn pile_angle(snapshot: &Snapshot, floor: f64) -> Option<f64> {
+fn pile_angle(snapshot: &Snapshot, floor: f64) -> Result<Option<f64>, MissingField> {
     let count = snapshot.len();
     if count == 0 {
-        return None;
+        return Ok(None);
     }
     let up = snapshot.up();
     let u = up.any_orthonormal_vector();
     let frame = surface::Frame {
-        origin: snapshot.centre_of_mass().reject_from(up),
+        origin: snapshot.centre_of_mass()?.reject_from(up),
         u,
         v: up.cross(u),
         up,
@@ -268,11 +351,10 @@ fn pile_angle(snapshot: &Snapshot, floor: f64) -> Option<f64> {
         .fold(0.0, f64::max);
     let diameter = 2.0 * snapshot.radii.iter().sum::<f64>() / count as f64;
     let map = HeightMap::new(snapshot, frame, [-reach; 2], [reach; 2], diameter);
-    repose::cone_angle(&map, [0.0; 2], floor)
+    Ok(repose::cone_angle(&map, [0.0; 2], floor))
 }
 
-/// A frame as the measures want it. Materials' densities are not recorded:
-/// masses are those of density one, which serves wherever ratios count.
+/// A frame as the measures want it.
 fn snapshot(header: &RecordingHeader, frame: &Frame) -> anyhow::Result<Snapshot> {
     let count = frame.id.len();
     let known = |length: usize| length == count;
@@ -282,7 +364,6 @@ fn snapshot(header: &RecordingHeader, frame: &Frame) -> anyhow::Result<Snapshot>
             advice: "fields = [\"position\", \"radius\"]",
         });
     }
-    let volume = |r: &f64| 4.0 / 3.0 * std::f64::consts::PI * r.powi(3);
     let index: HashMap<u64, usize> = frame
         .id
         .iter()
@@ -301,7 +382,7 @@ fn snapshot(header: &RecordingHeader, frame: &Frame) -> anyhow::Result<Snapshot>
         gravity: header.gravity,
         positions: frame.position.clone(),
         radii: frame.radius.clone(),
-        masses: frame.radius.iter().map(volume).collect(),
+        masses: known(frame.mass.len()).then(|| frame.mass.clone()),
         velocities: field(&frame.velocity),
         spins: field(&frame.spin),
         contacts,

@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::Args;
 use esker_plot::{Axis, Plot, Series, escape, png_address};
 use esker_record::{Recording, Scalars};
-use esker_world::Stage;
+use esker_world::{Stage, WallLoad};
 
 use crate::drawing::{Color, Drawing, Style};
 use crate::run_folder::open_recording;
@@ -61,7 +61,7 @@ fn page(recording: &Recording) -> anyhow::Result<String> {
     page.push_str(&summary(recording, &scalars));
     page.push_str(&pictures(recording)?);
     page.push_str("<h2>Over time</h2><div class=\"plots\">");
-    for plot in plots(&scalars) {
+    for plot in plots(&scalars).into_iter().chain(load_plots(&scalars)) {
         _ = write!(page, "<figure>{}</figure>", plot.svg());
     }
     _ = write!(
@@ -242,4 +242,53 @@ fn plots(scalars: &Scalars) -> Vec<Plot> {
             stages.collect(),
         ),
     ]
+}
+
+/// A number of a load.
+type LoadValue = fn(WallLoad) -> f64;
+
+/// Loads of walls over time; power for walls with a drive only. A point is the
+/// mean over its share of the steps: single steps of a flow scatter widely.
+fn load_plots(scalars: &Scalars) -> Vec<Plot> {
+    let times = scalars.get("time").unwrap_or_default();
+    let loads: Vec<&[WallLoad]> = scalars.loads().collect();
+    let stride = times.len().div_ceil(MOST_POINTS).max(1);
+    let curve = |wall: usize, value: LoadValue| {
+        let points = times.chunks(stride).zip(loads.chunks(stride));
+        points
+            .filter_map(|(times, loads)| {
+                let value = value(mean_load(loads.iter().map(|loads| loads[wall])));
+                value.is_finite().then_some([*times.last()?, value])
+            })
+            .collect::<Vec<_>>()
+    };
+    let quantities: [(&str, &str, LoadValue); 3] = [
+        ("Force on walls", "force (N)", |load| load.force.length()),
+        ("Torque on walls", "torque (N m)", |load| {
+            load.torque.length()
+        }),
+        ("Power of drives", "power (W)", |load| load.power),
+    ];
+    let plots = quantities
+        .into_iter()
+        .filter_map(|(title, y_label, value)| {
+            let names = scalars.walls().iter().enumerate();
+            let curves: Vec<Series> = names
+                .map(|(wall, name)| (name, curve(wall, value)))
+                .filter(|(_, points)| points.iter().any(|[_, y]| *y != 0.0))
+                .map(|(name, points)| Series::line(name.clone(), points))
+                .collect();
+            let empty = Plot::new(title, Axis::linear("time (s)"), Axis::linear(y_label));
+            (!curves.is_empty()).then(|| curves.into_iter().fold(empty, Plot::with))
+        });
+    plots.collect()
+}
+
+fn mean_load(loads: impl ExactSizeIterator<Item = WallLoad>) -> WallLoad {
+    let share = 1.0 / loads.len() as f64;
+    loads.fold(WallLoad::default(), |mean, load| WallLoad {
+        force: mean.force + load.force * share,
+        torque: mean.torque + load.torque * share,
+        power: mean.power + load.power * share,
+    })
 }

@@ -1,5 +1,6 @@
 //! `esker run`: simulates a scene.
 
+mod balance;
 mod output;
 mod profile;
 mod progress;

@@ -219,6 +219,7 @@ fn settings(record: &RecordDef) -> RecordSettings {
                 Field::Spin => GrainField::Spin,
                 Field::Radius => GrainField::Radius,
                 Field::Material => GrainField::Material,
+                Field::Mass => GrainField::Mass,
             })
             .collect(),
         precision: match record.precision {

@@ -9,6 +9,7 @@ use esker_world::definition::{Method, Solver};
 use esker_world::{Stage, StepReport, World};
 use serde::Serialize;
 
+use super::balance::{EnergySummary, WallSummary};
 use super::progress::duration;
 
 /// Name of the summary in the result folder.
@@ -151,6 +152,9 @@ pub struct Summary {
     worst_overlap: f64,
     /// J.
     kinetic_energy: f64,
+    /// Where the scene asks for it.
+    energy: Option<EnergySummary>,
+    walls: Vec<WallSummary>,
     mean_residual: Option<f64>,
     worst_residual: Option<f64>,
     tolerance: Option<f64>,
@@ -233,6 +237,12 @@ impl Summary {
             max_overlap: totals.max_overlap,
             worst_overlap: totals.worst_overlap,
             kinetic_energy: world.grains.kinetic_energy(),
+            energy: EnergySummary::new(world),
+            walls: world
+                .walls
+                .iter()
+                .map(|wall| WallSummary::new(wall, world.time()))
+                .collect(),
             mean_residual: seen.then(|| totals.residual_sum / totals.residual_count),
             worst_residual: seen.then_some(totals.worst_residual),
             tolerance: world.method().tolerance(),
@@ -322,6 +332,11 @@ impl Summary {
             100.0 * self.worst_overlap
         );
         println!("  energy      {:.3e} J kinetic", self.kinetic_energy);
+        let ledger = self.energy.iter().flat_map(EnergySummary::lines);
+        let drives = self.walls.iter().filter_map(WallSummary::line);
+        for line in ledger.chain(drives) {
+            println!("{line}");
+        }
         let residual = match (self.mean_residual, self.worst_residual) {
             (Some(mean), Some(worst)) => format!("residual mean {mean:.1e}, worst {worst:.1e}"),
             _ => "residual not measured".to_owned(),

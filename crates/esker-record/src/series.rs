@@ -1,0 +1,124 @@
+//! What is recorded after every step: scalars, and the load on every wall.
+
+use esker_world::{StepReport, WallLoad, World};
+use glam::DVec3;
+
+use crate::bytes::{Malformed, Plain, Source};
+use crate::layout::{SCALARS, ScalarRow};
+
+/// Rows of consecutive steps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StepRows {
+    pub(crate) scalars: Vec<ScalarRow>,
+    /// Loads on all walls, step after step.
+    pub(crate) loads: Vec<WallLoad>,
+}
+
+impl StepRows {
+    /// Adds the step that was just made.
+    pub(crate) fn push(&mut self, world: &World, report: &StepReport) {
+        self.scalars.push(SCALARS.map(|s| (s.value)(world, report)));
+        self.loads.extend(world.walls.iter().map(|w| w.load));
+    }
+
+    /// Adds the steps of another list.
+    pub(crate) fn append(&mut self, other: &StepRows) {
+        self.scalars.extend_from_slice(&other.scalars);
+        self.loads.extend_from_slice(&other.loads);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.scalars.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.scalars.clear();
+        self.loads.clear();
+    }
+
+    /// Scalars and loads as they are stored.
+    pub(crate) fn bytes(&self) -> [Vec<u8>; 2] {
+        let mut scalars = Vec::with_capacity(8 * SCALARS.len() * self.scalars.len());
+        self.scalars
+            .iter()
+            .flatten()
+            .for_each(|x| x.put(&mut scalars));
+        let mut loads = Vec::new();
+        self.loads
+            .iter()
+            .for_each(|load| put_load(&mut loads, load));
+        [scalars, loads]
+    }
+}
+
+/// Appends a load as tables hold it.
+pub(crate) fn put_load(out: &mut Vec<u8>, load: &WallLoad) {
+    load.force.put(out);
+    load.torque.put(out);
+    load.power.put(out);
+}
+
+/// Reads a load as tables hold it.
+pub(crate) fn get_load(source: &mut Source<'_>) -> Result<WallLoad, Malformed> {
+    Ok(WallLoad {
+        force: source.get()?,
+        torque: source.get()?,
+        power: source.get()?,
+    })
+}
+
+/// The load where it is not known: recordings of format 1 have none per step.
+pub(crate) const UNKNOWN_LOAD: WallLoad = WallLoad {
+    force: DVec3::NAN,
+    torque: DVec3::NAN,
+    power: f64::NAN,
+};
+
+/// What was recorded after every step.
+#[derive(Clone, Debug, Default)]
+pub struct Scalars {
+    pub(crate) rows: StepRows,
+    pub(crate) walls: Vec<String>,
+}
+
+impl Scalars {
+    /// Steps recorded.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no step was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All scalars of every step, in the order of [`SCALARS`].
+    pub fn rows(&self) -> &[ScalarRow] {
+        &self.rows.scalars
+    }
+
+    /// One scalar over all steps; `None` when there is no such scalar.
+    pub fn get(&self, name: &str) -> Option<Vec<f64>> {
+        let column = SCALARS.iter().position(|s| s.name == name)?;
+        Some(self.rows().iter().map(|row| row[column]).collect())
+    }
+
+    /// Names of the walls.
+    pub fn walls(&self) -> &[String] {
+        &self.walls
+    }
+
+    /// Mean loads over each step of all walls, step after step; not numbers
+    /// where they were not recorded.
+    pub fn loads(&self) -> impl Iterator<Item = &[WallLoad]> {
+        // A world without walls has as many empty steps as it has steps.
+        let walls = self.walls.len();
+        (0..self.len()).map(move |step| &self.rows.loads[step * walls..(step + 1) * walls])
+    }
+
+    /// Keeps the first steps only.
+    pub(crate) fn truncate(&mut self, steps: usize) {
+        self.rows.scalars.truncate(steps);
+        self.rows.loads.truncate(steps * self.walls.len());
+    }
+}

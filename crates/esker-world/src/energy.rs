@@ -1,0 +1,243 @@
+//! The energy ledger: where the energy of the grains comes from and goes to.
+//!
+//! Every term is measured for itself, so that the balance is a check:
+//!
+//! ```text
+//! Δkinetic + Δstored = gravity + drives + emitted − removed
+//!                      − friction − rolling − impact − damping + error   (1)
+//! ```
+//!
+//! - kinetic: of translation and rotation, from the grains.
+//! - stored: elastic energy `∫ f dδ` of the law at the overlaps of the contacts.
+//! - gravity: `Σ m g·Δx`, from the grains' displacements.
+//! - drives: work of the walls, from what contacts gave them (see `load.rs`).
+//! - emitted, removed: kinetic energy of grains that enter and leave.
+//! - friction, rolling, impact: from impulses and relative velocities, contact
+//!   by contact and substep by substep (`esker_contact::EnergyLoss`).
+//! - damping: what normal rows take beyond what their contacts store.
+//!
+//! What contacts do is exact, so the error is that of the integration (gravity
+//! acts over a substep on velocities before and after it, positions move with
+//! those after), of overlaps that appear or vanish between two steps, and of
+//! elastic energy that leaves with a grain.
+
+use esker_contact::{BodyState, Contact, EnergyLoss, Impulse};
+use esker_parallel::Team;
+use glam::DVec3;
+
+use crate::World;
+use crate::collide::{ContactGeometry, Partner};
+use crate::grains::Grains;
+use crate::step::StepError;
+use crate::wall::Wall;
+use crate::world::pair_of;
+
+/// Sums since the ledger was opened, J.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EnergyLedger {
+    /// Steps booked.
+    pub steps: u64,
+    /// Kinetic energy at the start.
+    pub initial_kinetic: f64,
+    /// Elastic energy at the start.
+    pub initial_stored: f64,
+    /// Elastic energy now.
+    pub stored: f64,
+    /// Work of gravity.
+    pub gravity: f64,
+    /// Work of the walls' drives.
+    pub drives: f64,
+    /// Kinetic energy of grains that entered.
+    pub emitted: f64,
+    /// Kinetic energy of grains that left.
+    pub removed: f64,
+    /// Taken by friction.
+    pub friction: f64,
+    /// Taken by rolling and twisting resistance.
+    pub rolling: f64,
+    /// Taken by impacts.
+    pub impact: f64,
+    /// Taken by the damping of lasting contacts.
+    pub damping: f64,
+}
+
+impl EnergyLedger {
+    /// A new ledger of grains with this kinetic energy, J.
+    pub(crate) fn open(kinetic: f64) -> Self {
+        EnergyLedger {
+            initial_kinetic: kinetic,
+            ..Default::default()
+        }
+    }
+
+    /// Books what contacts did in a step that changed the elastic energy from
+    /// the first to the second of `stored`.
+    fn book_contacts(&mut self, loss: &EnergyLoss, stored: [f64; 2]) {
+        if self.steps == 0 {
+            self.initial_stored = stored[0];
+        }
+        self.steps += 1;
+        self.stored = stored[1];
+        self.friction += loss.friction;
+        self.rolling += loss.rolling;
+        self.impact += loss.impact;
+        self.damping += loss.normal - (stored[1] - stored[0]);
+    }
+
+    /// The terms of (1) but for the error, with their signs on the right-hand
+    /// side, for grains with this kinetic energy, J.
+    fn terms(&self, kinetic: f64) -> [f64; 10] {
+        [
+            self.drives,
+            self.gravity,
+            self.emitted,
+            -self.removed,
+            -self.friction,
+            -self.rolling,
+            -self.impact,
+            -self.damping,
+            self.initial_kinetic - kinetic,
+            self.initial_stored - self.stored,
+        ]
+    }
+
+    /// How far the ledger is from closing, J, for grains with this kinetic
+    /// energy, J: the negative of the error in (1).
+    pub fn imbalance(&self, kinetic: f64) -> f64 {
+        self.terms(kinetic).iter().sum()
+    }
+
+    /// Energy that went through: the greater of all that came and all that
+    /// went, J.
+    pub fn throughput(&self, kinetic: f64) -> f64 {
+        let terms = self.terms(kinetic);
+        let came: f64 = terms.iter().map(|x| x.max(0.0)).sum();
+        let went: f64 = terms.iter().map(|x| (-x).max(0.0)).sum();
+        came.max(went)
+    }
+}
+
+/// Energy that contacts take with these impulses, from the bodies' states
+/// before and after.
+pub(crate) fn loss_of_impulses(
+    team: &mut Team,
+    contacts: &[Contact],
+    impulse: impl Fn(usize) -> Impulse + Sync,
+    [before, after]: [&[BodyState]; 2],
+) -> EnergyLoss {
+    team.fold(
+        contacts.len(),
+        EnergyLoss::default(),
+        |range| {
+            range.fold(EnergyLoss::default(), |sum, i| {
+                let contact = &contacts[i];
+                let bodies = contact.bodies.map(|b| b as usize);
+                let geometry = (contact.normal, contact.arms);
+                let [before, after] = [before, after].map(|states| bodies.map(|b| &states[b]));
+                sum.plus(&EnergyLoss::of(geometry, &impulse(i), before, after))
+            })
+        },
+        |sum, loss| sum.plus(loss),
+    )
+}
+
+impl World {
+    /// The ledger, where the definition asks for one.
+    pub fn energy(&self) -> Option<&EnergyLedger> {
+        self.energy.as_ref()
+    }
+
+    /// Lets `change` add or remove grains and books the kinetic energy that
+    /// they bring or take.
+    pub(crate) fn book_grains<T>(&mut self, change: impl FnOnce(&mut World) -> T) -> T {
+        let before = self.energy.map(|_| self.grains.kinetic_energy());
+        let count = self.grains.len();
+        let result = change(self);
+        if let (Some(ledger), Some(before)) = (&mut self.energy, before)
+            && self.grains.len() != count
+        {
+            let change = self.grains.kinetic_energy() - before;
+            ledger.emitted += change.max(0.0);
+            ledger.removed += (-change).max(0.0);
+        }
+        result
+    }
+
+    /// Books a step of `advance`, which returns with the energy that contacts
+    /// took.
+    pub(crate) fn book_advance<T>(
+        &mut self,
+        advance: impl FnOnce(&mut World) -> Result<(T, EnergyLoss), StepError>,
+    ) -> Result<T, StepError> {
+        let before = self.energy.map(|_| self.first_moment_of_mass());
+        let (result, loss) = advance(self)?;
+        if let Some(before) = before {
+            let gravity = self.gravity.dot(self.first_moment_of_mass() - before);
+            let stored = self.elastic_energies();
+            if let Some(ledger) = &mut self.energy {
+                ledger.gravity += gravity;
+                ledger.book_contacts(&loss, stored);
+            }
+        }
+        Ok(result)
+    }
+
+    /// `Σ m x`, kg m.
+    fn first_moment_of_mass(&mut self) -> DVec3 {
+        let grains = &self.grains;
+        self.team.fold(
+            grains.len(),
+            DVec3::ZERO,
+            |range| range.map(|i| grains.position[i] * grains.mass[i]).sum(),
+            |a, b| a + *b,
+        )
+    }
+
+    /// Elastic energy of the contacts of the step at its start and at its end,
+    /// J; between stages `advance` and `finish`.
+    fn elastic_energies(&mut self) -> [f64; 2] {
+        let World {
+            team,
+            grains,
+            walls,
+            pairs,
+            workspace,
+            step,
+            ..
+        } = self;
+        let contacts = &workspace.contacts;
+        team.fold(
+            contacts.len(),
+            [0.0; 2],
+            |range| {
+                contacts[range].iter().fold([0.0; 2], |sum, contact| {
+                    let pair = pair_of(contact, pairs, grains, walls);
+                    let stiffness = pair.stiffness(contact.elastic_radius);
+                    let end = overlap_at_end(contact, grains, walls, *step);
+                    let [start, end] = [contact.overlap, end]
+                        .map(|overlap| pair.elastic_energy(stiffness, overlap.max(0.0)));
+                    [sum[0] + start, sum[1] + end]
+                })
+            },
+            |a, b| [a[0] + b[0], a[1] + b[1]],
+        )
+    }
+}
+
+/// Overlap of a contact after its step, m: exact among grains; at a wall,
+/// along the normal that the step used.
+fn overlap_at_end(contact: &ContactGeometry, grains: &Grains, walls: &[Wall], step: f64) -> f64 {
+    let i = contact.grain as usize;
+    match contact.partner {
+        Partner::Grain(j) => {
+            let j = j as usize;
+            let distance = grains.position[i].distance(grains.position[j]);
+            grains.radius[i] + grains.radius[j] - distance
+        }
+        Partner::Wall(w) => {
+            let start = contact.point - contact.normal * contact.arms[0];
+            let wall = walls[w as usize].twist.at(contact.point) * step;
+            contact.overlap + contact.normal.dot(grains.position[i] - start - wall)
+        }
+    }
+}

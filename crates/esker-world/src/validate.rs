@@ -1,0 +1,503 @@
+//! Whether the values of a definition are possible at all: every number in its
+//! range, every index in its list, every name known. [`crate::World::new`]
+//! accepts nothing else, so that no later stage has to ask. Whether the parts
+//! fit together is the business of [`crate::check`].
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
+use esker_geometry::{Pose, Region};
+use esker_solver::by_name;
+use glam::DVec3;
+
+use crate::check::Problem;
+use crate::definition::*;
+use crate::grains::sphere_inertia;
+use crate::packing::{count_estimate, sphere_mass};
+
+/// Most grains that packings may ask for together.
+pub const MOST_GRAINS: usize = 100_000_000;
+/// Most materials: laws are kept for every pair of them.
+pub const MOST_MATERIALS: usize = 256;
+/// By how much the square of a unit vector's length may differ from one.
+const UNIT_TOLERANCE: f64 = 1e-6;
+
+type Checked = Result<(), Problem>;
+
+/// The first impossible value of a definition.
+pub fn validate(def: &WorldDef) -> Checked {
+    vector("gravity", def.gravity)?;
+    positive("step", def.step)?;
+    optional(def.accuracy, |x| positive("tolerance", x))?;
+    optional(def.longest_step, |x| positive("longest_step", x))?;
+    method(&def.method)?;
+    contact(&def.contact)?;
+    materials(&def.materials)?;
+    pairs(def)?;
+    for (i, def_of_wall) in def.walls.iter().enumerate() {
+        wall(def, &format!("wall.{i}"), def_of_wall)?;
+    }
+    let grains = def.packings.iter().map(count_estimate);
+    let count = grains.fold(0, usize::saturating_add);
+    require(count <= MOST_GRAINS, "grains", || {
+        (
+            format!("the packings hold {count} grains"),
+            format!("at most {MOST_GRAINS} are possible"),
+        )
+    })?;
+    for (i, packing) in def.packings.iter().enumerate() {
+        self::packing(def, &format!("grains.{i}"), packing)?;
+    }
+    for (i, emitter) in def.emitters.iter().enumerate() {
+        self::emitter(def, &format!("emitter.{i}"), emitter)?;
+    }
+    for (i, sink) in def.sinks.iter().enumerate() {
+        region(&format!("sink.{i}.region"), &sink.region)?;
+    }
+    optional(def.bounds, |[min, max]| {
+        require(max.cmpgt(min).all(), "bounds", || {
+            (
+                format!("{max} is not above {min} in every direction"),
+                "give the lower corner first".into(),
+            )
+        })
+    })
+}
+
+/// Whether steps can have so many sweeps.
+pub(crate) fn sweeps(path: &str, count: usize) -> Checked {
+    require(count > 0, path, || {
+        (
+            "a step without sweeps lets grains fall through one another".into(),
+            "at least one is needed".into(),
+        )
+    })
+}
+
+fn method(method: &Method) -> Checked {
+    match method {
+        Method::SubStepped(m) => {
+            sweeps("solver.substeps", m.substeps)?;
+            not_negative("solver.stiffness_cap", m.stiffness_cap)?;
+            optional(m.tolerance, |x| positive("solver.tolerance", x))
+        }
+        Method::WholeStep(m) => {
+            sweeps("solver.sweeps", m.sweeps)?;
+            optional(m.tolerance, |x| positive("solver.tolerance", x))?;
+            if let Solver::Named(name) = &m.solver {
+                by_name(name).map_err(|unknown| Problem {
+                    path: "solver.method".into(),
+                    message: format!("there is no solver {name:?}"),
+                    advice: format!("known are {}", unknown.known),
+                })?;
+            }
+            match m.warm_start {
+                WarmStart::Cold | WarmStart::Model => Ok(()),
+                WarmStart::History { factor }
+                | WarmStart::HistoryOfNormals { factor }
+                | WarmStart::HistoryWithoutVelocity { factor } => {
+                    not_negative("solver.warm_factor", factor)
+                }
+            }
+        }
+        Method::Smooth(m) => {
+            sweeps("solver.substeps", m.substeps)?;
+            not_negative("solver.tangential_stiffness", m.tangential_stiffness)?;
+            not_negative("solver.rolling_stiffness", m.rolling_stiffness)
+        }
+    }
+}
+
+fn contact(settings: &ContactSettings) -> Checked {
+    for (path, value) in [
+        ("contact.damping_steps", settings.damping_steps),
+        ("contact.margin", settings.margin),
+        ("contact.friction_compliance", settings.friction_compliance),
+        ("contact.rolling_compliance", settings.rolling_compliance),
+    ] {
+        not_negative(path, value)?;
+    }
+    // An infinite speed makes no contact an impact.
+    optional(settings.impact_speed, |speed| {
+        require(speed >= 0.0, "contact.impact_speed", || {
+            (
+                format!("{speed} m/s is no speed"),
+                "it must be at least zero".into(),
+            )
+        })
+    })
+}
+
+fn materials(materials: &[Material]) -> Checked {
+    require(materials.len() <= MOST_MATERIALS, "material", || {
+        (
+            format!("there are {} materials", materials.len()),
+            format!("at most {MOST_MATERIALS} are possible"),
+        )
+    })?;
+    for material in materials {
+        let path = format!("material.{}", material.name);
+        positive(format_args!("{path}.young"), material.young)?;
+        let nu = material.poisson;
+        require(
+            nu > -1.0 && nu <= 0.5,
+            format_args!("{path}.poisson"),
+            || {
+                (
+                    format!("{nu} is no Poisson's ratio"),
+                    "it must be greater than -1 and at most 0.5".into(),
+                )
+            },
+        )?;
+    }
+    Ok(())
+}
+
+fn pairs(def: &WorldDef) -> Checked {
+    let mut seen = BTreeSet::new();
+    for (i, PairDef { materials, law }) in def.pairs.iter().enumerate() {
+        let path = format!("pair.{i}");
+        for &index in materials {
+            material(def, format_args!("{path}.materials"), index)?;
+        }
+        let [a, b] = *materials;
+        require(seen.insert((a.min(b), a.max(b))), &path, || {
+            (
+                format!("materials {a} and {b} have a law already"),
+                "give one law for every two materials".into(),
+            )
+        })?;
+        for (key, value) in [
+            ("friction", law.friction),
+            ("rolling", law.rolling),
+            ("twisting", law.twisting),
+            ("damping", law.damping),
+        ] {
+            not_negative(format_args!("{path}.{key}"), value)?;
+        }
+        share(format_args!("{path}.restitution"), law.restitution)?;
+        if let NormalLaw::Linear { stiffness } = law.normal {
+            positive(format_args!("{path}.stiffness"), stiffness)?;
+        }
+    }
+    Ok(())
+}
+
+fn wall(def: &WorldDef, path: &str, wall: &WallDef) -> Checked {
+    wall.shape.validate().map_err(|error| Problem {
+        path: path.into(),
+        message: error.to_string(),
+        advice: "give the shape a size".into(),
+    })?;
+    pose(path, &wall.pose)?;
+    material(def, format_args!("{path}.material"), wall.material)?;
+    vector(
+        format_args!("{path}.surface_velocity"),
+        wall.surface_velocity,
+    )?;
+    motion(&format!("{path}.motion"), &wall.motion)
+}
+
+fn motion(path: &str, motion: &Motion) -> Checked {
+    match motion {
+        Motion::Still => Ok(()),
+        Motion::Translate {
+            velocity,
+            start,
+            stop,
+        } => {
+            vector(format_args!("{path}.velocity"), *velocity)?;
+            period(path, *start, *stop)
+        }
+        Motion::Rotate {
+            axis,
+            centre,
+            rate,
+            start,
+            stop,
+        } => {
+            unit(format_args!("{path}.axis"), *axis)?;
+            vector(format_args!("{path}.centre"), *centre)?;
+            finite(format_args!("{path}.rate"), *rate)?;
+            period(path, *start, *stop)
+        }
+        Motion::Oscillate {
+            direction,
+            amplitude,
+            frequency,
+            phase,
+        } => {
+            unit(format_args!("{path}.direction"), *direction)?;
+            finite(format_args!("{path}.amplitude"), *amplitude)?;
+            finite(format_args!("{path}.frequency"), *frequency)?;
+            finite(format_args!("{path}.phase"), *phase)
+        }
+        Motion::Table {
+            times,
+            displacements,
+            angles,
+            axis,
+            centre,
+        } => {
+            let rows = times.len();
+            let equal = displacements.len() == rows && angles.len() == rows;
+            require(rows > 0 && equal, path, || {
+                let [x, a] = [displacements.len(), angles.len()];
+                (
+                    format!("the table has {rows} times, {x} displacements and {a} angles"),
+                    "give one displacement and one angle for every time".into(),
+                )
+            })?;
+            let increasing = times.windows(2).all(|pair| pair[0] < pair[1]);
+            let possible = increasing && times.iter().all(|t| t.is_finite());
+            require(possible, format_args!("{path}.times"), || {
+                (
+                    "the times do not increase".into(),
+                    "give finite times, each after the one before".into(),
+                )
+            })?;
+            for (displacement, angle) in displacements.iter().zip(angles) {
+                vector(format_args!("{path}.displacements"), *displacement)?;
+                finite(format_args!("{path}.angles"), *angle)?;
+            }
+            unit(format_args!("{path}.axis"), *axis)?;
+            vector(format_args!("{path}.centre"), *centre)
+        }
+    }
+}
+
+fn packing(def: &WorldDef, path: &str, packing: &PackingDef) -> Checked {
+    let density = material_of_grains(def, path, packing.material)?;
+    vector(format_args!("{path}.velocity"), packing.velocity)?;
+    match &packing.placement {
+        Placement::Lattice {
+            region: place,
+            spacing,
+            jitter,
+            sizes: radii,
+            ..
+        } => {
+            region(&format!("{path}.region"), place)?;
+            optional(*spacing, |x| positive(format_args!("{path}.spacing"), x))?;
+            share(format_args!("{path}.jitter"), *jitter)?;
+            sizes(path, radii, density)
+        }
+        Placement::Random {
+            region: place,
+            sizes: radii,
+            ..
+        } => {
+            region(&format!("{path}.region"), place)?;
+            sizes(path, radii, density)
+        }
+        Placement::Column {
+            base,
+            direction,
+            gap,
+            sizes: radii,
+            ..
+        } => {
+            vector(format_args!("{path}.base"), *base)?;
+            unit(format_args!("{path}.direction"), *direction)?;
+            finite(format_args!("{path}.gap"), *gap)?;
+            sizes(path, radii, density)
+        }
+        Placement::Listed { grains } => {
+            for (i, grain) in grains.iter().enumerate() {
+                vector(format_args!("{path}.{i}.position"), grain.position)?;
+                vector(format_args!("{path}.{i}.velocity"), grain.velocity)?;
+                vector(format_args!("{path}.{i}.spin"), grain.spin)?;
+                radius(format_args!("{path}.{i}.radius"), grain.radius, density)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn emitter(def: &WorldDef, path: &str, emitter: &EmitterDef) -> Checked {
+    let density = material_of_grains(def, path, emitter.material)?;
+    region(&format!("{path}.region"), &emitter.region)?;
+    let (Rate::Number(rate) | Rate::Mass(rate)) = emitter.rate;
+    not_negative(format_args!("{path}.rate"), rate)?;
+    sizes(path, &emitter.sizes, density)?;
+    vector(format_args!("{path}.velocity"), emitter.velocity)?;
+    if let Total::Mass(mass) = emitter.total {
+        not_negative(format_args!("{path}.total"), mass)?;
+    }
+    period(path, emitter.start, emitter.stop)
+}
+
+fn sizes(path: &str, sizes: &SizeDistribution, density: f64) -> Checked {
+    let path = format!("{path}.sizes");
+    let (least, greatest) = (sizes.least(), sizes.greatest());
+    require(least <= greatest, &path, || {
+        (
+            format!("no radius lies between {least} m and {greatest} m"),
+            "give the smaller one first".into(),
+        )
+    })?;
+    radius(&path, least, density)?;
+    radius(&path, greatest, density)?;
+    match sizes {
+        SizeDistribution::Fixed { .. } | SizeDistribution::Uniform { .. } => Ok(()),
+        SizeDistribution::Normal {
+            mean: centre,
+            deviation,
+            ..
+        }
+        | SizeDistribution::LogNormal {
+            median: centre,
+            deviation,
+            ..
+        } => {
+            positive(&path, *centre)?;
+            not_negative(&path, *deviation)
+        }
+        SizeDistribution::Mixture { radii, shares, .. } => {
+            for r in radii {
+                radius(&path, *r, density)?;
+            }
+            for weight in shares {
+                not_negative(format_args!("{path}.share"), *weight)?;
+            }
+            let sum: f64 = shares.iter().sum();
+            let possible = radii.len() == shares.len() && sum > 0.0;
+            require(possible, &path, || {
+                let [r, s] = [radii.len(), shares.len()];
+                (
+                    format!("{r} radii have {s} shares of {sum} together"),
+                    "give every radius a share, not all of them zero".into(),
+                )
+            })
+        }
+    }
+}
+
+/// A radius that gives a grain a mass and an inertia to divide by.
+fn radius(path: impl Display, radius: f64, density: f64) -> Checked {
+    positive(&path, radius)?;
+    let mass = sphere_mass(density, radius);
+    let light = sphere_inertia(mass, radius);
+    require(mass.is_normal() && light.is_normal(), path, || {
+        (
+            format!("a grain of radius {radius} m has a mass of {mass} kg"),
+            "lengths are in m".into(),
+        )
+    })
+}
+
+fn region(path: &str, region: &Region) -> Checked {
+    let (lengths, place) = match *region {
+        Region::Box { half_extents, pose } => (half_extents, pose),
+        Region::Cylinder {
+            radius,
+            length,
+            pose,
+        } => (DVec3::new(radius, radius, length), pose),
+        Region::Sphere { radius, pose } => (DVec3::splat(radius), pose),
+    };
+    for length in lengths.to_array() {
+        not_negative(path, length)?;
+    }
+    pose(path, &place)
+}
+
+fn pose(path: &str, pose: &Pose) -> Checked {
+    vector(format_args!("{path}.position"), pose.position)?;
+    let length = pose.orientation.length_squared();
+    require((length - 1.0).abs() <= UNIT_TOLERANCE, path, || {
+        (
+            format!("the orientation {} is no rotation", pose.orientation),
+            "give a unit quaternion".into(),
+        )
+    })
+}
+
+fn period(path: &str, start: f64, stop: f64) -> Checked {
+    finite(format_args!("{path}.start"), start)?;
+    require(stop >= start, format_args!("{path}.stop"), || {
+        (
+            format!("{stop} s does not come after {start} s"),
+            "stop after the start, or never: at infinity".into(),
+        )
+    })
+}
+
+fn material(def: &WorldDef, path: impl Display, index: usize) -> Checked {
+    let count = def.materials.len();
+    require(index < count, path, || {
+        (
+            format!("there is no material {index}"),
+            format!("there are {count} materials, counted from 0"),
+        )
+    })
+}
+
+/// The density of the material of grains, kg/m³.
+fn material_of_grains(def: &WorldDef, path: &str, index: usize) -> Result<f64, Problem> {
+    material(def, format_args!("{path}.material"), index)?;
+    let Material { name, density, .. } = &def.materials[index];
+    positive(format_args!("material.{name}.density"), *density)?;
+    Ok(*density)
+}
+
+fn positive(path: impl Display, x: f64) -> Checked {
+    number(path, x, x > 0.0 && x.is_finite(), "greater than zero")
+}
+
+fn not_negative(path: impl Display, x: f64) -> Checked {
+    number(path, x, x >= 0.0 && x.is_finite(), "at least zero")
+}
+
+fn share(path: impl Display, x: f64) -> Checked {
+    number(path, x, (0.0..=1.0).contains(&x), "from zero to one")
+}
+
+fn finite(path: impl Display, x: f64) -> Checked {
+    number(path, x, x.is_finite(), "of any size")
+}
+
+fn number(path: impl Display, x: f64, possible: bool, range: &str) -> Checked {
+    require(possible, path, || {
+        (
+            format!("{x} is not possible"),
+            format!("give a finite number {range}"),
+        )
+    })
+}
+
+fn vector(path: impl Display, x: DVec3) -> Checked {
+    require(x.is_finite(), path, || {
+        (
+            format!("{x} is not finite"),
+            "give three finite numbers".into(),
+        )
+    })
+}
+
+fn unit(path: impl Display, direction: DVec3) -> Checked {
+    let length = direction.length_squared();
+    require((length - 1.0).abs() <= UNIT_TOLERANCE, path, || {
+        (
+            format!("{direction} is no direction"),
+            "give a vector of length one".into(),
+        )
+    })
+}
+
+fn optional<T>(value: Option<T>, check: impl FnOnce(T) -> Checked) -> Checked {
+    value.map_or(Ok(()), check)
+}
+
+/// An error with message and advice where something does not hold.
+fn require(holds: bool, path: impl Display, words: impl FnOnce() -> (String, String)) -> Checked {
+    if holds {
+        return Ok(());
+    }
+    let (message, advice) = words();
+    Err(Problem {
+        path: path.to_string(),
+        message,
+        advice,
+    })
+}

@@ -1,0 +1,132 @@
+//! What walls carried and gave over a run, and the energy ledger.
+
+use esker_plot::number;
+use esker_world::definition::Motion;
+use esker_world::wall::Wall;
+use esker_world::{EnergyLedger, World};
+use glam::DVec3;
+use serde::Serialize;
+
+/// Loads on one wall over a run; field names are keys of `summary.json`.
+#[derive(Serialize)]
+pub struct WallSummary {
+    name: String,
+    /// Mean force of the grains, N.
+    force: [f64; 3],
+    /// Mean torque of the grains about the origin of the wall's frame, N m.
+    torque: [f64; 3],
+    /// Mean power of the drive, W.
+    power: f64,
+    /// Work of the drive on the grains, J.
+    work: f64,
+    #[serde(skip)]
+    is_driven: bool,
+}
+
+impl WallSummary {
+    pub fn new(wall: &Wall, time: f64) -> Self {
+        let mean = wall.total_load.mean(time);
+        WallSummary {
+            name: wall.name.clone(),
+            force: mean.force.to_array(),
+            torque: mean.torque.to_array(),
+            power: mean.power,
+            work: wall.total_load.work,
+            is_driven: wall.motion != Motion::Still || wall.surface_velocity != DVec3::ZERO,
+        }
+    }
+
+    /// A line about the drive; `None` for a wall without one.
+    pub fn line(&self) -> Option<String> {
+        self.is_driven.then(|| {
+            format!(
+                "  drive       {}: {} J, {} W on average",
+                self.name,
+                number(self.work, 4),
+                number(self.power, 4)
+            )
+        })
+    }
+}
+
+/// The energy ledger of a run, J; field names are keys of `summary.json`.
+#[derive(Serialize)]
+pub struct EnergySummary {
+    drives: f64,
+    gravity: f64,
+    emitted: f64,
+    removed: f64,
+    friction: f64,
+    rolling: f64,
+    impact: f64,
+    damping: f64,
+    kinetic_change: f64,
+    stored_change: f64,
+    /// What came, less what went and what is there.
+    imbalance: f64,
+    throughput: f64,
+    /// Imbalance over throughput.
+    error: f64,
+}
+
+impl EnergySummary {
+    /// `None` where the scene does not ask for a ledger.
+    pub fn new(world: &World) -> Option<Self> {
+        let ledger: &EnergyLedger = world.energy()?;
+        let kinetic = world.grains.kinetic_energy();
+        let (imbalance, throughput) = (ledger.imbalance(kinetic), ledger.throughput(kinetic));
+        Some(EnergySummary {
+            drives: ledger.drives,
+            gravity: ledger.gravity,
+            emitted: ledger.emitted,
+            removed: ledger.removed,
+            friction: ledger.friction,
+            rolling: ledger.rolling,
+            impact: ledger.impact,
+            damping: ledger.damping,
+            kinetic_change: kinetic - ledger.initial_kinetic,
+            stored_change: ledger.stored - ledger.initial_stored,
+            imbalance,
+            throughput,
+            error: if throughput > 0.0 {
+                imbalance / throughput
+            } else {
+                0.0
+            },
+        })
+    }
+
+    /// The ledger in three lines.
+    pub fn lines(&self) -> [String; 3] {
+        let list = |terms: &[(&str, f64)]| {
+            let terms = terms.iter().filter(|(_, energy)| *energy != 0.0);
+            let terms: Vec<String> = terms
+                .map(|(name, x)| format!("{name} {}", number(*x, 4)))
+                .collect();
+            terms.join(", ")
+        };
+        let came = list(&[
+            ("drives", self.drives),
+            ("gravity", self.gravity),
+            ("emitted", self.emitted),
+        ]);
+        let went = list(&[
+            ("friction", self.friction),
+            ("rolling", self.rolling),
+            ("impact", self.impact),
+            ("damping", self.damping),
+            ("removed", self.removed),
+        ]);
+        [
+            format!("  ledger (J)  from {came}"),
+            format!("              to {went}"),
+            format!(
+                "              change: kinetic {}, stored {}; closes to {:.2} % of {}",
+                number(self.kinetic_change, 4),
+                number(self.stored_change, 4),
+                100.0 * self.error.abs(),
+                number(self.throughput, 4)
+            ),
+        ]
+    }
+}
