@@ -23,6 +23,7 @@ pub mod auto;
 pub mod block_sweep;
 pub mod cluster;
 mod contact_cones;
+pub mod copies;
 pub mod direct;
 pub mod gauss_seidel;
 pub mod interior_point;
