@@ -36,6 +36,7 @@ pub mod newton;
 pub mod newton_system;
 pub mod nonsmooth_map;
 pub mod packed;
+mod packer;
 pub mod plan;
 pub mod proximal;
 pub mod quasi_newton;

@@ -22,9 +22,10 @@
 //! triangles does not matter. Of the symmetric part of `S` the eigenvalue of greater magnitude is
 //! the curvature of the patch: what the analytic cylinder, cone and sphere have.
 //!
-//! Vertices on a cylinder or a sphere give its curvature exactly, however long, thin or few the
-//! triangles are. On other surfaces the normals of (1) are approximate where triangles are
-//! irregular, and a patch has one curvature: a facet that runs along a whole cone that of its
+//! Vertices on a sphere and rings of vertices on a cylinder give its curvature exactly, however
+//! long, thin or few the triangles are. Elsewhere the normals of (1) are approximate where
+//! triangles are irregular (on a cylinder with vertices anywhere the curvature scatters by 1 to
+//! 4 %), and a patch has one curvature: a facet that runs along a whole cone that of its
 //! middle. Patches between sharp edges alone have exactly none. At a sharp or open edge that
 //! runs along the axis the surface is taken to go on straight: the outermost facets of a trough
 //! feel half of the curvature, and a wide floor feels nearly nothing of a ramp that leaves it.
