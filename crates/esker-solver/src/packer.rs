@@ -33,8 +33,10 @@ impl Slip {
     }
 }
 
-/// Packs the contacts of a block into groups, first fit.
+/// Packs the contacts of a block into groups, first fit. Packers of different
+/// threads share no cache line.
 #[derive(Clone, Debug, Default)]
+#[repr(align(128))]
 pub(crate) struct Packer {
     /// Size and law of every group made, in order.
     pub(crate) groups: Vec<(u8, u16)>,

@@ -382,6 +382,7 @@ impl SweepPlan {
             let next = unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
             for i in worker.part_of(unsorted.len(), 1) {
                 let slot = &mut next[cell_of[i] as usize];
+                // SAFETY: as above.
                 unsafe { *slots.at(*slot as usize) = unsorted[i] };
                 *slot += 1;
             }
@@ -447,6 +448,7 @@ impl SweepPlan {
             for block in own_blocks(starts, worker) {
                 let range = starts[block] as usize..starts[block + 1] as usize;
                 let first = range.start;
+                // SAFETY: as above.
                 let (slips, order) =
                     unsafe { (slips.part(range.clone()), order.part(range.clone())) };
                 slips.sort_unstable_by_key(|slip| slip.height);
@@ -463,8 +465,10 @@ impl SweepPlan {
                 } else {
                     let bodies = slips.iter_mut().flat_map(|slip| &mut slip.bodies);
                     copies.name(block as u32, bodies, &mut packer.taken);
+                    // SAFETY: as above.
                     packer.pack(slips, (order, unsafe { named.part(range) }), first);
                 }
+                // SAFETY: as above.
                 unsafe { *counts.at(block) = (packer.groups.len() - before) as u32 };
             }
         });
