@@ -72,7 +72,7 @@ pub struct Touch {
     pub overlap: f64,
     /// Curvature of the wall (1/m), signed such that the effective radius of the contact is
     /// `1 / (1/r + curvature)`: negative inside a tube, positive on a convex wall, zero on
-    /// planes, edges and corners. At least `-0.9/r` (see [`MAX_CONFORMITY`]).
+    /// planes, sharp edges and corners. At least `-0.9/r` (see [`MAX_CONFORMITY`]).
     pub curvature: f64,
     /// Stable name of the touched face, edge or corner, unique within the wall.
     pub feature: u32,

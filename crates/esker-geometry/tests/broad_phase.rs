@@ -113,6 +113,35 @@ fn large_sets_with_strays_and_size_ratio_twenty_are_complete() {
 }
 
 #[test]
+fn spheres_a_hundred_times_larger_than_others_lose_no_pair() {
+    let mut next = numbers(6);
+    let mut centres: Vec<_> = (0..5000)
+        .map(|_| DVec3::new(next(), next(), next()))
+        .collect();
+    let mut reach = vec![0.004; 5000];
+    // In the middle of all, at a corner, beside all, and inside one another.
+    for place in [
+        DVec3::splat(0.5),
+        DVec3::ZERO,
+        DVec3::new(1.39, 0.5, 0.5),
+        DVec3::splat(0.51),
+    ] {
+        centres.push(place);
+        reach.push(0.4);
+    }
+    for step in 0..5 {
+        let moved: Vec<_> = centres
+            .iter()
+            .zip(&reach)
+            .map(|(&x, &r)| x + DVec3::X * (f64::from(step) * 0.07 * f64::from(u8::from(r > 0.1))))
+            .collect();
+        let expected = brute_force(&moved, &reach);
+        assert!(expected.len() > 2000);
+        assert_eq!(found(&moved, &reach), expected);
+    }
+}
+
+#[test]
 fn threads_share_the_pairs_out() {
     let mut next = numbers(4);
     let centres: Vec<_> = (0..5000)

@@ -177,6 +177,42 @@ impl BlockSweeper {
         bodies: &mut [BodyState],
         run: SubstepRun,
     ) -> usize {
+        let run = SubstepRun {
+            movable: run.movable + plan.copies.count(),
+            ..run
+        };
+        self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
+            sweeper.run_substeps(team, plan, bodies, run)
+        })
+    }
+
+    /// Calls `sweep` with the bodies that the plan's contacts act on, copies
+    /// among them.
+    fn with_copies<T>(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        bodies: &mut [BodyState],
+        sweep: impl FnOnce(&mut Self, &mut Team, &mut [BodyState]) -> T,
+    ) -> T {
+        if plan.copies.is_empty() {
+            return sweep(self, team, bodies);
+        }
+        let mut all = std::mem::take(&mut self.packed.all_bodies);
+        plan.copies.expand(team, bodies, &mut all);
+        let result = sweep(self, team, &mut all);
+        plan.copies.contract(team, &all, bodies);
+        self.packed.all_bodies = all;
+        result
+    }
+
+    fn run_substeps(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        bodies: &mut [BodyState],
+        run: SubstepRun,
+    ) -> usize {
         let count = bodies.len();
         self.before_velocity.resize(count, Quad::default());
         self.before_spin.resize(count, Quad::default());
@@ -259,9 +295,17 @@ impl BlockSweeper {
                     if struck_now != struck_before {
                         struck_before = struck_now;
                         for colour in 0..shares.colours {
+                            if plan.joins_copies_in(colour) {
+                                // SAFETY: this thread alone, between barriers.
+                                unsafe { on_first(worker, || plan.copies.join(work.bodies)) };
+                            }
                             // SAFETY: blocks of one colour share no body.
                             unsafe { take_back(&work, own_impacts().of_colour(colour)) };
                             worker.wait_for_all();
+                            if plan.joins_copies_in(colour) {
+                                // SAFETY: likewise.
+                                unsafe { on_first(worker, || plan.copies.spread(work.bodies)) };
+                            }
                         }
                     }
                     own_impacts().clear();
@@ -274,12 +318,11 @@ impl BlockSweeper {
                 shares.for_each_block(
                     worker,
                     |block| {
-                        let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
                         // SAFETY: the module's invariants.
                         unsafe {
                             let pass = Pass::Substep(times);
                             let slots = &mut own_impacts().slots;
-                            kernel::sweep(instructions, &work, groups, pass, slots);
+                            sweep_block(instructions, &work, (plan, block), pass, slots);
                             wall_sums.add_block(&work, block);
                         }
                     },
@@ -328,17 +371,19 @@ impl BlockSweeper {
         struck.sort_unstable();
         let struck = &self.all_impacts;
         let fall = run.gravity * run.step;
+        let before = |states: &[Quad], k: u32| {
+            DVec3::from_slice(&states[plan.copies.place_of(k) as usize].0)
+        };
         let free = |k: u32| {
-            let k = k as usize;
-            let body = bodies[k];
+            let body = bodies[k as usize];
             let fall = if body.inverse_mass > 0.0 {
                 fall
             } else {
                 DVec3::ZERO
             };
             BodyState {
-                velocity: DVec3::from_slice(&self.before_velocity[k].0) + fall,
-                spin: DVec3::from_slice(&self.before_spin[k].0),
+                velocity: before(&self.before_velocity, k) + fall,
+                spin: before(&self.before_spin, k),
                 ..body
             }
         };
@@ -352,13 +397,11 @@ impl BlockSweeper {
             let contact = &row.contact;
             if self.wake[g] != 0 {
                 // Asleep: as it was at the start of the step.
-                let before = |k: u32| self.moved(k as usize)[0] - bodies[k as usize].velocity;
-                let [a, b] = contact.bodies.map(before);
+                let moved = |k: u32| self.moved(k as usize)[0] - bodies[k as usize].velocity;
+                let [a, b] = contact.bodies.map(moved);
                 row.spring.overlap -= run.step * contact.normal.dot(b - a);
             }
-            let [a, b] = contact
-                .bodies
-                .map(|k| DVec3::from_slice(&self.before_velocity[k as usize].0));
+            let [a, b] = contact.bodies.map(|k| before(&self.before_velocity, k));
             let target = row.spring.target(contact.normal.dot(b - a), run.step);
             let compliance = RowCompliance {
                 normal: row.spring.compliance(),
@@ -399,15 +442,30 @@ impl BlockSweeper {
         bodies: &mut [BodyState],
         compliance: TangentCompliance,
     ) {
-        self.shares.divide(plan, team.threads());
-        let bodies = SharedSlice::new(bodies);
-        let work = work_of(&mut self.packed, plan, bodies, compliance);
-        let (shares, instructions) = (&self.shares, self.instructions);
-        team.run(|worker| warm_start(shares, worker, plan, &work, instructions));
+        self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
+            sweeper.shares.divide(plan, team.threads());
+            let bodies = SharedSlice::new(bodies);
+            let work = work_of(&mut sweeper.packed, plan, bodies, compliance);
+            let (shares, instructions) = (&sweeper.shares, sweeper.instructions);
+            team.run(|worker| warm_start(shares, worker, plan, &work, instructions));
+        });
     }
 
     /// Whole-step sweeps over packed rows of kind [`RowKind::Whole`].
     pub fn sweeps(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        bodies: &mut [BodyState],
+        compliance: TangentCompliance,
+        count: usize,
+    ) {
+        self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
+            sweeper.run_sweeps(team, plan, bodies, compliance, count);
+        });
+    }
+
+    fn run_sweeps(
         &mut self,
         team: &mut Team,
         plan: &SweepPlan,
@@ -426,11 +484,10 @@ impl BlockSweeper {
                 shares.for_each_block(
                     worker,
                     |block| {
-                        let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
                         let mut impacts = no_impacts.borrow_mut();
-                        let pass = Pass::Whole;
+                        let (pass, block) = (Pass::Whole, (plan, block));
                         // SAFETY: the module's invariants.
-                        unsafe { kernel::sweep(instructions, &work, groups, pass, &mut impacts) };
+                        unsafe { sweep_block(instructions, &work, block, pass, &mut impacts) };
                     },
                     |_| {},
                 );
@@ -633,13 +690,45 @@ fn warm_start(
     shares.for_each_block(
         worker,
         |block| {
-            let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
-            let pass = Pass::WarmStart;
+            let (pass, block) = (Pass::WarmStart, (plan, block));
             // SAFETY: the module's invariants. A warm start strikes nothing.
-            unsafe { kernel::sweep(instructions, work, groups, pass, &mut Vec::new()) };
+            unsafe { sweep_block(instructions, work, block, pass, &mut Vec::new()) };
         },
         |_| {},
     );
+}
+
+/// Sweeps one block; the one that joins copies does so before, and gives them
+/// what became of their bodies after.
+///
+/// # Safety
+/// The module's invariants.
+unsafe fn sweep_block(
+    instructions: Instructions,
+    work: &Work<'_>,
+    (plan, block): (&SweepPlan, usize),
+    pass: Pass,
+    impacts: &mut Vec<u32>,
+) {
+    let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
+    // SAFETY: passed on to the caller; the block that joins is alone in its colour.
+    unsafe {
+        if plan.joins_copies(block) {
+            plan.copies.join(work.bodies);
+        }
+        kernel::sweep(instructions, work, groups, pass, impacts);
+        if plan.joins_copies(block) {
+            plan.copies.spread(work.bodies);
+        }
+    }
+}
+
+/// Calls `run` on the first worker while the others wait; all must call this.
+fn on_first(worker: Worker<'_>, run: impl FnOnce()) {
+    if worker.index == 0 {
+        run();
+    }
+    worker.wait_for_all();
 }
 
 /// Takes the impulses of impacts of the last substep out of the velocities,

@@ -148,6 +148,8 @@ pub struct PackedContacts {
     /// One per group of substep rows, else empty.
     pub(crate) waits: Vec<Wait>,
     pub(crate) laws: Vec<Law>,
+    /// Bodies with copies, where the plan has any.
+    pub(crate) all_bodies: Vec<BodyState>,
 }
 
 /// Bytes of one contact in groups, and of its rolling rows.
@@ -196,13 +198,20 @@ impl PackedContacts {
         let length = |used: bool| if used { groups } else { 0 };
         fit(&mut self.rolling, length(rolls));
         fit(&mut self.waits, length(substeps));
+        let bodies = if plan.copies.is_empty() {
+            bodies
+        } else {
+            plan.copies.expand(team, bodies, &mut self.all_bodies);
+            &self.all_bodies
+        };
         let rolling_groups = SharedSlice::new(&mut self.rolling);
         let waits = SharedSlice::new(&mut self.waits);
         team.fill(&mut self.groups, groups, |g| {
             let (mut group, mut rolling) = (Group::default(), RollingGroup::default());
             let mut wait = Wait::default();
             for (lane, i) in (plan.groups[g]..plan.groups[g + 1]).enumerate() {
-                let row = row(i as usize);
+                let mut row = row(i as usize);
+                row.contact.bodies = plan.copies.acted_on(i as usize, row.contact.bodies);
                 group.set(lane, &row, packing, bodies);
                 wait.set(lane, &row);
                 if rolls {

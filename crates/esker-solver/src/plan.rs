@@ -11,7 +11,10 @@
 //! ```
 //!
 //! and they can be swept at the same time in any order with the same result.
-//! Contacts with an arm that breaks (1) come last, in a block of their own.
+//! A body with an arm that breaks (1) takes part in contacts with much smaller
+//! bodies by copies, which share no block of one colour and no group (see
+//! [`crate::copies`]). Its other contacts, few as such bodies are, come last, in
+//! a block of their own.
 //!
 //! Within a block contacts are taken from the bottom up and packed into groups
 //! of [`LANES`] contacts that share no body and follow one law, first fit.
@@ -23,9 +26,15 @@
 //! another in this order, contacts give what the lanes and threads give.
 
 use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
-use esker_parallel::{SharedSlice, Team, fit, make_room};
+use esker_parallel::{SharedSlice, Team, Worker, fit, make_room};
 use glam::DVec3;
+
+use crate::copies::{self, Copies};
+use crate::packer::{Packer, Slip};
 
 /// Contacts per group: one AVX-512 register, or two of AVX2.
 pub const LANES: usize = 8;
@@ -35,9 +44,9 @@ pub const LANES: usize = 8;
 pub struct Place {
     /// Contact point, m.
     pub point: DVec3,
-    /// Greatest distance from the point to the centre of a body that the
-    /// contact can move, m.
-    pub arm: f64,
+    /// Distances from the point to the centres of the bodies, m; any for a
+    /// [`FIXED`] one.
+    pub arms: [f64; 2],
     /// The bodies; [`FIXED`] for one that belongs to this contact alone.
     pub bodies: [u32; 2],
     /// Decides between contacts at the same point.
@@ -89,6 +98,8 @@ pub struct SweepPlan {
     pub colours: Vec<u32>,
     /// Places in `order` of contacts with a [`FIXED`] body, ascending.
     pub fixed: Vec<u32>,
+    /// Copies of large bodies.
+    pub copies: Copies,
     scratch: Scratch,
 }
 
@@ -105,34 +116,6 @@ struct Scratch {
     starts: Vec<u32>,
     group_counts: Vec<u32>,
     packers: Vec<Packer>,
-}
-
-/// What packing needs to know about a contact; slips of a block lie side by side.
-#[derive(Clone, Copy, Debug, Default)]
-struct Slip {
-    /// Orders as the height of the contact point does.
-    height: u64,
-    contact: u32,
-    bodies: [u32; 2],
-    /// Law and kind.
-    class: u32,
-}
-
-impl Slip {
-    fn new(contact: usize, place: &Place) -> Self {
-        Slip {
-            height: ascending(place.point.z),
-            contact: contact as u32,
-            bodies: place.bodies,
-            class: u32::from(KINDS) * u32::from(place.law) + u32::from(place.kind.min(KINDS - 1)),
-        }
-    }
-
-    /// The bodies that other contacts may move too.
-    fn shared_bodies(&self) -> impl Iterator<Item = usize> + Clone {
-        let shared = self.bodies.into_iter().filter(|&b| b != FIXED);
-        shared.map(|b| b as usize)
-    }
 }
 
 /// Blocks aimed at: enough for many threads to share them evenly.
@@ -152,6 +135,9 @@ pub fn block_edge(grains: usize, mean_diameter: f64, max_diameter: f64) -> f64 {
     let least = (1.1 * max_diameter / mean_diameter).min(WIDEST_EDGE);
     wanted.clamp(EDGE_RANGE[0], EDGE_RANGE[1]).max(least) * mean_diameter
 }
+
+/// A body counts as much smaller than another if its arm is at most this part.
+const MUCH_SMALLER: f64 = 0.25;
 
 /// The box of block coordinates in use.
 #[derive(Clone, Copy, Debug, Default)]
@@ -196,6 +182,22 @@ impl Cells {
     #[inline]
     fn hold(&self, arm: f64) -> bool {
         2.0 * arm < (1.0 - 1e-9) * self.edge
+    }
+
+    /// The cell of a contact, or the one behind all cells where (1) does not
+    /// hold; marks a body that is to act through copies.
+    #[inline]
+    fn assign(&self, place: &mut Place) -> u32 {
+        let [a, b] = place.arms;
+        let holds = [0, 1].map(|k| place.bodies[k] == FIXED || self.hold(place.arms[k]));
+        let large = match holds {
+            [true, true] => return self.index(place.point),
+            [false, true] if place.bodies[1] != FIXED && b <= MUCH_SMALLER * a => 0,
+            [true, false] if place.bodies[0] != FIXED && a <= MUCH_SMALLER * b => 1,
+            _ => return self.count() as u32,
+        };
+        place.bodies[large] = copies::marked(place.bodies[large]);
+        self.index(place.point)
     }
 
     fn count(&self) -> usize {
@@ -243,8 +245,13 @@ impl SweepPlan {
         places: &P,
         (centres, edge): (&[DVec3], f64),
     ) {
+        assert!(centres.len() < copies::MOST_BODIES, "indices are 31 bits");
         let cells = Cells::around(team, centres, edge);
-        self.sort_into_blocks(team, places, &cells);
+        self.copies.clear(centres.len());
+        let is_split = self.sort_into_blocks(team, places, &cells);
+        if is_split {
+            self.allot_copies(team);
+        }
         self.pack_blocks(team, places, centres.len());
         self.join_blocks();
     }
@@ -254,6 +261,7 @@ impl SweepPlan {
     pub fn build_plain<P: Places + ?Sized>(&mut self, places: &P) {
         let places: Vec<Place> = (0..places.count()).map(|i| places.place(i)).collect();
         let count = places.len() as u32;
+        self.copies.clear(0);
         self.order.clear();
         self.order.extend(0..count);
         self.order.sort_unstable_by(|&a, &b| {
@@ -278,9 +286,27 @@ impl SweepPlan {
         self.fixed.extend((0..count).filter(is_fixed));
     }
 
+    /// Whether copies are joined in this block: the last, if there are any.
+    #[inline]
+    pub(crate) fn joins_copies(&self, block: usize) -> bool {
+        !self.copies.is_empty() && block + 2 == self.blocks.len()
+    }
+
+    /// Whether the block that joins copies is of this colour.
+    #[inline]
+    pub(crate) fn joins_copies_in(&self, colour: usize) -> bool {
+        !self.copies.is_empty() && colour + 2 == self.colours.len()
+    }
+
     /// A stable counting sort by block, colour after colour: every worker
-    /// counts and then places its own part of the contacts.
-    fn sort_into_blocks<P: Places + ?Sized>(&mut self, team: &mut Team, places: &P, cells: &Cells) {
+    /// counts and then places its own part of the contacts. Returns whether
+    /// contacts act on copies; there is then a last block, be it empty.
+    fn sort_into_blocks<P: Places + ?Sized>(
+        &mut self,
+        team: &mut Team,
+        places: &P,
+        cells: &Cells,
+    ) -> bool {
         let Scratch {
             cell_of,
             unsorted,
@@ -289,7 +315,7 @@ impl SweepPlan {
             starts,
             ..
         } = &mut self.scratch;
-        let overflow = cells.count() as u32;
+        let overflow = cells.count();
         let table = cells.count() + 1;
         let workers = team.threads();
         tables.clear();
@@ -303,17 +329,18 @@ impl SweepPlan {
         let own_tables = SharedSlice::new(tables);
         let cells_of = SharedSlice::new(cell_of);
         let slots = SharedSlice::new(unsorted);
+        let is_split = AtomicBool::new(false);
         team.run(|worker| {
             // SAFETY: every worker has a table of its own.
             let counts =
                 unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
             for i in worker.part_of(places.count(), 1) {
-                let place = places.place(i);
-                let cell = if cells.hold(place.arm) {
-                    cells.index(place.point)
-                } else {
-                    overflow
-                };
+                let mut place = places.place(i);
+                let bodies = place.bodies;
+                let cell = cells.assign(&mut place);
+                if place.bodies != bodies {
+                    is_split.store(true, Relaxed);
+                }
                 counts[cell as usize] += 1;
                 // SAFETY: parts of workers are disjoint.
                 unsafe {
@@ -322,6 +349,7 @@ impl SweepPlan {
                 }
             }
         });
+        let is_split = is_split.into_inner();
         starts.clear();
         self.colours.clear();
         self.colours.push(0);
@@ -331,7 +359,7 @@ impl SweepPlan {
             for counts in tables.chunks_mut(table) {
                 next += std::mem::replace(&mut counts[cell], next);
             }
-            if next > first {
+            if next > first || (cell == overflow && is_split) {
                 starts.push(first);
             }
         };
@@ -341,7 +369,7 @@ impl SweepPlan {
             }
             self.colours.push(starts.len() as u32);
         }
-        place_cell(overflow as usize, starts);
+        place_cell(overflow, starts);
         self.colours.push(starts.len() as u32);
         starts.push(next);
 
@@ -354,10 +382,39 @@ impl SweepPlan {
             let next = unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
             for i in worker.part_of(unsorted.len(), 1) {
                 let slot = &mut next[cell_of[i] as usize];
+                // SAFETY: as above.
                 unsafe { *slots.at(*slot as usize) = unsorted[i] };
                 *slot += 1;
             }
         });
+        is_split
+    }
+
+    /// Counts what acts on copies and gives it copies.
+    fn allot_copies(&mut self, team: &mut Team) {
+        let Scratch {
+            slips,
+            starts,
+            packers,
+            ..
+        } = &mut self.scratch;
+        packers.resize_with(team.threads(), Packer::default);
+        let all = SharedSlice::new(packers);
+        team.run(|worker| {
+            // SAFETY: every worker has a packer of its own.
+            let shares = unsafe { &mut all.at(worker.index).shares };
+            shares.clear();
+            for block in own_blocks(starts, worker) {
+                let slips = &slips[starts[block] as usize..starts[block + 1] as usize];
+                let bodies = slips.iter().flat_map(|slip| slip.bodies);
+                copies::count_marked(block as u32, bodies, shares);
+            }
+        });
+        for packer in packers {
+            self.copies.add_shares(&packer.shares);
+        }
+        self.copies.allot(&self.colours);
+        fit(&mut self.copies.contacts, slips.len());
     }
 
     /// Sorts every block from the bottom up and packs it into groups. Workers
@@ -371,6 +428,9 @@ impl SweepPlan {
             ..
         } = &mut self.scratch;
         let blocks = starts.len() - 1;
+        let copies = &mut self.copies;
+        let mut acted_on = std::mem::take(&mut copies.contacts);
+        let bodies = bodies + copies.count();
         fit(&mut self.order, slips.len());
         group_counts.clear();
         group_counts.reserve(starts.capacity());
@@ -379,18 +439,18 @@ impl SweepPlan {
         let count = slips.len();
         let (slips, order) = (SharedSlice::new(slips), SharedSlice::new(&mut self.order));
         let (packers, counts) = (SharedSlice::new(packers), SharedSlice::new(group_counts));
+        let named = SharedSlice::new(&mut acted_on);
         team.run(|worker| {
-            let share = worker.part_of(count, 1);
-            let own = starts[..blocks].partition_point(|&s| (s as usize) < share.start)
-                ..starts[..blocks].partition_point(|&s| (s as usize) < share.end);
             // SAFETY: every worker has a packer of its own, and blocks (hence
             // their contacts) are shared out by where they start.
             let packer = unsafe { packers.at(worker.index) };
-            packer.start(bodies, share.len());
-            for block in own {
+            packer.start(bodies, worker.part_of(count, 1).len());
+            for block in own_blocks(starts, worker) {
                 let range = starts[block] as usize..starts[block + 1] as usize;
                 let first = range.start;
-                let (slips, order) = unsafe { (slips.part(range.clone()), order.part(range)) };
+                // SAFETY: as above.
+                let (slips, order) =
+                    unsafe { (slips.part(range.clone()), order.part(range.clone())) };
                 slips.sort_unstable_by_key(|slip| slip.height);
                 // Few are at the same height.
                 for level in slips.chunk_by_mut(|a, b| a.height == b.height) {
@@ -400,10 +460,19 @@ impl SweepPlan {
                     }
                 }
                 let before = packer.groups.len();
-                packer.pack(slips, order, first);
+                if copies.is_empty() {
+                    packer.pack(slips, (order, &mut []), first);
+                } else {
+                    let bodies = slips.iter_mut().flat_map(|slip| &mut slip.bodies);
+                    copies.name(block as u32, bodies, &mut packer.taken);
+                    // SAFETY: as above.
+                    packer.pack(slips, (order, unsafe { named.part(range) }), first);
+                }
+                // SAFETY: as above.
                 unsafe { *counts.at(block) = (packer.groups.len() - before) as u32 };
             }
         });
+        copies.contacts = acted_on;
     }
 
     fn join_blocks(&mut self) {
@@ -433,123 +502,22 @@ impl SweepPlan {
     }
 }
 
+/// The blocks of a worker: those that start in its part of the contacts.
+fn own_blocks(starts: &[u32], worker: Worker<'_>) -> Range<usize> {
+    let Some((&count, blocks)) = starts.split_last() else {
+        return 0..0;
+    };
+    let share = worker.part_of(count as usize, 1);
+    let before = |end: usize| blocks.partition_point(|&start| (start as usize) < end);
+    before(share.start)..before(share.end)
+}
+
 /// Parities of three coordinates.
 const COLOURS: usize = 8;
-
-/// Maps numbers to integers in the same order.
-fn ascending(x: f64) -> u64 {
-    let bits = x.to_bits();
-    // Negative numbers order backwards; flip them, and put them below.
-    bits ^ ((bits as i64 >> 63) as u64 | 1 << 63)
-}
 
 fn exactly(a: &Place, b: &Place) -> Ordering {
     let by = |k: usize| a.point[k].total_cmp(&b.point[k]);
     by(1).then(by(0)).then(a.name.cmp(&b.name))
-}
-
-/// Packs the contacts of a block into groups, first fit.
-#[derive(Clone, Debug, Default)]
-struct Packer {
-    /// Size and law of every group made, in order.
-    groups: Vec<(u8, u16)>,
-    /// Places of contacts with a fixed body, in order.
-    fixed: Vec<u32>,
-    /// Per body, the open groups that it is in, as bits.
-    in_groups: Vec<u64>,
-    /// Per law and kind, the open groups, as bits.
-    of_class: Vec<u64>,
-    open: Vec<OpenGroup>,
-}
-
-/// A group that is being filled.
-#[derive(Clone, Copy, Debug, Default)]
-struct OpenGroup {
-    slips: [Slip; LANES],
-    size: usize,
-    class: usize,
-    born: u32,
-}
-
-/// Groups that are filled at the same time: bits of a word.
-const OPEN_GROUPS: usize = u64::BITS as usize;
-
-impl Packer {
-    fn start(&mut self, bodies: usize, contacts: usize) {
-        self.groups.clear();
-        make_room(&mut self.fixed, contacts);
-        // Left at zero by what was packed before.
-        self.in_groups.resize(bodies, 0);
-        self.of_class.clear();
-        self.open.clear();
-        self.open.resize(OPEN_GROUPS, OpenGroup::default());
-    }
-
-    /// Packs contacts in the order of `slips`; `order`, which begins at this
-    /// place of the whole order, gets them in the order of groups.
-    fn pack(&mut self, slips: &[Slip], order: &mut [u32], first: usize) {
-        let (mut in_use, mut done, mut born) = (0_u64, 0, 0);
-        let written = self.fixed.len();
-        for slip in slips {
-            let class = slip.class as usize;
-            if class >= self.of_class.len() {
-                self.of_class.resize(class + 1, 0);
-            }
-            let bodies = slip.shared_bodies();
-            let taken = bodies.clone().fold(0, |t, b| t | self.in_groups[b]);
-            let mut fit = self.of_class[class] & !taken;
-            if fit == 0 {
-                if in_use == u64::MAX {
-                    let oldest = (0..OPEN_GROUPS).min_by_key(|&g| self.open[g].born);
-                    in_use &= !self.close(oldest.unwrap_or(0), order, &mut done);
-                }
-                fit = !in_use & in_use.wrapping_add(1);
-                in_use |= fit;
-                self.of_class[class] |= fit;
-                let group = &mut self.open[fit.trailing_zeros() as usize];
-                (group.size, group.class, group.born) = (0, class, born);
-                born += 1;
-            }
-            let slot = fit.trailing_zeros() as usize;
-            for body in bodies {
-                self.in_groups[body] |= 1 << slot;
-            }
-            let group = &mut self.open[slot];
-            group.slips[group.size] = *slip;
-            group.size += 1;
-            if group.size == LANES {
-                in_use &= !self.close(slot, order, &mut done);
-            }
-        }
-        while in_use != 0 {
-            let left = (0..OPEN_GROUPS).filter(|g| in_use >> g & 1 == 1);
-            let oldest = left.min_by_key(|&g| self.open[g].born);
-            in_use &= !self.close(oldest.unwrap_or(0), order, &mut done);
-        }
-        for place in &mut self.fixed[written..] {
-            *place += first as u32;
-        }
-    }
-
-    /// Writes a group out and forgets it; returns its bit.
-    fn close(&mut self, slot: usize, order: &mut [u32], done: &mut usize) -> u64 {
-        let bit = 1 << slot;
-        let group = &self.open[slot];
-        for slip in &group.slips[..group.size] {
-            if slip.bodies.contains(&FIXED) {
-                self.fixed.push(*done as u32);
-            }
-            order[*done] = slip.contact;
-            *done += 1;
-            for body in slip.shared_bodies() {
-                self.in_groups[body] &= !bit;
-            }
-        }
-        self.of_class[group.class] &= !bit;
-        self.groups
-            .push((group.size as u8, (group.class / usize::from(KINDS)) as u16));
-        bit
-    }
 }
 
 impl Cells {
@@ -632,7 +600,7 @@ mod tests {
                         let number = places.len() as u32;
                         places.push(Place {
                             point: at + offset * 0.5,
-                            arm: 0.55,
+                            arms: [0.55; 2],
                             bodies: [me, other],
                             name: [u64::from(me), u64::from(other)],
                             law: (noise(number) * 2.0) as u16,
@@ -651,17 +619,28 @@ mod tests {
                 }
             }
         }
+        // The giant lies below all: it acts on the bottom layer by copies, on
+        // a body half its size as itself.
         let giant = side.pow(3);
-        for other in [0, 500, 1000] {
+        for other in 0..side * side {
+            let (x, y) = (f64::from(other % side), f64::from(other / side));
             places.push(Place {
-                point: DVec3::splat(f64::from(other) / 300.0),
-                arm: 8.0,
+                point: DVec3::new(x, y, -0.5),
+                arms: [80.0, 0.5],
                 bodies: [giant, other],
                 name: [1, u64::from(other)],
                 law: 0,
                 kind: 0,
             });
         }
+        places.push(Place {
+            point: DVec3::new(3.0, 3.0, -0.5),
+            arms: [80.0, 40.0],
+            bodies: [giant, giant + 1],
+            name: [1, u64::from(giant + 1)],
+            law: 0,
+            kind: 0,
+        });
         let stray = places[0];
         places.push(Place {
             point: DVec3::new(1e30, -1e5, f64::NAN),
@@ -669,7 +648,7 @@ mod tests {
             name: [2, 2],
             ..stray
         });
-        (places, giant as usize + 1)
+        (places, giant as usize + 2)
     }
 
     fn plan(places: &[Place], bodies: usize, threads: usize) -> SweepPlan {
@@ -685,6 +664,9 @@ mod tests {
     fn groups_share_no_body_and_blocks_of_one_colour_neither() {
         let (places, bodies) = crowd();
         let plan = plan(&places, bodies, 2);
+        let all_bodies = bodies + plan.copies.count();
+        let giant = bodies as u32 - 2;
+        assert!(plan.copies.count() >= LANES);
         let mut seen = plan.order.clone();
         seen.sort_unstable();
         assert!(seen.iter().copied().eq(0..places.len() as u32));
@@ -692,17 +674,24 @@ mod tests {
         assert_eq!(*plan.blocks.last().unwrap() as usize, plan.group_count());
         assert_eq!(plan.colours.len(), COLOURS + 2);
         for colour in plan.colours.windows(2) {
-            let mut block_of = vec![None; bodies];
+            let mut block_of = vec![None; all_bodies];
             for block in colour[0]..colour[1] {
                 for group in plan.blocks[block as usize]..plan.blocks[block as usize + 1] {
                     let group = group as usize;
                     let range = plan.groups[group] as usize..plan.groups[group + 1] as usize;
-                    let contacts = &plan.order[range];
+                    let contacts = &plan.order[range.clone()];
                     let mut members: Vec<u32> = Vec::new();
-                    for place in contacts.iter().map(|&c| &places[c as usize]) {
+                    for place in range {
+                        let acted_on = plan.copies.contacts[place];
+                        let place = &places[plan.order[place] as usize];
                         assert_eq!(place.law, plan.laws[group]);
                         assert_eq!(place.kind, places[contacts[0] as usize].kind);
-                        for body in place.bodies.into_iter().filter(|&b| b != FIXED) {
+                        for (body, acted_on) in place.bodies.into_iter().zip(acted_on) {
+                            let is_copy = acted_on as usize >= bodies && acted_on != FIXED;
+                            assert_eq!(is_copy, body == giant && place.arms[1] < 1.0);
+                            assert!(is_copy || body == acted_on);
+                        }
+                        for body in acted_on.into_iter().filter(|&b| b != FIXED) {
                             assert!(!members.contains(&body), "a group shares a body");
                             members.push(body);
                             let owner = block_of[body as usize].get_or_insert(block);

@@ -114,7 +114,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
         let tangent = normal.cross(noise.vector(1.0));
         places.push(Place {
             point: 0.5 * (centres[a] + other),
-            arm: 0.5 * d,
+            arms: [0.5 * d; 2],
             bodies: [a as u32, b.map_or(FIXED, |b| b as u32)],
             name: [a as u64, index as u64],
             law: law as u16,

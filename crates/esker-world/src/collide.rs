@@ -388,9 +388,9 @@ impl Places for Chosen<'_> {
         let (pairs, laws) = self.order.laws;
         let (part, place) = self.find(contact);
         let contact = part[place].geometry(grains);
-        let (body, arm) = match contact.partner {
-            Partner::Grain(j) => (j, contact.arms[0].max(contact.arms[1])),
-            Partner::Wall(_) => (FIXED, contact.arms[0]),
+        let body = match contact.partner {
+            Partner::Grain(j) => j,
+            Partner::Wall(_) => FIXED,
         };
         let follows =
             matches!(contact.partner, Partner::Grain(_)) && part[place].feature & FOLLOWS != 0;
@@ -405,7 +405,7 @@ impl Places for Chosen<'_> {
         };
         Place {
             point: contact.point,
-            arm,
+            arms: contact.arms,
             bodies: [contact.grain, body],
             name: [contact.key.owner.as_u64(), contact.key.other],
             law: law + u16::from(follows) * self.order.following,

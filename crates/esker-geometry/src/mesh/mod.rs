@@ -1,10 +1,11 @@
 //! Triangle meshes: files in, a searchable surface out.
 //!
 //! [`TriangleSoup`] is what a file or a drawing holds: points and index triples. [`TriangleMesh`]
-//! is a soup made fit for contacts: welded, cleaned, with neighbours, named features and a tree of
-//! boxes. It never changes afterwards, since walls move rigidly.
+//! is a soup made fit for contacts: welded, cleaned, with neighbours, named features, curvatures and a
+//! tree of boxes. It never changes afterwards, since walls move rigidly.
 
 mod bvh;
+mod curvature;
 mod error;
 mod obj;
 mod stl;
@@ -18,6 +19,7 @@ pub use topology::{Edge, EdgeKind};
 
 use crate::Aabb;
 use bvh::Bvh;
+use curvature::Curvature;
 use glam::DVec3;
 use std::path::Path;
 use topology::Topology;
@@ -56,6 +58,7 @@ impl TriangleSoup {
 pub struct TriangleMesh {
     soup: TriangleSoup,
     pub(crate) topology: Topology,
+    pub(crate) curvature: Curvature,
     pub(crate) bvh: Bvh,
     dropped: usize,
 }
@@ -67,9 +70,11 @@ impl TriangleMesh {
         let (mut soup, dropped) = weld::weld(soup)?;
         let bvh = Bvh::new(&mut soup);
         let topology = Topology::new(&soup)?;
+        let curvature = Curvature::new(&soup, &topology);
         Ok(Self {
             soup,
             topology,
+            curvature,
             bvh,
             dropped,
         })

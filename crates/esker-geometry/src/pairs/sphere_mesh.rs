@@ -31,6 +31,9 @@
 //! smooth surface with one touch. The resting height differs from that of the true surface by at
 //! most the sagitta of the facets. Only a sphere nearly as wide as the hollow has more: one group
 //! for each `SMOOTH_ANGLE` around. In every case [`MAX_MINIMA`] bounds the number of touches.
+//!
+//! A touch has the curvature of the surface that the mesh stands for (`mesh/curvature.rs`), not
+//! that of its facets, so that spheres roll in a meshed tube as in the analytic one.
 
 use super::Probe;
 use crate::mesh::TriangleMesh;
@@ -62,6 +65,8 @@ struct Minimum {
     /// Unit vector from the centre to the surface.
     normal: DVec3,
     distance: f64,
+    /// Of the surface, seen from the centre (1/m).
+    curvature: f64,
     feature: u32,
     is_face: bool,
 }
@@ -77,6 +82,7 @@ impl Minima {
         let blank = Minimum {
             normal: DVec3::ZERO,
             distance: f64::INFINITY,
+            curvature: 0.0,
             feature: 0,
             is_face: false,
         };
@@ -129,20 +135,22 @@ fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &
     }
     let sides = [0, 1, 2].map(|k| facet.inward[k].dot(offsets[k]));
     // From the centre to the plane; a centre in the plane counts as in front.
-    let normal = facet.normal * if height < 0.0 { 1.0 } else { -1.0 };
-    let on_patch = Minimum {
+    let front = if height < 0.0 { -1.0 } else { 1.0 };
+    let normal = -front * facet.normal;
+    let on_patch = || Minimum {
         normal,
         distance: height.abs(),
+        curvature: front * mesh.curvature.of_triangles[triangle],
         feature: topology.patches[triangle],
         is_face: true,
     };
     if sides.iter().all(|&side| side >= 0.0) {
-        minima.insert(on_patch);
+        minima.insert(on_patch());
     }
     // An edge or vertex of the patch's interior stands for the plane, a sharp one for itself.
-    let mut insert = |foot: DVec3, feature: u32| {
+    let mut insert = |foot: DVec3, feature: u32, curvature: f64| {
         if (feature as usize) < mesh.patch_count() {
-            minima.insert(on_patch);
+            minima.insert(on_patch());
             return;
         }
         let offset = foot - probe.centre;
@@ -151,6 +159,7 @@ fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &
             minima.insert(Minimum {
                 normal: offset.try_normalize().unwrap_or(normal),
                 distance,
+                curvature: front * curvature,
                 feature,
                 is_face: false,
             });
@@ -170,7 +179,12 @@ fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &
                 .all(|side| side.inward.dot(offsets[k]) <= tolerance)
             {
                 let foot = corners[k] + along / length_squared * span;
-                insert(foot, topology.edge_features[edge as usize]);
+                let edge = edge as usize;
+                insert(
+                    foot,
+                    topology.edge_features[edge],
+                    mesh.curvature.of_edges[edge],
+                );
             }
         }
         // The own edges, at hand, rule out nearly all vertices.
@@ -182,7 +196,12 @@ fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &
             let vertex = mesh.soup().triangles[triangle][k];
             let mut rays = topology.vertex_rays.of(vertex).iter();
             if rays.all(|ray| ray.dot(offsets[k]) <= tolerance) {
-                insert(corners[k], topology.vertex_features[vertex as usize]);
+                let vertex = vertex as usize;
+                insert(
+                    corners[k],
+                    topology.vertex_features[vertex],
+                    mesh.curvature.of_vertices[vertex],
+                );
             }
         }
     }
@@ -215,7 +234,7 @@ fn keep_independent(probe: &Probe, minima: &[Minimum], out: &mut Vec<Touch>) {
         if !is_redundant {
             kept[count] = index;
             count += 1;
-            out.push(probe.touch(new.normal, new.distance, 0.0, new.feature));
+            out.push(probe.touch(new.normal, new.distance, new.curvature, new.feature));
         }
     }
 }

@@ -1,0 +1,179 @@
+//! Packs the contacts of a block into groups for [`crate::plan`].
+
+use esker_parallel::make_room;
+
+use crate::copies::Share;
+use crate::plan::{FIXED, KINDS, LANES, Place};
+
+/// What packing needs to know about a contact; slips of a block lie side by side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slip {
+    /// Orders as the height of the contact point does.
+    pub(crate) height: u64,
+    pub(crate) contact: u32,
+    pub(crate) bodies: [u32; 2],
+    /// Law and kind.
+    class: u32,
+}
+
+impl Slip {
+    pub(crate) fn new(contact: usize, place: &Place) -> Self {
+        Slip {
+            height: ascending(place.point.z),
+            contact: contact as u32,
+            bodies: place.bodies,
+            class: u32::from(KINDS) * u32::from(place.law) + u32::from(place.kind.min(KINDS - 1)),
+        }
+    }
+
+    /// The bodies that other contacts may move too.
+    fn shared_bodies(&self) -> impl Iterator<Item = usize> + Clone {
+        let shared = self.bodies.into_iter().filter(|&b| b != FIXED);
+        shared.map(|b| b as usize)
+    }
+}
+
+/// Packs the contacts of a block into groups, first fit. Packers of different
+/// threads share no cache line.
+#[derive(Clone, Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Packer {
+    /// Size and law of every group made, in order.
+    pub(crate) groups: Vec<(u8, u16)>,
+    /// Places of contacts with a fixed body, in order.
+    pub(crate) fixed: Vec<u32>,
+    /// Per body, the open groups that it is in, as bits.
+    in_groups: Vec<u64>,
+    /// Per law and kind, the open groups, as bits.
+    of_class: Vec<u64>,
+    open: Vec<OpenGroup>,
+    /// Contacts on copies in its blocks, and how many of a block have theirs.
+    pub(crate) shares: Vec<Share>,
+    pub(crate) taken: Vec<u32>,
+}
+
+/// A group that is being filled.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenGroup {
+    slips: [Slip; LANES],
+    size: usize,
+    class: usize,
+    born: u32,
+}
+
+/// The contacts of a block in the order of their groups.
+struct Packed<'a> {
+    order: &'a mut [u32],
+    /// Empty where they are not asked for.
+    bodies: &'a mut [[u32; 2]],
+    done: usize,
+}
+
+impl Packed<'_> {
+    #[inline]
+    fn push(&mut self, slip: &Slip) {
+        self.order[self.done] = slip.contact;
+        if let Some(bodies) = self.bodies.get_mut(self.done) {
+            *bodies = slip.bodies;
+        }
+        self.done += 1;
+    }
+}
+
+/// Groups that are filled at the same time: bits of a word.
+const OPEN_GROUPS: usize = u64::BITS as usize;
+
+impl Packer {
+    pub(crate) fn start(&mut self, bodies: usize, contacts: usize) {
+        self.groups.clear();
+        make_room(&mut self.fixed, contacts);
+        // Left at zero by what was packed before.
+        self.in_groups.resize(bodies, 0);
+        self.of_class.clear();
+        self.open.clear();
+        self.open.resize(OPEN_GROUPS, OpenGroup::default());
+    }
+
+    /// Packs contacts in the order of `slips`; `order`, which begins at this
+    /// place of the whole order, gets them in the order of groups, and so do
+    /// their bodies, if asked for.
+    pub(crate) fn pack(
+        &mut self,
+        slips: &[Slip],
+        (order, bodies_out): (&mut [u32], &mut [[u32; 2]]),
+        first: usize,
+    ) {
+        let mut out = Packed {
+            order,
+            bodies: bodies_out,
+            done: 0,
+        };
+        let (mut in_use, mut born) = (0_u64, 0);
+        let written = self.fixed.len();
+        for slip in slips {
+            let class = slip.class as usize;
+            if class >= self.of_class.len() {
+                self.of_class.resize(class + 1, 0);
+            }
+            let bodies = slip.shared_bodies();
+            let taken = bodies.clone().fold(0, |t, b| t | self.in_groups[b]);
+            let mut fit = self.of_class[class] & !taken;
+            if fit == 0 {
+                if in_use == u64::MAX {
+                    let oldest = (0..OPEN_GROUPS).min_by_key(|&g| self.open[g].born);
+                    in_use &= !self.close(oldest.unwrap_or(0), &mut out);
+                }
+                fit = !in_use & in_use.wrapping_add(1);
+                in_use |= fit;
+                self.of_class[class] |= fit;
+                let group = &mut self.open[fit.trailing_zeros() as usize];
+                (group.size, group.class, group.born) = (0, class, born);
+                born += 1;
+            }
+            let slot = fit.trailing_zeros() as usize;
+            for body in bodies {
+                self.in_groups[body] |= 1 << slot;
+            }
+            let group = &mut self.open[slot];
+            group.slips[group.size] = *slip;
+            group.size += 1;
+            if group.size == LANES {
+                in_use &= !self.close(slot, &mut out);
+            }
+        }
+        while in_use != 0 {
+            let left = (0..OPEN_GROUPS).filter(|g| in_use >> g & 1 == 1);
+            let oldest = left.min_by_key(|&g| self.open[g].born);
+            in_use &= !self.close(oldest.unwrap_or(0), &mut out);
+        }
+        for place in &mut self.fixed[written..] {
+            *place += first as u32;
+        }
+    }
+
+    /// Writes a group out and forgets it; returns its bit.
+    fn close(&mut self, slot: usize, out: &mut Packed<'_>) -> u64 {
+        let bit = 1 << slot;
+        let group = &self.open[slot];
+        for slip in &group.slips[..group.size] {
+            if slip.bodies.contains(&FIXED) {
+                self.fixed.push(out.done as u32);
+            }
+            out.push(slip);
+            for body in slip.shared_bodies() {
+                self.in_groups[body] &= !bit;
+            }
+        }
+        self.of_class[group.class] &= !bit;
+        self.groups
+            .push((group.size as u8, (group.class / usize::from(KINDS)) as u16));
+        bit
+    }
+}
+
+/// Maps numbers to integers in the same order.
+fn ascending(x: f64) -> u64 {
+    let bits = x.to_bits();
+    // Negative numbers order backwards; flip them, and put them below.
+    bits ^ ((bits as i64 >> 63) as u64 | 1 << 63)
+}
