@@ -129,6 +129,8 @@ pub struct StepReport {
     pub removed: usize,
     /// Grains that left the bounds in this step.
     pub lost: usize,
+    /// Threads used.
+    pub threads: usize,
     /// Time per stage.
     pub times: StageTimes,
 }
