@@ -299,6 +299,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "long, and without unsafe code")]
     fn small_work_is_never_shared() {
         let mut choice = ThreadChoice::up_to(16);
         for work in [0, 2, 700, WORK_PER_THREAD, 2 * WORK_PER_THREAD - 1] {
@@ -322,6 +323,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "long, and without unsafe code")]
     fn a_quiet_machine_is_used_whole() {
         for (cores, step) in [(2, 0.004), (2, 0.5), (16, 0.002), (16, 1.0)] {
             let mut choice = ThreadChoice::up_to(cores);
@@ -336,6 +338,7 @@ mod tests {
 
     /// Steps of 10 to 150 ms were seen where one thread needs a tenth.
     #[test]
+    #[cfg_attr(miri, ignore = "long, and without unsafe code")]
     fn one_thread_is_found_where_others_wait_for_cores() {
         for slower in [1.5, 4.0, 20.0] {
             let mut choice = ThreadChoice::up_to(2);
@@ -348,6 +351,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "long, and without unsafe code")]
     fn noise_costs_little() {
         for slower in [0.6, 1.0, 2.0, 4.0] {
             let (mut choice, noise) = (ThreadChoice::up_to(2), noise());
@@ -360,6 +364,7 @@ mod tests {
 
     /// Eight of sixteen cores are taken; more than eight threads wait.
     #[test]
+    #[cfg_attr(miri, ignore = "long, and without unsafe code")]
     fn the_number_between_is_found() {
         let mut choice = ThreadChoice::up_to(16);
         let time = |n: usize, _: f64| 0.1 * if n <= 8 { 1.0 / n as f64 } else { 3.0 / 16.0 };
@@ -369,6 +374,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "long, and without unsafe code")]
     fn load_that_comes_and_goes_is_followed() {
         let mut choice = ThreadChoice::up_to(2);
         let loaded = |now: f64| (20.0..60.0).contains(&now);

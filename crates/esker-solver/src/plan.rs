@@ -448,8 +448,10 @@ fn exactly(a: &Place, b: &Place) -> Ordering {
     by(1).then(by(0)).then(a.name.cmp(&b.name))
 }
 
-/// Packs the contacts of a block into groups, first fit.
+/// Packs the contacts of a block into groups, first fit. Packers of different
+/// threads share no cache line.
 #[derive(Clone, Debug, Default)]
+#[repr(align(128))]
 struct Packer {
     /// Size and law of every group made, in order.
     groups: Vec<(u8, u16)>,

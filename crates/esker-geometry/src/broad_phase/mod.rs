@@ -298,10 +298,12 @@ impl<T: Tag> BroadPhase<T> {
         let searches = || searches.iter().map_while(Option::as_ref);
         team.run(|worker| {
             // SAFETY: every worker has an output of its own.
-            let output = unsafe { outputs.at(worker.index) };
+            let place = unsafe { outputs.at(worker.index) };
+            // Lengths of neighbouring outputs share a cache line, and they change with every pair.
+            let mut output = std::mem::take(place);
             output.clear();
             output.reserve(ROOM * self.keys.len() / worker.count);
-            for search in searches() {
+            'searches: for search in searches() {
                 while let Some(slots) = search.take() {
                     let before = output.len();
                     let most = limit.saturating_sub(found.load(Ordering::Relaxed));
@@ -309,16 +311,17 @@ impl<T: Tag> BroadPhase<T> {
                         search,
                         slots,
                         most: before + most,
-                        output,
+                        output: &mut output,
                         describe: &describe,
                     });
                     let own = output.len() - before;
                     if found.fetch_add(own, Ordering::Relaxed) + own > limit {
                         crowd.store(self.indices[last], Ordering::Relaxed);
-                        return;
+                        break 'searches;
                     }
                 }
             }
+            *place = output;
         });
         match crowd.into_inner() {
             u32::MAX => Ok(()),
