@@ -354,6 +354,7 @@ impl SweepPlan {
             let next = unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
             for i in worker.part_of(unsorted.len(), 1) {
                 let slot = &mut next[cell_of[i] as usize];
+                // SAFETY: as above.
                 unsafe { *slots.at(*slot as usize) = unsorted[i] };
                 *slot += 1;
             }
@@ -390,6 +391,7 @@ impl SweepPlan {
             for block in own {
                 let range = starts[block] as usize..starts[block + 1] as usize;
                 let first = range.start;
+                // SAFETY: as above.
                 let (slips, order) = unsafe { (slips.part(range.clone()), order.part(range)) };
                 slips.sort_unstable_by_key(|slip| slip.height);
                 // Few are at the same height.
@@ -401,6 +403,7 @@ impl SweepPlan {
                 }
                 let before = packer.groups.len();
                 packer.pack(slips, order, first);
+                // SAFETY: as above.
                 unsafe { *counts.at(block) = (packer.groups.len() - before) as u32 };
             }
         });

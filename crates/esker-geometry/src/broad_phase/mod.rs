@@ -524,14 +524,16 @@ impl<T: Tag> BroadPhase<T> {
             if let Some(finer) = search.finer {
                 let mut runs = FinerRuns::around(self, finer, slot);
                 while let Some(run) = runs.next(&self.keys) {
-                    // SAFETY: passed on to the caller. So below.
+                    // SAFETY: passed on to the caller.
                     unsafe { self.pairs_in_run::<W, C>(slot, run, output, describe) };
                 }
             } else {
                 cursor.move_to(search.level, &self.keys, slot);
                 let own = slot + 1..cursor.beside;
+                // SAFETY: passed on to the caller.
                 unsafe { self.pairs_in_run::<W, C>(slot, own, output, describe) };
                 for run in &cursor.runs[..cursor.rows.1] {
+                    // SAFETY: passed on to the caller.
                     unsafe { self.pairs_in_run::<W, C>(slot, run.clone(), output, describe) };
                 }
             }
@@ -571,6 +573,7 @@ impl<T: Tag> BroadPhase<T> {
                 length += usize::from(wanted);
                 bits &= bits - 1;
             }
+            // SAFETY: as above.
             unsafe { output.set_len(length) };
             first += W::COUNT;
         }
@@ -766,6 +769,7 @@ fn radix_sort(
             let next = unsafe { own_counts.part(own) };
             for ticket in &from[worker.part_of(from.len(), 1)] {
                 let place = &mut next[digit(ticket)];
+                // SAFETY: as above.
                 unsafe { *to.at(*place as usize) = *ticket };
                 *place += 1;
             }
