@@ -3,9 +3,11 @@
 //!
 //! A step of 1e5 grains has hundreds of parallel sections of 0.1–1 ms each,
 //! most of them separated by nothing but a barrier. So the threads stay alive,
-//! run one closure together ([`Team::run`]) and meet at spinning barriers
-//! inside it ([`Worker::wait_for_all`]): about a microsecond, where a general
-//! work-stealing pool needs ten.
+//! run one closure together ([`Team::run`]) and meet at barriers inside it
+//! ([`Worker::wait_for_all`]): about a microsecond, where a general
+//! work-stealing pool needs ten. Who waits longer than a few microseconds
+//! sleeps, and [`ThreadChoice`] finds out how many threads pay: none but the
+//! caller's for little work, fewer on a busy machine.
 //!
 //! What keeps results the same for every thread count:
 //!
@@ -23,9 +25,12 @@
 mod huge_pages;
 mod prefetch;
 mod shared_slice;
+mod signal;
 mod team;
+mod thread_choice;
 
 pub use huge_pages::HugePages;
 pub use prefetch::{prefetch, prefetch_address};
 pub use shared_slice::SharedSlice;
 pub use team::{Team, Worker, fit, keep_slack, make_room};
+pub use thread_choice::ThreadChoice;

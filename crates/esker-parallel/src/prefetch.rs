@@ -6,14 +6,15 @@
 /// addresses are known well ahead and jump about. The address need not be valid.
 #[inline(always)]
 pub fn prefetch_address<T>(address: *const T) {
-    #[cfg(target_arch = "x86_64")]
+    // Miri has no caches.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: SSE is part of x86-64, and a prefetch does nothing but read
         // into caches, if it can.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = address;
 }
 

@@ -10,6 +10,8 @@
 //! `unsafe`: the kernel writes to bodies that other threads read and write in
 //! other places. [`Work`]'s invariants say what makes that sound.
 
+use std::sync::atomic::{AtomicU16, Ordering};
+
 use esker_contact::BodyState;
 use esker_parallel::prefetch_address;
 use glam::DVec3;
@@ -65,7 +67,18 @@ impl Work<'_> {
     #[inline(always)]
     unsafe fn is_awake(&self, group: usize) -> bool {
         // SAFETY: passed on to the caller.
-        self.wake.is_null() || unsafe { *self.wake.add(group) == 0 }
+        self.wake.is_null() || unsafe { self.wake_of(group) }.load(Ordering::Relaxed) == 0
+    }
+
+    /// When a group must be looked at next. Atomic, because threads that look
+    /// ahead read it of groups that others work on.
+    ///
+    /// # Safety
+    /// The group is one of the plan's, and there is a `wake`.
+    #[inline(always)]
+    unsafe fn wake_of(&self, group: usize) -> &AtomicU16 {
+        // SAFETY: valid by the invariants; all threads go through here.
+        unsafe { AtomicU16::from_ptr(self.wake.add(group)) }
     }
 }
 
@@ -195,11 +208,14 @@ unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize) {
         }
     }
     let ahead = (g + BODIES_AHEAD).min(last);
+    // SAFETY: `last` is a group, so this is one too.
     if unsafe { !work.is_awake(ahead) } {
         return;
     }
-    let next = unsafe { &*work.groups.add(ahead) };
-    for body in next.bodies.as_flattened() {
+    // SAFETY: as above. Another thread may work on the group, but nobody writes
+    // to the indices of its bodies.
+    let bodies = unsafe { (&raw const (*work.groups.add(ahead)).bodies).read() };
+    for body in bodies.as_flattened() {
         prefetch_address(work.bodies.wrapping_add(*body as usize));
         if SUBSTEP {
             prefetch_address(work.before.wrapping_add(*body as usize));
@@ -370,8 +386,8 @@ unsafe fn relax_kind<V: Lanes, const SUBSTEP: bool>(
 unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: SubstepTimes) -> bool {
     // SAFETY: the invariants of `Work`.
     unsafe {
-        let wake = &mut *work.wake.add(g);
-        if usize::from(*wake) > times.index {
+        let wake = work.wake_of(g);
+        if usize::from(wake.load(Ordering::Relaxed)) > times.index {
             return true;
         }
         let group = &mut *work.groups.add(g);
@@ -398,10 +414,11 @@ unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: Subste
         }
         // An overlap, a gap of zero with a speed of zero: all but a long wait wakes.
         if time >= times.step {
-            *wake = after(times.index, (time / times.step).min(work.longest_sleep));
+            let next = after(times.index, (time / times.step).min(work.longest_sleep));
+            wake.store(next, Ordering::Relaxed);
             return true;
         }
-        *wake = 0;
+        wake.store(0, Ordering::Relaxed);
         if work.laws[work.group_laws[g] as usize].follows {
             for lane in 0..size {
                 follow_lane(work, group, lane, times.step);

@@ -269,17 +269,19 @@ impl<V: Lanes> Lanes for Pair<V> {
 
     #[inline(always)]
     unsafe fn load(from: *const f64) -> Self {
-        // SAFETY: passed on to the caller. So below.
+        // SAFETY: passed on to the caller.
         unsafe { Pair(V::load(from), V::load(from.add(V::WIDTH))) }
     }
 
     #[inline(always)]
     unsafe fn load_single(from: *const f32) -> Self {
+        // SAFETY: passed on to the caller.
         unsafe { Pair(V::load_single(from), V::load_single(from.add(V::WIDTH))) }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f64) {
+        // SAFETY: passed on to the caller.
         unsafe {
             self.0.store(to);
             self.1.store(to.add(V::WIDTH));
@@ -288,6 +290,7 @@ impl<V: Lanes> Lanes for Pair<V> {
 
     #[inline(always)]
     unsafe fn splat(x: f64) -> Self {
+        // SAFETY: passed on to the caller.
         unsafe { Pair(V::splat(x), V::splat(x)) }
     }
 
@@ -331,6 +334,7 @@ impl<V: Lanes> Lanes for Pair<V> {
 
     #[inline(always)]
     unsafe fn gather_bodies(bodies: *const BodyState, index: *const u32) -> [Self; 8] {
+        // SAFETY: passed on to the caller.
         unsafe {
             let low = V::gather_bodies(bodies, index);
             let high = V::gather_bodies(bodies, index.add(V::WIDTH));
@@ -356,6 +360,7 @@ impl<V: Lanes> Lanes for Pair<V> {
         index: *const u32,
         active: usize,
     ) {
+        // SAFETY: passed on to the caller.
         unsafe {
             let [a, b, c, d, e, f, g, h] = values;
             let low = [a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0];
@@ -368,6 +373,7 @@ impl<V: Lanes> Lanes for Pair<V> {
 
     #[inline(always)]
     unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3] {
+        // SAFETY: passed on to the caller.
         unsafe {
             let low = V::gather_quads(quads, index);
             let high = V::gather_quads(quads, index.add(V::WIDTH));
@@ -514,37 +520,43 @@ mod x86 {
 
         #[inline(always)]
         fn sqrt(self) -> Self {
-            // SAFETY: a value exists only where the instructions do. So below.
+            // SAFETY: a value exists only where the instructions do.
             Avx2(unsafe { _mm256_sqrt_pd(self.0) })
         }
 
         #[inline(always)]
         fn max(self, other: Self) -> Self {
+            // SAFETY: a value exists only where the instructions do.
             Avx2(unsafe { _mm256_max_pd(self.0, other.0) })
         }
 
         #[inline(always)]
         fn min(self, other: Self) -> Self {
+            // SAFETY: a value exists only where the instructions do.
             Avx2(unsafe { _mm256_min_pd(self.0, other.0) })
         }
 
         #[inline(always)]
         fn less(self, other: Self) -> Self::Mask {
+            // SAFETY: a value exists only where the instructions do.
             unsafe { _mm256_cmp_pd(self.0, other.0, _CMP_LT_OQ) }
         }
 
         #[inline(always)]
         fn both(a: Self::Mask, b: Self::Mask) -> Self::Mask {
+            // SAFETY: a value exists only where the instructions do.
             unsafe { _mm256_and_pd(a, b) }
         }
 
         #[inline(always)]
         fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+            // SAFETY: a value exists only where the instructions do.
             Avx2(unsafe { _mm256_blendv_pd(no.0, yes.0, mask) })
         }
 
         #[inline(always)]
         fn bits(mask: Self::Mask) -> u32 {
+            // SAFETY: a value exists only where the instructions do.
             (unsafe { _mm256_movemask_pd(mask) }) as u32
         }
 
@@ -681,22 +693,25 @@ mod x86 {
 
         #[inline(always)]
         fn sqrt(self) -> Self {
-            // SAFETY: a value exists only where the instructions do. So below.
+            // SAFETY: a value exists only where the instructions do.
             Avx512(unsafe { _mm512_sqrt_pd(self.0) })
         }
 
         #[inline(always)]
         fn max(self, other: Self) -> Self {
+            // SAFETY: a value exists only where the instructions do.
             Avx512(unsafe { _mm512_max_pd(self.0, other.0) })
         }
 
         #[inline(always)]
         fn min(self, other: Self) -> Self {
+            // SAFETY: a value exists only where the instructions do.
             Avx512(unsafe { _mm512_min_pd(self.0, other.0) })
         }
 
         #[inline(always)]
         fn less(self, other: Self) -> Self::Mask {
+            // SAFETY: a value exists only where the instructions do.
             unsafe { _mm512_cmp_pd_mask(self.0, other.0, _CMP_LT_OQ) }
         }
 
@@ -707,6 +722,7 @@ mod x86 {
 
         #[inline(always)]
         fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+            // SAFETY: a value exists only where the instructions do.
             Avx512(unsafe { _mm512_mask_blend_pd(mask, no.0, yes.0) })
         }
 

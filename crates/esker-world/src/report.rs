@@ -129,6 +129,8 @@ pub struct StepReport {
     pub removed: usize,
     /// Grains removed as the step began because they had left the bounds.
     pub lost: usize,
+    /// Threads used.
+    pub threads: usize,
     /// Time per stage.
     pub times: StageTimes,
 }

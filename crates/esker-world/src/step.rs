@@ -100,6 +100,7 @@ impl World {
     /// Advances the world by one step.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
         let mut clock = StageClock::start();
+        self.choose_threads();
         let turnover = self.begin();
         clock.end(Stage::Begin);
         let reach = self.find_pairs()?;
@@ -113,7 +114,18 @@ impl World {
         let mut report = self.finish(&advanced, turnover)?;
         clock.end(Stage::Finish);
         report.times = clock.times();
+        report.threads = self.team.threads();
+        if let Some(choice) = &mut self.thread_choice {
+            choice.end_step(report.times.total());
+        }
         Ok(report)
+    }
+
+    fn choose_threads(&mut self) {
+        if let Some(choice) = &mut self.thread_choice {
+            let work = self.grains.len() + self.workspace.contacts.len();
+            self.team.set_threads(choice.begin_step(work));
+        }
     }
 
     fn find_pairs(&mut self) -> Result<Reach, StepError> {

@@ -1,7 +1,7 @@
 //! The world: its state, how it is built and what can be read from it.
 
 use esker_contact::{BodyState, Impulse};
-use esker_parallel::Team;
+use esker_parallel::{Team, ThreadChoice};
 use esker_solver::packed::{Law, Row};
 use esker_solver::plan::SweepPlan;
 use esker_solver::sweep::TangentCompliance;
@@ -52,6 +52,8 @@ pub struct World {
     pub(crate) bounds: Option<[DVec3; 2]>,
     pub(crate) pairs: PairTable,
     pub(crate) team: Team,
+    /// Chooses the team's threads step by step; none where they are fixed.
+    pub(crate) thread_choice: Option<ThreadChoice>,
     pub(crate) plain_order: bool,
     pub(crate) energy: Option<EnergyLedger>,
     pub(crate) workspace: Workspace,
@@ -134,20 +136,27 @@ impl World {
             bounds: def.bounds,
             pairs: PairTable::new(&def.materials, &def.pairs),
             team: Team::default(),
+            thread_choice: None,
             plain_order: false,
             workspace: Workspace::default(),
         }
     }
 
-    /// Steps from now on use this many threads (at first one). Results do not
-    /// depend on it.
+    /// Steps from now on use exactly this many threads (at first one). Results
+    /// do not depend on it.
     pub fn set_threads(&mut self, threads: usize) {
-        if threads.max(1) != self.team.threads() {
-            self.team = Team::new(threads);
-        }
+        self.thread_choice = None;
+        self.team.set_threads(threads);
     }
 
-    /// Threads in use.
+    /// Steps from now on use as many threads as are fastest, up to this many:
+    /// one where there is little to do, fewer while the machine is busy with
+    /// other work. Results do not depend on it.
+    pub fn set_max_threads(&mut self, threads: usize) {
+        self.thread_choice = Some(ThreadChoice::up_to(threads));
+    }
+
+    /// Threads that the last step used.
     pub fn threads(&self) -> usize {
         self.team.threads()
     }

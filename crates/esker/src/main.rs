@@ -4,6 +4,7 @@ mod commands;
 mod drawing;
 mod run_folder;
 mod scene_file;
+mod threads;
 
 use std::process::ExitCode;
 

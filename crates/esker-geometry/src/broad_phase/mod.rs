@@ -298,10 +298,12 @@ impl<T: Tag> BroadPhase<T> {
         let searches = || searches.iter().map_while(Option::as_ref);
         team.run(|worker| {
             // SAFETY: every worker has an output of its own.
-            let output = unsafe { outputs.at(worker.index) };
+            let place = unsafe { outputs.at(worker.index) };
+            // Lengths of neighbouring outputs share a cache line, and they change with every pair.
+            let mut output = std::mem::take(place);
             output.clear();
             output.reserve(ROOM * self.keys.len() / worker.count);
-            for search in searches() {
+            'searches: for search in searches() {
                 while let Some(slots) = search.take() {
                     let before = output.len();
                     let most = limit.saturating_sub(found.load(Ordering::Relaxed));
@@ -309,16 +311,17 @@ impl<T: Tag> BroadPhase<T> {
                         search,
                         slots,
                         most: before + most,
-                        output,
+                        output: &mut output,
                         describe: &describe,
                     });
                     let own = output.len() - before;
                     if found.fetch_add(own, Ordering::Relaxed) + own > limit {
                         crowd.store(self.indices[last], Ordering::Relaxed);
-                        return;
+                        break 'searches;
                     }
                 }
             }
+            *place = output;
         });
         match crowd.into_inner() {
             u32::MAX => Ok(()),
@@ -521,14 +524,16 @@ impl<T: Tag> BroadPhase<T> {
             if let Some(finer) = search.finer {
                 let mut runs = FinerRuns::around(self, finer, slot);
                 while let Some(run) = runs.next(&self.keys) {
-                    // SAFETY: passed on to the caller. So below.
+                    // SAFETY: passed on to the caller.
                     unsafe { self.pairs_in_run::<W, C>(slot, run, output, describe) };
                 }
             } else {
                 cursor.move_to(search.level, &self.keys, slot);
                 let own = slot + 1..cursor.beside;
+                // SAFETY: passed on to the caller.
                 unsafe { self.pairs_in_run::<W, C>(slot, own, output, describe) };
                 for run in &cursor.runs[..cursor.rows.1] {
+                    // SAFETY: passed on to the caller.
                     unsafe { self.pairs_in_run::<W, C>(slot, run.clone(), output, describe) };
                 }
             }
@@ -568,6 +573,7 @@ impl<T: Tag> BroadPhase<T> {
                 length += usize::from(wanted);
                 bits &= bits - 1;
             }
+            // SAFETY: as above.
             unsafe { output.set_len(length) };
             first += W::COUNT;
         }
@@ -763,6 +769,7 @@ fn radix_sort(
             let next = unsafe { own_counts.part(own) };
             for ticket in &from[worker.part_of(from.len(), 1)] {
                 let place = &mut next[digit(ticket)];
+                // SAFETY: as above.
                 unsafe { *to.at(*place as usize) = *ticket };
                 *place += 1;
             }

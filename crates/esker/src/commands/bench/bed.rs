@@ -75,7 +75,7 @@ impl SettledBox {
 
     /// A bed of about this many grains, stepped by this method.
     pub fn bed(&self, grains: usize, rows: RowCount, method: Method) -> anyhow::Result<World> {
-        let tiles = (grains as f64 / BOX_GRAINS as f64).max(0.1);
+        let tiles = (grains as f64 / BOX_GRAINS as f64).max(0.02);
         let across = tiles.sqrt().round().max(1.0) as usize;
         let along = (tiles / across as f64).round().max(1.0) as usize;
         let mut placed = Vec::with_capacity(across * along * BOX_GRAINS);
@@ -103,14 +103,29 @@ impl SettledBox {
             size = [width; 2];
         }
         let mut def = definition(size[0], size[1], rows, method);
-        def.packings = vec![PackingDef {
-            material: 0,
-            velocity: DVec3::ZERO,
-            placement: Placement::Listed {
-                grains: Arc::new(placed),
-            },
-        }];
+        def.packings = vec![listed(placed)];
         Ok(World::new(&def)?)
+    }
+
+    /// One grain at rest on the floor of the box.
+    pub fn lone_grain(&self, method: Method) -> anyhow::Result<World> {
+        let mut def = definition(WIDTH, WIDTH, RowCount::Three, method);
+        let position = DVec3::new(0.5 * WIDTH, 0.5 * WIDTH, 0.5 * DIAMETER);
+        def.packings = vec![listed(vec![ListedGrain {
+            position,
+            ..self.grains[0]
+        }])];
+        Ok(World::new(&def)?)
+    }
+}
+
+fn listed(grains: Vec<ListedGrain>) -> PackingDef {
+    PackingDef {
+        material: 0,
+        velocity: DVec3::ZERO,
+        placement: Placement::Listed {
+            grains: Arc::new(grains),
+        },
     }
 }
 

@@ -4,6 +4,7 @@ mod bed;
 mod kernels;
 mod load;
 mod solvers;
+mod threads;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -15,6 +16,7 @@ use esker_solver::packed::{BYTES_PER_BODY, BYTES_PER_CONTACT, BYTES_WRITTEN_PER_
 use esker_world::{Stage, StageTimes, World};
 use serde::Serialize;
 
+use crate::threads::{cores, most_threads};
 use bed::{RowCount, SettledBox, sub_stepped};
 use kernels::{KernelTime, Sweeps, Way};
 
@@ -41,6 +43,7 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum What {
     Solvers(solvers::Arguments),
+    Threads(threads::Arguments),
 }
 
 /// Everything measured.
@@ -110,13 +113,15 @@ const SWEEPS: usize = 50;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(What::Solvers(arguments)) = &arguments.what {
-        return solvers::run(arguments);
+    match &arguments.what {
+        Some(What::Solvers(arguments)) => return solvers::run(arguments),
+        Some(What::Threads(arguments)) => return threads::run(arguments),
+        None => {}
     }
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = cores();
     if let Some(load) = arguments.load {
-        let threads = arguments.threads.iter().copied().max().unwrap_or(cores);
-        return load::run(load, threads.max(1), arguments.json);
+        let threads = most_threads(arguments.threads.iter().copied().max());
+        return load::run(load, threads, arguments.json);
     }
     let mut thread_counts = if arguments.threads.is_empty() {
         vec![2, cores]

@@ -5,13 +5,12 @@ mod output;
 mod profile;
 mod progress;
 mod summary;
-mod threads;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -19,12 +18,12 @@ use esker_record::problem_file::write_problem;
 use esker_world::World;
 
 use crate::scene_file::SceneFile;
+use crate::threads::most_threads;
 pub use output::RECORDING_FILE_NAME;
 use output::{Job, Output};
 use profile::Profile;
 use progress::Progress;
 use summary::{Summary, Totals};
-use threads::ThreadChoice;
 
 /// Simulate a scene and write what came of it.
 #[derive(Args)]
@@ -35,8 +34,9 @@ pub struct Arguments {
     /// Folder for the results [default: out/NAME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Threads to use; results do not depend on it [default: one or all cores, whichever is faster]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Threads to use at most, as long as they are faster than fewer; results do not depend on it
+    /// [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// Stop after so many steps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -97,13 +97,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         dump_steps: &arguments.dump_step,
         folder: &folder,
     };
-    let threads = match arguments.threads {
-        Some(threads) => Threads::Fixed(usize::from(threads)),
-        None => Threads::Chosen(ThreadChoice::new(
-            std::thread::available_parallelism().map_or(1, usize::from),
-        )),
-    };
-    simulate(&mut job, &file, until, watch, threads, profile.as_mut())?;
+    job.world
+        .set_max_threads(most_threads(arguments.threads.map(usize::from)));
+    simulate(&mut job, &file, until, watch, profile.as_mut())?;
     let Job {
         world,
         totals,
@@ -159,7 +155,6 @@ fn simulate(
     file: &SceneFile,
     until: Until,
     watch: Watch<'_>,
-    mut threads: Threads,
     mut profile: Option<&mut Profile>,
 ) -> anyhow::Result<()> {
     let Job {
@@ -172,9 +167,7 @@ fn simulate(
     let mut progress = Progress::new(name, steps, file.scene.world.step);
     let (start, before) = (Instant::now(), totals.wall);
     while !until.reached(world) && !watch.stop.load(Ordering::Relaxed) {
-        world.set_threads(threads.for_next_step());
         let report = world.step().with_context(|| failure(name, output))?;
-        threads.note(report.times.total());
         totals.add(&report);
         totals.wall = before + start.elapsed().as_secs_f64();
         output.after_step(world, &report, totals)?;
@@ -189,29 +182,6 @@ fn simulate(
     }
     progress.finish();
     Ok(())
-}
-
-/// How many threads a run uses.
-enum Threads {
-    /// As many as asked for.
-    Fixed(usize),
-    /// As many as turn out to be fastest.
-    Chosen(ThreadChoice),
-}
-
-impl Threads {
-    fn for_next_step(&self) -> usize {
-        match self {
-            Threads::Fixed(count) => *count,
-            Threads::Chosen(choice) => choice.threads(),
-        }
-    }
-
-    fn note(&mut self, time: Duration) {
-        if let Threads::Chosen(choice) = self {
-            choice.note(time);
-        }
-    }
 }
 
 /// What to say when a step fails.

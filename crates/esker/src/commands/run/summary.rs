@@ -38,6 +38,7 @@ pub struct Totals {
     excess_sum: f64,
     excess_count: f64,
     worst_excess: f64,
+    threads_sum: f64,
     sweeps_sum: f64,
     most_sweeps: f64,
     /// Shortest step, s; zero before the first.
@@ -48,7 +49,7 @@ pub struct Totals {
 type Number = fn(&mut Totals) -> &mut f64;
 
 /// The numbers of [`Totals`] but for the stages, by the names they have in checkpoints.
-const NUMBERS: [(&str, Number); 18] = [
+const NUMBERS: [(&str, Number); 19] = [
     ("wall", |t| &mut t.wall),
     ("contacts", |t| &mut t.contacts),
     ("touching", |t| &mut t.touching),
@@ -64,6 +65,7 @@ const NUMBERS: [(&str, Number); 18] = [
     ("excess_sum", |t| &mut t.excess_sum),
     ("excess_count", |t| &mut t.excess_count),
     ("worst_excess", |t| &mut t.worst_excess),
+    ("threads_sum", |t| &mut t.threads_sum),
     ("sweeps_sum", |t| &mut t.sweeps_sum),
     ("most_sweeps", |t| &mut t.most_sweeps),
     ("shortest_step", |t| &mut t.shortest_step),
@@ -83,6 +85,7 @@ impl Totals {
         self.unconverged += f64::from(u8::from(!report.converged));
         self.worst_overlap = self.worst_overlap.max(report.max_overlap);
         self.emitted += report.emitted as f64;
+        self.threads_sum += report.threads as f64;
         self.sweeps_sum += report.sweeps as f64;
         self.most_sweeps = self.most_sweeps.max(report.sweeps as f64);
         if self.shortest_step == 0.0 || report.step_length < self.shortest_step {
@@ -132,7 +135,8 @@ pub struct Summary {
     scene: String,
     version: &'static str,
     method: String,
-    threads: usize,
+    /// Threads used, mean over the steps.
+    mean_threads: f64,
     sweeps: usize,
     /// False when the run reached its end.
     pub interrupted: bool,
@@ -222,7 +226,7 @@ impl Summary {
                 },
                 Method::Smooth(_) => "smooth".to_owned(),
             },
-            threads: world.threads(),
+            mean_threads: ratio(totals.threads_sum, world.steps_done as f64),
             sweeps: world.method().sweeps(),
             interrupted,
             steps: world.steps_done,
@@ -375,8 +379,8 @@ impl Summary {
             );
         }
         println!(
-            "  speed       {:.2e} s per contact and sweep",
-            self.seconds_per_contact_iteration
+            "  speed       {:.2e} s per contact and sweep, on {:.1} threads on average",
+            self.seconds_per_contact_iteration, self.mean_threads
         );
         println!("  state       {}", self.state_hash);
         println!("  written to  {}", output.display());
