@@ -71,12 +71,21 @@ fn can_fail(experiment: &dyn Experiment, finished: &Finished) {
             continue;
         }
         let result: Value = finished.results.get(name).unwrap();
-        for wrong in [None, Some(scaled(&result, f64::NAN))] {
+        for wrong in [None, Some(changed(&result, &|_| f64::NAN))] {
             let outcome = judged_with(experiment, &finished.results, (name, wrong));
             assert_eq!(outcome.judgement(), Judgement::Fails, "{name}");
         }
-        for factor in [0.0, -1.0, 0.2, 0.7, 1.5, 1e3] {
-            let wrong = Some(scaled(&result, factor));
+        let wrong: [&dyn Fn(f64) -> f64; 6] = [
+            &|_| 0.0,
+            &|x| -x,
+            &|x| 0.2 * x,
+            &|x| 1.5 * x,
+            &|x| 1e3 * x,
+            &|x| x + 1.0,
+        ];
+        let numbers = wrong.into_iter().map(|change| changed(&result, change));
+        for wrong in numbers.chain([filled(&result)]) {
+            let wrong = Some(wrong);
             let outcome = judged_with(experiment, &finished.results, (name, wrong));
             for c in &outcome.criteria {
                 if c.status == Status::Fails {
@@ -88,16 +97,30 @@ fn can_fail(experiment: &dyn Experiment, finished: &Finished) {
     assert!(unfailed.is_empty(), "never fail: {unfailed:#?}");
 }
 
-/// A result with all its measured numbers multiplied; counts are kept.
-fn scaled(result: &Value, factor: f64) -> Value {
+/// A result with all its measured numbers changed; counts are kept.
+fn changed(result: &Value, change: &dyn Fn(f64) -> f64) -> Value {
+    mapped(result, &|value| match value {
+        Value::Number(n) if n.is_f64() => Value::from(change(n.as_f64().unwrap())),
+        other => other.clone(),
+    })
+}
+
+/// A result with numbers where it has none.
+fn filled(result: &Value) -> Value {
+    mapped(result, &|value| match value {
+        Value::Null => Value::from(0.1),
+        other => other.clone(),
+    })
+}
+
+fn mapped(result: &Value, leaf: &dyn Fn(&Value) -> Value) -> Value {
     match result {
-        Value::Number(n) if n.is_f64() => Value::from(n.as_f64().unwrap() * factor),
-        Value::Array(values) => values.iter().map(|v| scaled(v, factor)).collect(),
+        Value::Array(values) => values.iter().map(|v| mapped(v, leaf)).collect(),
         Value::Object(fields) => fields
             .iter()
-            .map(|(key, value)| (key.clone(), scaled(value, factor)))
+            .map(|(key, value)| (key.clone(), mapped(value, leaf)))
             .collect(),
-        other => other.clone(),
+        value => leaf(value),
     }
 }
 
