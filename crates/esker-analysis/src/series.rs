@@ -1,34 +1,40 @@
 //! Time series: means, spreads, and how much two of them differ.
 
-/// Mean and spread of values.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Mean and spread of values; all NaN but the count where there are none.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistics {
     /// How many values.
     pub count: usize,
-    /// Mean; zero when there are none.
+    /// Mean.
     pub mean: f64,
     /// Standard deviation.
     pub deviation: f64,
-    /// Least value.
+    /// Min; NaN where a value is.
     pub min: f64,
-    /// Greatest value.
+    /// Max; NaN where a value is.
     pub max: f64,
 }
 
 /// Statistics of values.
 pub fn statistics(values: &[f64]) -> Statistics {
     let count = values.len();
-    if count == 0 {
-        return Statistics::default();
-    }
+    let extreme = |first: f64, better: fn(&f64, &f64) -> bool| {
+        values.iter().copied().fold(
+            first,
+            |a, b| {
+                if a.is_nan() || better(&a, &b) { a } else { b }
+            },
+        )
+    };
+    let first = values.first().copied().unwrap_or(f64::NAN);
     let mean = values.iter().sum::<f64>() / count as f64;
     let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
     Statistics {
         count,
         mean,
         deviation: (square / (count.max(2) - 1) as f64).sqrt(),
-        min: values.iter().copied().fold(f64::INFINITY, f64::min),
-        max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        min: extreme(first, f64::lt),
+        max: extreme(first, f64::gt),
     }
 }
 
@@ -48,7 +54,8 @@ pub fn block_error(values: &[f64], blocks: usize) -> f64 {
 }
 
 /// Difference of the means of two steady series over the range that both
-/// cover together (thesis 001, equation 5.1); zero for two equal constants.
+/// cover together (thesis 001, equation 5.1); zero for two equal constants,
+/// NaN where a series has no values.
 pub fn difference_over_range(a: &[f64], b: &[f64]) -> f64 {
     let (sa, sb) = (statistics(a), statistics(b));
     let range = sa.max.max(sb.max) - sa.min.min(sb.min);
@@ -60,7 +67,8 @@ pub fn difference_over_range(a: &[f64], b: &[f64]) -> f64 {
     }
 }
 
-/// Difference of the means of two series over the mean of the first.
+/// Difference of the means of two series over the mean of the first; NaN
+/// where a series has no values.
 pub fn relative_difference(a: &[f64], b: &[f64]) -> f64 {
     let (ma, mb) = (statistics(a).mean, statistics(b).mean);
     if ma == mb {
@@ -116,7 +124,10 @@ mod tests {
         let s = statistics(&[1.0, 2.0, 3.0, 4.0]);
         assert_eq!((s.count, s.mean, s.min, s.max), (4, 2.5, 1.0, 4.0));
         assert!((s.deviation - (5.0_f64 / 3.0).sqrt()).abs() < 1e-12);
-        assert_eq!(statistics(&[]).count, 0);
+        let none = statistics(&[]);
+        assert!(none.count == 0 && none.mean.is_nan() && none.max.is_nan());
+        let broken = statistics(&[1.0, f64::NAN, 3.0]);
+        assert!(broken.mean.is_nan() && broken.min.is_nan() && broken.max.is_nan());
     }
 
     #[test]
@@ -132,6 +143,9 @@ mod tests {
         assert!((difference_over_range(&a, &b) - 1.0 / 3.0).abs() < 1e-12);
         assert!((relative_difference(&a, &b) - 0.5).abs() < 1e-12);
         assert_eq!(difference_over_range(&[2.0], &[2.0]), 0.0);
+        // Two series without values are not alike.
+        assert!(relative_difference(&[], &[]).is_nan());
+        assert!(difference_over_range(&[], &[]).is_nan());
     }
 
     #[test]

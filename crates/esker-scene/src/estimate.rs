@@ -201,10 +201,22 @@ fn rolls(world: &WorldDef) -> bool {
         .any(|pair| pair.law.rolling > 0.0 || pair.law.twisting > 0.0)
 }
 
+/// How far a grain should move in a step at most, in diameters: contacts are
+/// found once per step.
+const MAX_MOVED: f64 = 0.1;
+
 fn warnings(world: &WorldDef, bed: &Bed, coarse: &Advice) -> Vec<String> {
     let mut warnings = Vec::new();
     let percent = 100.0 * coarse.tolerance;
-    if world.step > coarse.step {
+    let moved = bed.speed * world.step / bed.diameter;
+    if moved > MAX_MOVED {
+        warnings.push(format!(
+            "step = {:.2e} s is coarse: contacts are found once per step, and at {:.2} m/s a grain moves {moved:.2} of its diameter in it; up to {:.2e} s it is a tenth",
+            world.step,
+            bed.speed,
+            MAX_MOVED * bed.diameter / bed.speed
+        ));
+    } else if world.step > coarse.step {
         warnings.push(format!(
             "step = {:.2e} s is coarse: at {:.2} m/s overlaps stay below {percent} % of a diameter only up to {:.2e} s",
             world.step, bed.speed, coarse.step

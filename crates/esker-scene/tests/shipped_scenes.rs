@@ -155,3 +155,23 @@ fn coarse_settings_are_warned_about() {
         "{warnings:?}"
     );
 }
+
+/// README: a grain should move less than a tenth of its diameter per step, and
+/// `esker check` says when a scene asks for more. It once said so from 0.316 on.
+#[test]
+fn a_step_in_which_grains_move_more_than_a_tenth_of_a_diameter_is_warned_about() {
+    let warned = |step: f64| {
+        let text = format!(
+            "duration = 1\nstep = {step}\ngravity = [0, 0, 0]\n\
+             material.a = {{ density = 1000, young = 1e8 }}\n\
+             wall = [{{ shape = \"plane\", surface_velocity = [2, 0, 0] }}]\n\
+             grains = [{{ place = \"column\", count = 1, diameter = 0.01 }}]\n"
+        );
+        let scene = esker_scene::parse(&text, "s.toml", ".".as_ref()).unwrap();
+        let warnings = estimate(&scene, None).warnings;
+        warnings.iter().any(|w| w.contains("of its diameter"))
+    };
+    // A tenth of 10 mm at 2 m/s is 0.5 ms.
+    assert!(!warned(0.49e-3));
+    assert!(warned(0.51e-3));
+}

@@ -232,6 +232,16 @@ impl SweepPlan {
         self.laws.len()
     }
 
+    /// The law of every contact, in order.
+    pub fn laws_of_contacts(&self) -> impl Iterator<Item = u16> {
+        let sizes = self
+            .groups
+            .windows(2)
+            .map(|ends| (ends[1] - ends[0]) as usize);
+        let groups = sizes.zip(&self.laws);
+        groups.flat_map(|(size, &law)| std::iter::repeat_n(law, size))
+    }
+
     /// Share of the lanes that hold a contact.
     pub fn fill(&self) -> f64 {
         self.contacts() as f64 / (LANES * self.group_count()).max(1) as f64

@@ -28,7 +28,8 @@ use esker_contact::{ContactOperator, FrictionLaw};
 /// Parameters of the method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuasiNewton {
-    /// Width `w` of the smoothing relative to the root mean square of `q/d`.
+    /// Width `w` of the smoothing relative to the root mean square of `q/d`
+    /// over normal and friction rows.
     pub width: f64,
     /// Shift `δ`, relative to the scaled equations (dimensionless).
     pub shift: f64,
@@ -73,14 +74,16 @@ impl ContactSolver for QuasiNewton {
         let b = problem.block();
         let n = lambda.len();
         let mobilities = esker_contact::mobilities(problem);
-        let typical = (problem
+        // Rows of impulses only: those of torque impulses have another unit.
+        let impulses: Vec<f64> = problem
             .offset()
             .iter()
             .enumerate()
-            .map(|(i, q)| (q / mobilities[i / b].row(i % b)).powi(2))
-            .sum::<f64>()
-            / n as f64)
-            .sqrt();
+            .filter(|(i, _)| i % b < 3)
+            .map(|(i, q)| q / mobilities[i / b].row(i % b))
+            .collect();
+        let squares = impulses.iter().map(|p| p * p).sum::<f64>();
+        let typical = (squares / impulses.len() as f64).sqrt();
         let maps: Vec<ContactMap> = mobilities
             .iter()
             .enumerate()

@@ -120,12 +120,16 @@ fn solvers_agree_pairwise_on_a_larger_heap() {
 }
 
 /// Units do not change what a solver reaches with the same number of iterations.
+/// They are powers of sixteen, so that every product, quotient and root is the
+/// same but for its exponent: what differs by more than rounding (which inner
+/// solves to a tolerance make larger) has a constant with a unit in it, or adds
+/// up what has different ones.
 #[test]
 fn units_of_mass_length_and_time_do_not_change_the_quality_of_iterates() {
-    let grams_and_millimetres = Units {
-        mass: 1e3,
-        length: 1e3,
-        time: 1e3,
+    let other_units = Units {
+        mass: 256.0,
+        length: 65536.0,
+        time: 16.0,
     };
     let reach = |name: &str, units: Units| {
         let problem = heap(12, true, 9, units);
@@ -143,14 +147,18 @@ fn units_of_mass_length_and_time_do_not_change_the_quality_of_iterates() {
             iterations: 60,
             ..Default::default()
         };
-        solve(name, &operator, &stop).1.residuals.scaled
+        let report = solve(name, &operator, &stop).1;
+        // What is smaller is rounding.
+        (report.residuals.scaled.max(1e-12), report.iterations)
     };
     for name in names() {
-        let (a, b) = (reach(name, SI), reach(name, grams_and_millimetres));
-        let both_done = a <= 1e-5 && b <= 1e-5;
+        let ((a, n), (b, m)) = (reach(name, SI), reach(name, other_units));
+        // The last step of a fast method takes rounding for all there is.
+        let done = a.max(b) <= 1e-5;
+        let bound = if done { 0.7 } else { 1e-3 };
         assert!(
-            both_done || (a / b).ln().abs() < 0.1_f64.max(0.3 * a.ln().abs()),
-            "{name}: {a:.2e} in one set of units, {b:.2e} in another"
+            n == m && (a / b).ln().abs() < bound,
+            "{name}: {a:.6e} after {n} iterations in one set of units, {b:.6e} after {m} in another"
         );
     }
 }

@@ -31,17 +31,19 @@ pub fn build(def: &WorldDef) -> Result<World, StudyError> {
     World::new(def).map_err(|e| failed("build", e))
 }
 
-/// Steps a world for some seconds; `watch` sees every step. False when the
-/// state blew up: a result, not an error, in a study of convergence.
-pub fn run(world: &mut World, seconds: f64, mut watch: impl FnMut(&World, &StepReport)) -> bool {
+/// Steps a world for some seconds; `watch` sees every step. An error when the
+/// state blew up: in a study of convergence that can be a result.
+pub fn run(
+    world: &mut World,
+    seconds: f64,
+    mut watch: impl FnMut(&World, &StepReport),
+) -> Result<(), StudyError> {
     let steps = (seconds / world.step_length()).round() as u64;
     for _ in 0..steps {
-        match world.step() {
-            Ok(report) => watch(world, &report),
-            Err(_) => return false,
-        }
+        let report = world.step().map_err(|e| failed("run", e))?;
+        watch(world, &report);
     }
-    true
+    Ok(())
 }
 
 /// A way to advance, as experiments vary it.

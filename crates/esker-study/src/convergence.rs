@@ -18,8 +18,11 @@ pub(crate) fn needed(ladder: &Ladder, tolerance: f64) -> Option<f64> {
 
 /// How many times fewer sweeps `better` needs than `worse`. Where the worse
 /// ladder ends too soon, its last rung stands for more: a lower bound. NaN
-/// when the better one never gets there.
+/// when the better one never gets there or a rung of the worse one is missing.
 pub(crate) fn gain(worse: &Ladder, better: &Ladder, tolerance: f64) -> f64 {
+    if worse.iter().any(|r| r[1].is_nan()) {
+        return f64::NAN;
+    }
     let last = worse.last().map_or(f64::NAN, |r| r[0]);
     let slow = needed(worse, tolerance).unwrap_or(last);
     needed(better, tolerance).map_or(f64::NAN, |fast| slow / fast)
@@ -27,8 +30,12 @@ pub(crate) fn gain(worse: &Ladder, better: &Ladder, tolerance: f64) -> f64 {
 
 /// Sweeps at which a value that rises with sweeps reaches a target,
 /// interpolated over their logarithm; the last rung, a lower bound, where it
-/// does not.
+/// does not, and the first, an upper bound, where it is above at once. NaN
+/// where the target or a rung is missing.
 pub(crate) fn reaching(ladder: &Ladder, target: f64) -> f64 {
+    if target.is_nan() || ladder.iter().any(|r| r[1].is_nan()) {
+        return f64::NAN;
+    }
     let Some(first) = ladder.iter().position(|r| r[1] >= target) else {
         return ladder.last().map_or(f64::NAN, |r| r[0]);
     };
@@ -66,6 +73,8 @@ mod tests {
         assert!((reaching(&ladder, 25.0) - 20.0).abs() < 1e-9);
         assert_eq!(reaching(&ladder, 35.0), 40.0);
         assert_eq!(reaching(&ladder, 10.0), 10.0);
+        assert!(reaching(&ladder, f64::NAN).is_nan());
+        assert!(reaching(&[[10.0, f64::NAN], [40.0, 30.0]], 25.0).is_nan());
     }
 
     #[test]
@@ -76,5 +85,7 @@ mod tests {
         // At least 10 over what the better one needs.
         assert!((gain(&cold[..1], &warm, 0.05) - 1.0).abs() < 1e-6);
         assert!(gain(&cold, &warm[..1], 0.05).is_nan());
+        // A broken run is no proof that the other is better.
+        assert!(gain(&[[10.0, 0.2], [100.0, f64::NAN]], &warm, 0.05).is_nan());
     }
 }

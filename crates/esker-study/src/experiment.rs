@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::criterion::{Criterion, Judgement, Reported};
 use crate::results::{Results, StudyError};
 
 /// How large an experiment is run.
@@ -86,105 +87,6 @@ impl Case {
                     source,
                 })
             }),
-        }
-    }
-}
-
-/// One thing that must hold.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Criterion {
-    /// What.
-    pub name: String,
-    /// What was found.
-    pub value: f64,
-    /// Least value that passes, if any.
-    pub low: Option<f64>,
-    /// Greatest value that passes, if any.
-    pub high: Option<f64>,
-    /// What the paper has.
-    pub paper: String,
-    /// Where the bounds come from.
-    pub basis: String,
-    /// Whether the value is within the bounds.
-    pub passed: bool,
-}
-
-/// A value beside the paper's that is not judged: its size or set-up cannot
-/// show the paper's number, or we could not reproduce it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Reported {
-    /// What.
-    pub name: String,
-    /// What was found.
-    pub value: f64,
-    /// What the paper has.
-    pub paper: String,
-    /// Why it is not judged.
-    pub reason: String,
-}
-
-impl Reported {
-    /// A value, the paper's, and why they are not compared.
-    pub fn new(
-        name: impl Into<String>,
-        value: f64,
-        paper: impl Into<String>,
-        reason: impl Into<String>,
-    ) -> Self {
-        Reported {
-            name: name.into(),
-            value,
-            paper: paper.into(),
-            reason: reason.into(),
-        }
-    }
-}
-
-impl Criterion {
-    /// A value that must lie between two bounds.
-    pub fn within(
-        name: impl Into<String>,
-        value: f64,
-        [low, high]: [f64; 2],
-        paper: impl Into<String>,
-    ) -> Self {
-        Criterion {
-            name: name.into(),
-            value,
-            low: low.is_finite().then_some(low),
-            high: high.is_finite().then_some(high),
-            paper: paper.into(),
-            basis: "the paper".into(),
-            // A value that is not a number passes nothing.
-            passed: (low..=high).contains(&value),
-        }
-    }
-
-    /// A value that must not exceed a bound.
-    pub fn at_most(
-        name: impl Into<String>,
-        value: f64,
-        high: f64,
-        paper: impl Into<String>,
-    ) -> Self {
-        Criterion::within(name, value, [f64::NEG_INFINITY, high], paper)
-    }
-
-    /// A value that must reach a bound.
-    pub fn at_least(
-        name: impl Into<String>,
-        value: f64,
-        low: f64,
-        paper: impl Into<String>,
-    ) -> Self {
-        Criterion::within(name, value, [low, f64::INFINITY], paper)
-    }
-
-    /// The same with bounds that come from elsewhere than the paper's own numbers.
-    pub fn because(self, basis: impl Into<String>) -> Self {
-        Criterion {
-            basis: basis.into(),
-            ..self
         }
     }
 }
@@ -275,6 +177,11 @@ impl Outcome {
         self.reported.push(reported);
     }
 
+    /// How the experiment came out.
+    pub fn judgement(&self) -> Judgement {
+        Judgement::of(&self.criteria)
+    }
+
     /// Adds a criterion.
     pub fn require(&mut self, criterion: Criterion) {
         self.criteria.push(criterion);
@@ -294,22 +201,4 @@ pub trait Experiment: Sync {
 
     /// Judges the results of all cases.
     fn judge(&self, size: Size, results: &Results) -> Result<Outcome, StudyError>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn criteria_pass_inside_their_bounds_only_and_never_for_nan() {
-        assert!(Criterion::within("a", 1.0, [0.5, 1.0], "").passed);
-        assert!(!Criterion::within("a", 1.01, [0.5, 1.0], "").passed);
-        assert!(Criterion::at_most("a", -5.0, 1.0, "").passed);
-        assert!(!Criterion::at_least("a", f64::NAN, 1.0, "").passed);
-        let json = serde_json::to_value(Criterion::at_most("a", 1.0, 2.0, "3")).unwrap();
-        let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
-        assert_eq!(keys.len(), 7);
-        assert_eq!(json["basis"], "the paper");
-        assert!(json["low"].is_null() && json["high"] == 2.0);
-    }
 }

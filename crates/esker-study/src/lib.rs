@@ -11,13 +11,14 @@
 //! let experiment = registry::find("column").expect("it is in the registry");
 //! let options = runner::Options::new("results".into(), Size::Reduced);
 //! let finished = runner::run(experiment, &options, &|_| {})?;
-//! println!("passed: {}", finished.passed());
+//! println!("{}", finished.judgement().name());
 //! # Ok::<(), esker_study::StudyError>(())
 //! ```
 
 mod bench;
 mod convergence;
 pub mod cost;
+mod criterion;
 mod experiment;
 pub mod experiments;
 mod frame;
@@ -28,7 +29,6 @@ pub mod report;
 mod results;
 pub mod runner;
 
-pub use experiment::{
-    About, Case, Criterion, Experiment, Figure, Frame, Outcome, Reported, Size, Table,
-};
+pub use criterion::{Criterion, Judgement, KnownDifference, Reported, Status};
+pub use experiment::{About, Case, Experiment, Figure, Frame, Outcome, Size, Table};
 pub use results::{Results, StudyError};

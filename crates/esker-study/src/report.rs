@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use esker_plot::{escape, number};
 
-use crate::experiment::{Criterion, Experiment, Figure, Frame, Reported, Table};
+use crate::criterion::{Criterion, Judgement, Reported, Status};
+use crate::experiment::{Experiment, Figure, Frame, Table};
 use crate::machine::Machine;
 use crate::registry;
 use crate::results::StudyError;
@@ -16,7 +17,7 @@ const STYLE: &str = "body{font-family:sans-serif;max-width:60rem;margin:2rem aut
 line-height:1.45;color:#222}table{border-collapse:collapse;margin:1rem 0}th,td{border:1px solid \
 #ccc;padding:.25rem .6rem;text-align:right}th:first-child,td:first-child,.why{text-align:left}\
 caption{text-align:left;font-weight:bold;padding:.3rem 0}.pass{color:#007a4d}.fail{color:#b00020;\
-font-weight:bold}pre{background:#f6f6f6;padding:1rem;overflow-x:auto}svg{max-width:100%;\
+font-weight:bold}.differ{color:#8a5a00;font-weight:bold}pre{background:#f6f6f6;padding:1rem;overflow-x:auto}svg{max-width:100%;\
 height:auto;margin:.4rem}figure{display:inline-block;margin:.4rem;max-width:46%}\
 figure img{max-width:100%;display:block}figcaption{color:#555}.note{color:#555}";
 
@@ -62,14 +63,15 @@ pub fn html(experiment: &dyn Experiment, finished: &Finished) -> String {
         escape(about.paper),
         finished.size.name(),
         number(finished.seconds, 3),
-        if finished.passed() { "pass" } else { "fail" },
-        if finished.passed() {
-            "All criteria hold."
-        } else {
-            "Some criteria do not hold."
+        class(finished.judgement()),
+        match finished.judgement() {
+            Judgement::Reproduced => "Reproduced: all criteria hold.",
+            Judgement::Differs => "Differs from the paper, for reasons that are known.",
+            Judgement::Fails => "Fails: some criteria do not hold.",
         }
     );
     criteria_table(&mut out, &finished.outcome.criteria);
+    differences_table(&mut out, &finished.outcome.criteria);
     reported_table(&mut out, &finished.outcome.reported);
     for figure in &finished.outcome.figures {
         match figure {
@@ -104,13 +106,27 @@ fn head(title: &str) -> String {
     )
 }
 
+/// The style of a judgement.
+fn class(judgement: Judgement) -> &'static str {
+    match judgement {
+        Judgement::Reproduced => "pass",
+        Judgement::Differs => "differ",
+        Judgement::Fails => "fail",
+    }
+}
+
+fn bound(bound: Option<f64>) -> String {
+    bound.map_or_else(String::new, |b| number(b, 4))
+}
+
+/// All criteria but those that differ for a known reason.
 fn criteria_table(out: &mut String, criteria: &[Criterion]) {
-    let bound = |b: Option<f64>| b.map_or_else(String::new, |b| number(b, 4));
     out.push_str(
         "<table><caption>Criteria</caption><tr><th>what</th><th>found</th><th>from</th>\
          <th>to</th><th>paper</th><th class=\"why\">bounds from</th><th></th></tr>",
     );
-    for c in criteria {
+    for c in criteria.iter().filter(|c| c.status != Status::Differs) {
+        let holds = c.status == Status::Holds;
         let _ = write!(
             out,
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"why\">{}</td>\
@@ -121,11 +137,42 @@ fn criteria_table(out: &mut String, criteria: &[Criterion]) {
             bound(c.high),
             escape(&c.paper),
             escape(&c.basis),
-            if c.passed { "pass" } else { "fail" },
-            if c.passed { "holds" } else { "fails" }
+            if holds { "pass" } else { "fail" },
+            if holds { "holds" } else { "FAILS" }
         );
     }
     out.push_str("</table>");
+}
+
+/// The criteria that differ for a known reason, in a section of their own.
+fn differences_table(out: &mut String, criteria: &[Criterion]) {
+    let differing = criteria.iter().filter(|c| c.status == Status::Differs);
+    let rows: String = differing
+        .filter_map(|c| c.difference.as_ref().map(|d| (c, d)))
+        .map(|(c, d)| {
+            format!(
+                "<tr><td>{}</td><td>{}</td><td>{}–{}</td><td>{}</td><td>{}–{}</td>\
+                 <td class=\"why\">{}</td><td class=\"differ\">FAILS, reason known</td></tr>",
+                escape(&c.name),
+                number(c.value, 4),
+                bound(c.low),
+                bound(c.high),
+                escape(&c.paper),
+                bound(d.low),
+                bound(d.high),
+                escape(&d.reason)
+            )
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    let _ = write!(
+        out,
+        "<h2>Where we differ from the paper</h2><table><caption>Criteria that do not hold, for a \
+         known reason</caption><tr><th>what</th><th>found</th><th>must be</th><th>paper</th>\
+         <th>explained</th><th class=\"why\">reason</th><th></th></tr>{rows}</table>"
+    );
 }
 
 fn reported_table(out: &mut String, reported: &[Reported]) {
@@ -182,7 +229,7 @@ fn write_table(out: &mut String, table: &Table) {
 pub fn index(folder: &Path) -> String {
     let mut out = head("Esker: published experiments, reproduced");
     out.push_str(
-        "<table><tr><th>experiment</th><th>paper</th><th>shows</th><th>criteria that hold</th>\
+        "<table><tr><th>experiment</th><th>paper</th><th>shows</th><th>verdict, criteria that hold</th>\
          <th>time (s)</th></tr>",
     );
     for experiment in registry::ALL {
@@ -195,16 +242,18 @@ pub fn index(folder: &Path) -> String {
             None => (escape(about.name), "not run yet".into(), String::new()),
             Some(v) => {
                 let criteria = v["criteria"].as_array().map_or(&[][..], Vec::as_slice);
-                let held = criteria.iter().filter(|c| c["passed"] == true).count();
-                let class = if held == criteria.len() {
-                    "pass"
-                } else {
-                    "fail"
-                };
+                let held = criteria.iter().filter(|c| c["status"] == "holds").count();
+                let judgements = [Judgement::Reproduced, Judgement::Differs];
+                let judgement = judgements
+                    .into_iter()
+                    .find(|j| v["verdict"] == j.name())
+                    .unwrap_or(Judgement::Fails);
                 (
                     format!("<a href=\"{0}.html\">{0}</a>", about.name),
                     format!(
-                        "<span class=\"{class}\">{held} of {}</span>",
+                        "<span class=\"{}\">{}</span>, {held} of {}",
+                        class(judgement),
+                        judgement.name(),
                         criteria.len()
                     ),
                     number(v["seconds"].as_f64().unwrap_or(f64::NAN), 3),

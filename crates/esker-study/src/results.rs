@@ -24,7 +24,9 @@ pub enum StudyError {
     #[error("there is no result of case `{0}`")]
     NoResult(String),
     /// A stored result does not have the form that its case gives.
-    #[error("the result of case `{case}` cannot be read: {source}")]
+    #[error(
+        "the result of case `{case}` cannot be read (null is a number that is not finite): {source}"
+    )]
     Form {
         /// Name of the case.
         case: String,
@@ -43,9 +45,19 @@ pub enum StudyError {
 
 /// Results of finished cases, by name.
 #[derive(Clone, Debug, Default)]
-pub struct Results(pub(crate) BTreeMap<String, Value>);
+pub struct Results(BTreeMap<String, Value>);
 
 impl Results {
+    /// Adds or replaces the result of a case.
+    pub fn insert(&mut self, case: &str, result: Value) {
+        self.0.insert(case.into(), result);
+    }
+
+    /// Takes the result of a case away.
+    pub fn remove(&mut self, case: &str) -> Option<Value> {
+        self.0.remove(case)
+    }
+
     /// The result of a case.
     pub fn get<T: DeserializeOwned>(&self, case: &str) -> Result<T, StudyError> {
         let value = self

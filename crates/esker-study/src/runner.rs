@@ -13,7 +13,8 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::experiment::{Case, Criterion, Experiment, Outcome, Reported, Size};
+use crate::criterion::{Criterion, Judgement, Reported};
+use crate::experiment::{Case, Experiment, Outcome, Size};
 use crate::machine::Machine;
 use crate::results::{Results, StudyError};
 
@@ -61,6 +62,8 @@ pub struct Finished {
     pub size: Size,
     /// What came out.
     pub outcome: Outcome,
+    /// Results of the cases that ran to their end.
+    pub results: Results,
     /// Time that its cases took, s, those with stored results included.
     pub seconds: f64,
 }
@@ -70,8 +73,8 @@ pub struct Finished {
 pub struct Verdict {
     /// Name of the experiment.
     pub experiment: String,
-    /// Whether all criteria hold.
-    pub passed: bool,
+    /// How it came out.
+    pub verdict: Judgement,
     /// The criteria.
     pub criteria: Vec<Criterion>,
     /// Values beside the paper's that are not judged, and why.
@@ -81,16 +84,16 @@ pub struct Verdict {
 }
 
 impl Finished {
-    /// Whether all criteria hold.
-    pub fn passed(&self) -> bool {
-        self.outcome.criteria.iter().all(|c| c.passed)
+    /// How it came out.
+    pub fn judgement(&self) -> Judgement {
+        self.outcome.judgement()
     }
 
     /// The verdict for machines.
     pub fn verdict(&self) -> Verdict {
         Verdict {
             experiment: self.experiment.into(),
-            passed: self.passed(),
+            verdict: self.judgement(),
             criteria: self.outcome.criteria.clone(),
             reported: self.outcome.reported.clone(),
             seconds: self.seconds,
@@ -110,7 +113,8 @@ struct Stored {
     result: Value,
 }
 
-/// Runs the cases that have no stored result, then judges all.
+/// Runs the cases that have no stored result, then judges all. A case that
+/// cannot be run to its end is no error but a criterion that fails.
 pub fn run(
     experiment: &dyn Experiment,
     options: &Options,
@@ -130,6 +134,7 @@ pub fn run(
         program: program(),
     };
     let mut results = Results::default();
+    let mut failures = Vec::new();
     let mut seconds = 0.0;
     let done = AtomicUsize::new(0);
     let last_stage = cases.iter().map(|c| c.stage).max().unwrap_or(0);
@@ -164,17 +169,40 @@ pub fn run(
         let mut found = found.into_inner().unwrap_or_default();
         found.sort_by_key(|f| f.0);
         for (index, result) in found {
-            let (value, time) = result?;
-            seconds += time;
-            results.0.insert(of_stage[index].name.clone(), value);
+            let case = &of_stage[index].name;
+            match result {
+                Ok((value, time)) => {
+                    seconds += time;
+                    results.insert(case, value);
+                }
+                Err(error @ StudyError::File { .. }) => return Err(error),
+                Err(error) => failures.push(Criterion::missing(
+                    format!("case “{case}” runs to its end"),
+                    error.to_string(),
+                )),
+            }
         }
     }
-    let outcome = experiment.judge(options.size, &results)?;
+    let mut outcome = judge(experiment, options.size, &results);
+    outcome.criteria.extend(failures);
     Ok(Finished {
         experiment: name,
         size: options.size,
         outcome,
+        results,
         seconds,
+    })
+}
+
+/// Judges results. Those that are missing or cannot be read fail.
+pub fn judge(experiment: &dyn Experiment, size: Size, results: &Results) -> Outcome {
+    experiment.judge(size, results).unwrap_or_else(|error| {
+        let mut outcome = Outcome::default();
+        outcome.require(Criterion::missing(
+            "there are results to judge",
+            error.to_string(),
+        ));
+        outcome
     })
 }
 
@@ -268,6 +296,7 @@ fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::criterion::Status;
     use crate::experiment::About;
 
     /// Counts how often its cases run; the second stage adds the first up.
@@ -316,6 +345,11 @@ mod tests {
         }
     }
 
+    fn reproduced(experiment: &dyn Experiment, options: &Options) -> bool {
+        let finished = run(experiment, options, &|_| {}).unwrap();
+        finished.judgement() == Judgement::Reproduced
+    }
+
     #[test]
     fn finished_cases_are_not_run_again_and_lost_ones_are() {
         static RUNS: AtomicUsize = AtomicUsize::new(0);
@@ -325,13 +359,74 @@ mod tests {
             ..Options::new(folder.path().into(), Size::Reduced)
         };
         let experiment = Sums { runs: &RUNS };
-        assert!(run(&experiment, &options, &|_| {}).unwrap().passed());
+        assert!(reproduced(&experiment, &options));
         assert_eq!(RUNS.load(Ordering::Relaxed), 4);
-        assert!(run(&experiment, &options, &|_| {}).unwrap().passed());
+        assert!(reproduced(&experiment, &options));
         assert_eq!(RUNS.load(Ordering::Relaxed), 4);
         let lost = format!("{:016x}.json", hash("n=2".bytes()));
         fs::write(folder.path().join("cases/sums").join(lost), "{ half a res").unwrap();
-        assert!(run(&experiment, &options, &|_| {}).unwrap().passed());
+        assert!(reproduced(&experiment, &options));
         assert_eq!(RUNS.load(Ordering::Relaxed), 5);
+    }
+
+    /// Its second case breaks; it judges the first alone.
+    struct Breaks {
+        reads_both: bool,
+    }
+
+    impl Experiment for Breaks {
+        fn about(&self) -> About {
+            About {
+                name: "breaks",
+                paper: "",
+                shows: "",
+                seconds_full: 0.0,
+                seconds_reduced: 0.0,
+            }
+        }
+
+        fn scene(&self) -> &'static str {
+            ""
+        }
+
+        fn cases(&self, _: Size) -> Vec<Case> {
+            vec![
+                Case::new("sound", || Ok(1.0)),
+                Case::new("broken", || -> Result<f64, StudyError> {
+                    Err(StudyError::Case {
+                        case: "run".into(),
+                        reason: "grain 7 is nowhere".into(),
+                    })
+                }),
+                Case::new("not a number", || Ok(f64::NAN)),
+            ]
+        }
+
+        fn judge(&self, _: Size, results: &Results) -> Result<Outcome, StudyError> {
+            let mut outcome = Outcome::default();
+            let sound = results.get("sound")?;
+            outcome.require(Criterion::within("sound", sound, [1.0, 1.0], ""));
+            if self.reads_both {
+                let value = results.get("not a number")?;
+                outcome.require(Criterion::at_least("other", value, 0.0, ""));
+            }
+            Ok(outcome)
+        }
+    }
+
+    #[test]
+    fn a_broken_case_and_a_result_that_is_not_a_number_fail_the_experiment() {
+        for reads_both in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let options = Options::new(folder.path().into(), Size::Reduced);
+            let finished = run(&Breaks { reads_both }, &options, &|_| {}).unwrap();
+            assert_eq!(finished.judgement(), Judgement::Fails);
+            let failing = |text: &str| {
+                let mut criteria = finished.outcome.criteria.iter();
+                criteria.any(|c| c.status == Status::Fails && c.basis.contains(text))
+            };
+            assert!(failing("grain 7 is nowhere"));
+            assert_eq!(failing("`not a number`"), reads_both);
+        }
     }
 }

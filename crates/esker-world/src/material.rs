@@ -59,7 +59,11 @@ impl PairConstants {
     /// Elastic energy at an overlap, J: the static force integrated.
     #[inline]
     pub fn elastic_energy(&self, stiffness: f64, overlap: f64) -> f64 {
-        self.static_force(stiffness, overlap) * overlap / (2.0 * self.exponent)
+        let exponent = match self.law.normal {
+            NormalLaw::Hertz => 1.5,
+            NormalLaw::Linear { .. } => 1.0,
+        };
+        self.static_force(stiffness, overlap) * overlap / (exponent + 1.0)
     }
 
     /// Static overlap under a force, m.

@@ -59,7 +59,7 @@ fn a_lattice_dropped_on_a_floor_does_not_fall_into_itself() {
             .map(|_| world.step().unwrap().max_overlap)
             .fold(0.0, f64::max);
         assert!(
-            worst < 0.15,
+            worst < 0.05,
             "overlap of {worst} diameters with {:?}",
             world.method()
         );

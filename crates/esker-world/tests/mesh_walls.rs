@@ -118,21 +118,77 @@ fn lying(turn: f64) -> Pose {
     }
 }
 
+fn tube(radius: f64, length: f64) -> WallShape {
+    WallShape::Cylinder {
+        radius,
+        length,
+        side: Side::Inside,
+        caps: false,
+    }
+}
+
+/// A pellet that rolls to and fro without resistance is a pendulum with the
+/// period `2π √(7 (R − r)/(5 g))`, in a mesh as in the analytic tube: edges
+/// that it rolls over must neither brake nor throw it.
+#[test]
+fn a_sphere_swings_in_a_mesh_tube_with_the_period_of_rolling() {
+    let (radius, length) = (0.05, 0.2);
+    let arm = radius - PELLET_RADIUS;
+    let expected = TAU * (7.0 * arm / (5.0 * G)).sqrt();
+    for (name, shape) in [
+        ("analytic", tube(radius, length)),
+        ("mesh", mesh_tube(radius, length, 128)),
+    ] {
+        let law = PairLaw {
+            friction: 0.8,
+            ..Default::default()
+        };
+        let mut def = scene(
+            pellet(),
+            law,
+            Method::SubStepped(SubStepped::default()),
+            1e-3,
+        );
+        def.walls = vec![wall(shape, lying(0.0))];
+        let angle: f64 = 0.3;
+        let place = DVec3::new(angle.sin(), 0.0, -angle.cos()) * arm;
+        def.packings = vec![listed(vec![grain(place, PELLET_RADIUS)])];
+        let mut world = World::new(&def).expect("a sound world");
+        let (mut crossings, mut last) = (Vec::new(), place.x);
+        while crossings.len() < 5 {
+            let time = world.step().unwrap().time;
+            assert!(time < 10.0 * expected, "{name}: it does not swing");
+            let x = world.grains.position[0].x;
+            if x * last < 0.0 {
+                crossings.push(time);
+            }
+            last = x;
+        }
+        let period = 0.5 * (crossings[4] - crossings[0]);
+        // A swing of 0.3 rad is 0.6 % longer than a small one.
+        assert!(
+            relative(period, 1.006 * expected) < 0.01,
+            "{name}: {period} s"
+        );
+        // Two periods later it comes nearly as far as it started.
+        let mut farthest = 0.0_f64;
+        while world.time() < crossings[4] + 0.5 * period {
+            world.step().unwrap();
+            farthest = farthest.max(world.grains.position[0].x.abs());
+        }
+        let reached = farthest / place.x;
+        assert!((0.95..1.01).contains(&reached), "{name}: {reached}");
+    }
+}
+
 /// A pellet let go in a lying tube rolls down and comes to rest at the bottom,
 /// as deep as in the analytic tube up to the facets' sagitta.
 #[test]
 fn a_sphere_in_a_mesh_tube_rests_as_in_the_analytic_one() {
     let (radius, length, facets) = (0.05, 0.2, 128);
-    let tube = WallShape::Cylinder {
-        radius,
-        length,
-        side: Side::Inside,
-        caps: false,
-    };
-    let lying = lying(0.0);
     let settle = |shape: WallShape| {
         let mut def = rough(Method::SubStepped(SubStepped::default()));
-        def.walls = vec![wall(shape, lying)];
+        def.walls = vec![wall(shape, lying(0.0))];
         def.packings = vec![listed(vec![grain(
             DVec3::new(0.02, 0.0, -0.035),
             PELLET_RADIUS,
@@ -148,7 +204,7 @@ fn a_sphere_in_a_mesh_tube_rests_as_in_the_analytic_one() {
             touches,
         )
     };
-    let (analytic, _, _) = settle(tube);
+    let (analytic, _, _) = settle(tube(radius, length));
     let (meshed, speed, touches) = settle(mesh_tube(radius, length, facets));
     let sagitta = radius * (1.0 - (0.5 * TAU / facets as f64).cos());
     assert!(touches <= 2, "{touches} contacts at once");

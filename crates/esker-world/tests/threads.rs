@@ -139,6 +139,33 @@ fn a_pile_has_the_same_bits_on_any_number_of_threads() {
     assert_same_bits(&pile(), 500);
 }
 
+/// Enough grains for several blocks per thread in every stage, and for the
+/// order in memory that large worlds have: 300 fit into one.
+fn avalanche(method: Method) -> WorldDef {
+    let mut def = scene(pellet(), rough(), method, 2e-3);
+    def.walls = vec![floor()];
+    def.gravity = DVec3::new(3.0, 1.0, -9.0);
+    let region = Region::Box {
+        half_extents: DVec3::new(0.2, 0.2, 0.1),
+        pose: Pose::from_position(DVec3::Z * 0.105),
+    };
+    def.packings = vec![lattice(region, 12_000)];
+    def
+}
+
+#[test]
+fn a_large_world_has_the_same_bits_on_any_number_of_threads() {
+    for method in [sub_stepped(10), whole_step(10, history(0.85))] {
+        let def = avalanche(method);
+        assert!(build(&def).grains.len() > 10_000);
+        let reference = hash_after(&def, 1, 8);
+        for threads in [2, 7] {
+            let hash = hash_after(&def, threads, 8);
+            assert_eq!(hash, reference, "{threads} threads");
+        }
+    }
+}
+
 /// Number of contacts, kinetic energy, mean overlap and height of the top
 /// above the lowest grain, means over the second half of `steps` steps from a state that was prepared
 /// by as many steps in plain order.

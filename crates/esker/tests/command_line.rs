@@ -163,3 +163,34 @@ fn check_estimates_a_scene_and_prints_the_schema() {
         assert!(schema["properties"]["duration"].is_object());
     });
 }
+
+#[test]
+fn solving_a_problem_writes_no_file_unless_told() {
+    with_scene(HEAP, |folder| {
+        let run = ["run", "heap.toml", "-o", "out", "--dump-step", "20"];
+        assert!(esker(folder, &run).status.success());
+        let files = || {
+            let mut names: Vec<_> = std::fs::read_dir(folder)
+                .expect("readable")
+                .map(|entry| entry.expect("readable").file_name())
+                .collect();
+            names.sort();
+            names
+        };
+        let problem = std::fs::read_dir(folder.join("out"))
+            .expect("readable")
+            .map(|entry| entry.expect("readable").path())
+            .find(|path| {
+                let name = path.file_name().expect("a file").to_string_lossy();
+                name.starts_with("problem")
+            })
+            .expect("a problem was written");
+        let problem = problem.to_str().expect("a plain name");
+        let before = files();
+        assert!(esker(folder, &["solve", problem]).status.success());
+        assert_eq!(files(), before);
+        let told = ["solve", problem, "--plot", "plot.svg"];
+        assert!(esker(folder, &told).status.success());
+        assert!(folder.join("plot.svg").exists());
+    });
+}

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use esker::record::Recording;
 use tempfile::TempDir;
@@ -89,15 +88,34 @@ fn every_shipped_scene_resumes_with_identical_bits() {
     assert!(count >= 8);
 }
 
+/// A run that is killed as soon as one of its files grows beyond a size, in the
+/// midst of that write: an event of the run's own, whatever the machine does.
+#[cfg(unix)]
+fn run_until_size(scene: &Path, folder: &Path, how: &str, bytes: u64) -> std::process::ExitStatus {
+    // The shell counts in blocks of 512 bytes and leaves no core behind.
+    let script = "ulimit -c 0; ulimit -f \"$4\"; exec \"$0\" run \"$1\" -o \"$2\" \"$3\"";
+    Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_esker")])
+        .args([scene, folder])
+        .args([how, &(bytes / 512).to_string()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap()
+}
+
+#[cfg(unix)]
 #[test]
 fn a_run_killed_twenty_times_ends_as_if_nothing_had_happened() {
+    use std::os::unix::process::ExitStatusExt;
+    const KILLS: u64 = 20;
     let dir = tempfile::tempdir().unwrap();
     let scene = busy_scene(&dir);
     let (whole, broken) = (dir.path().join("whole"), dir.path().join("broken"));
     succeed(run(&scene, &whole, &[]));
-    let mut random = 12345_u64;
+    let size = std::fs::metadata(whole.join("recording.h5")).unwrap().len();
     let mut resumed = 0;
-    for _ in 0..20 {
+    for kill in 1..=KILLS {
         let has_checkpoint = broken.read_dir().is_ok_and(|mut entries| {
             entries.any(|e| e.unwrap().path().extension().is_some_and(|e| e == "esker"))
         });
@@ -107,17 +125,8 @@ fn a_run_killed_twenty_times_ends_as_if_nothing_had_happened() {
             "--force"
         };
         resumed += usize::from(has_checkpoint);
-        let mut child = run(&scene, &broken, &[how])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        random = random
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        std::thread::sleep(Duration::from_millis(20 + (random >> 33) % 250));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let status = run_until_size(&scene, &broken, how, size * kill / (KILLS + 1));
+        assert!(status.signal().is_some(), "kill {kill}: {status}");
         if has_checkpoint {
             let recording = Recording::open(&broken.join("recording.h5")).unwrap();
             (0..recording.frames().len()).for_each(|i| drop(recording.frame(i).unwrap()));

@@ -24,9 +24,8 @@ use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{self, Prepared, Start};
-use crate::experiment::{
-    About, Case, Criterion, Experiment, Frame, Outcome, Reported, Size, Table,
-};
+use crate::criterion::{Criterion, Reported};
+use crate::experiment::{About, Case, Experiment, Frame, Outcome, Size, Table};
 use crate::frame;
 use crate::results::{Results, StudyError};
 
@@ -225,7 +224,7 @@ fn run(
         run.contacts.push(report.touching as f64);
         run.energy.push(world.grains.kinetic_energy());
         run.height.push(surface_height(world));
-    });
+    })?;
     if system == System::Drum {
         let order = if plain { "serial" } else { "block" };
         let caption = format!("{}, {sweeps} sweeps, {order} order", start.name());
@@ -261,6 +260,12 @@ fn case_name(system: System, size: Size, (start, sweeps): (Start, usize), plain:
     )
 }
 
+/// Share by which the overlaps of two orders may differ after too few sweeps.
+const UNCONVERGED: f64 = 0.15;
+const UNCONVERGED_REASON: &str = "far from converged in a tall bed, and the two orders converge at \
+    different speed: an order that does not go from the bottom up has 5–15 % more overlap in an \
+    independent code";
+
 /// What the thesis has per system: contacts, overlap, kinetic energy, height.
 const PAPER: [[&str; 4]; 3] = [
     ["", "0.5 % (6.5 % by 5.1)", "9.8 % (5.1)", ""],
@@ -291,7 +296,7 @@ impl Experiment for ParallelPhysics {
             if preparation > 0.0 {
                 cases.push(Case::new(prepared_name(system, size), move || {
                     let mut world = bench::build(&system.world(size)?)?;
-                    bench::run(&mut world, preparation, |_, _| {});
+                    bench::run(&mut world, preparation, |_, _| {})?;
                     Ok(Prepared::of(&world))
                 }));
             }
@@ -374,35 +379,31 @@ impl Experiment for ParallelPhysics {
                     let what = format!("{}, {name}: {measure}", system.name());
                     let paper = PAPER[system as usize][k];
                     if measure == "kinetic energy" && system != System::Drum {
-                        let reason = "a bed at rest: its energy is rounding noise";
-                        outcome.report(Reported::new(what, found.0, paper, reason));
+                        if paper.is_empty() || way != (Start::Cold, 100) {
+                            let reason = "a bed at rest: its energy is rounding noise";
+                            outcome.report(Reported::new(what, found.0, paper, reason));
+                        } else {
+                            let what = format!("{what}, difference over the range (5.1)");
+                            outcome.require(Criterion::at_most(what, found.1, 0.098, paper));
+                        }
                         continue;
                     }
-                    let unconverged = way == (Start::Cold, 100)
-                        && match system {
-                            System::Column => true,
-                            // The thesis compares overlaps after 500 sweeps here.
-                            System::Cylinder => size == Size::Full && measure == "overlap",
-                            System::Drum => false,
-                        };
-                    if unconverged {
-                        let reason = "far from converged; what differs is how fast the two \
-                                      orders converge, and upwards is the fastest in a tall bed";
-                        outcome.report(Reported::new(what, found.0, paper, reason));
-                        continue;
-                    }
-                    outcome.require(
-                        Criterion::at_most(
-                            format!("{what}, difference of means"),
-                            found.0,
-                            bound,
-                            paper,
-                        )
-                        .because(
-                            "the thesis' differences in round numbers: contacts 1 %, overlap 2 %, \
-                             kinetic energy 10 %, surface height 7 %",
-                        ),
+                    let criterion = Criterion::at_most(
+                        format!("{what}, difference of means"),
+                        found.0,
+                        bound,
+                        paper,
+                    )
+                    .because(
+                        "the thesis' differences in round numbers: contacts 1 %, overlap 2 %, \
+                         kinetic energy 10 %, surface height 7 %",
                     );
+                    let unconverged = way == (Start::Cold, 100) && system != System::Drum;
+                    outcome.require(if unconverged && measure == "overlap" {
+                        criterion.unless([bound, UNCONVERGED], UNCONVERGED_REASON)
+                    } else {
+                        criterion
+                    });
                 }
                 for frame in [serial.frame, blocks.frame].into_iter().flatten() {
                     outcome.frame(frame);

@@ -12,9 +12,8 @@ use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{self, Start};
-use crate::experiment::{
-    About, Case, Criterion, Experiment, Frame, Outcome, Reported, Size, Table,
-};
+use crate::criterion::{Criterion, Reported, max_or_nan};
+use crate::experiment::{About, Case, Experiment, Frame, Outcome, Size, Table};
 use crate::frame;
 use crate::observe;
 use crate::results::{Results, StudyError};
@@ -29,7 +28,7 @@ const ROLLING: [f64; 3] = [0.32, 0.032, 0.0];
 /// The heap on the belt.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Heap {
-    /// Mean angle of both flanks, degrees; 0 where there is no flank.
+    /// Mean angle of both flanks, degrees; 0 where a layer has no flank.
     angle: f64,
     /// Place across the belt and height, m.
     profile: Vec<[f64; 2]>,
@@ -65,12 +64,16 @@ fn world(size: Size, rolling: f64) -> Result<(WorldDef, f64), StudyError> {
 }
 
 fn angle_of(profile: &Vec<[f64; 2]>) -> f64 {
-    let peak = profile.iter().map(|p| p[1]).fold(0.0, f64::max);
+    let peak = max_or_nan(profile.iter().map(|p| p[1]));
+    // No grain, no angle.
+    if peak.is_nan() || peak <= 0.0 {
+        return f64::NAN;
+    }
     // A layer of single grains has no flank to speak of.
     if peak < 1.5 * DIAMETER {
         return 0.0;
     }
-    repose::ridge_angle(profile, 0.0).map_or(0.0, f64::to_degrees)
+    repose::ridge_angle(profile, 0.0).map_or(f64::NAN, f64::to_degrees)
 }
 
 fn cross_section(world: &World, [from, to]: [f64; 2]) -> Vec<[f64; 2]> {
@@ -106,7 +109,7 @@ fn heap(size: Size, rolling: f64, start: Start, sweeps: usize) -> Result<Heap, S
         if report.time > 0.85 * time && report.step.is_multiple_of(20) {
             profiles.push(cross_section(world, [from, to]));
         }
-    });
+    })?;
     let count = profiles.len().max(1) as f64;
     let profile: Vec<[f64; 2]> = (0..profiles.first().map_or(0, Vec::len))
         .map(|i| {

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use esker_analysis::series::statistics;
 use esker_geometry::{Pose, WallShape};
 use esker_plot::{Axis, Plot, Series, number};
 use esker_world::World;
@@ -16,7 +17,8 @@ use esker_world::definition::{ListedGrain, Motion, Placement, WallDef, WorldDef}
 use glam::{DQuat, DVec3};
 
 use crate::bench::{self, Start};
-use crate::experiment::{About, Case, Criterion, Experiment, Outcome, Size, Table};
+use crate::criterion::{Criterion, max_or_nan};
+use crate::experiment::{About, Case, Experiment, Outcome, Size, Table};
 use crate::results::{Results, StudyError};
 
 /// See the module.
@@ -43,6 +45,8 @@ const WAYS: [(Start, usize); 3] = [
     (Start::SubStepped, 10),
 ];
 const RESTITUTIONS: [f64; 3] = [0.18, 0.5, 0.9];
+/// The finer of the two steps with which the paper drops pellets, s.
+const PAPERS_FINE_STEP: f64 = 2e-4;
 
 fn pellet(start: Start, sweeps: usize, step: f64) -> Result<WorldDef, StudyError> {
     let mut def = bench::world_of_scene(SCENE)?;
@@ -68,7 +72,7 @@ fn static_overlap(start: Start, sweeps: usize, step: f64) -> Result<f64, StudyEr
     let expected = (mass() * GRAVITY / stiffness()).powf(2.0 / 3.0);
     place(&mut def, RADIUS - 0.9 * expected, DVec3::ZERO, DVec3::ZERO);
     let mut world = bench::build(&def)?;
-    bench::run(&mut world, 4.0, |_, _| {});
+    bench::run(&mut world, 4.0, |_, _| {})?;
     Ok(((RADIUS - world.grains.position[0].z) / expected - 1.0).abs())
 }
 
@@ -98,15 +102,15 @@ fn piston(start: Start, sweeps: usize, step: f64) -> Result<f64, StudyError> {
         surface_velocity: DVec3::ZERO,
     });
     let mut world = bench::build(&def)?;
-    let mut worst: f64 = 0.0;
+    let mut errors = Vec::new();
     bench::run(&mut world, stop, |world, _| {
         let overlap = RADIUS - world.grains.position[0].z;
         if overlap > 0.1 * depth {
             let found = world.walls[0].load.force.length() / overlap.powf(1.5);
-            worst = worst.max((found / stiffness() - 1.0).abs());
+            errors.push((found / stiffness() - 1.0).abs());
         }
-    });
-    Ok(worst)
+    })?;
+    Ok(max_or_nan(errors))
 }
 
 /// Rebounds `√(h_b/h_d)` from drop heights up to 0.45 m.
@@ -121,15 +125,18 @@ fn rebounds(start: Start, step: f64, restitution: f64) -> Result<Vec<f64>, Study
         def.contact.impact_speed = Some(0.05);
         place(&mut def, RADIUS + drop, DVec3::ZERO, DVec3::ZERO);
         let mut world = bench::build(&def)?;
-        let (mut struck, mut top) = (false, f64::NEG_INFINITY);
+        let (mut impacted, mut heights) = (false, Vec::new());
         let time = (1.0 + 2.0 * restitution) * (2.0 * drop / GRAVITY).sqrt();
         bench::run(&mut world, time, |world, _| {
-            struck |= world.grains.state[0].velocity.z > 0.0;
-            if struck {
-                top = top.max(world.grains.position[0].z - RADIUS);
+            impacted |= world.grains.state[0].velocity.z > 0.0;
+            if impacted {
+                heights.push(world.grains.position[0].z - RADIUS);
             }
-        });
-        found.push((top.max(0.0) / drop).sqrt());
+        })?;
+        // A pellet that does not leave the plane has a rebound of zero, one
+        // that never came up again has none.
+        let height = max_or_nan(heights);
+        found.push((if height < 0.0 { 0.0 } else { height } / drop).sqrt());
     }
     Ok(found)
 }
@@ -151,7 +158,7 @@ fn onset(start: Start, sweeps: usize, rotates: bool, bracket: [f64; 2]) -> Resul
         let rest = (mass() * GRAVITY * slope.atan().cos() / stiffness()).powf(2.0 / 3.0);
         place(&mut def, RADIUS - rest, DVec3::ZERO, DVec3::ZERO);
         let mut world = bench::build(&def)?;
-        bench::run(&mut world, 1.0, |_, _| {});
+        bench::run(&mut world, 1.0, |_, _| {})?;
         if world.grains.state[0].velocity.x < 1e-3 {
             low = slope;
         } else {
@@ -162,11 +169,11 @@ fn onset(start: Start, sweeps: usize, rotates: bool, bracket: [f64; 2]) -> Resul
 }
 
 /// Speed-up along the slope or slow-down on the level, m/s², from 0.2 to 0.6 s.
-fn acceleration(world: &mut World) -> f64 {
-    bench::run(world, 0.2, |_, _| {});
+fn acceleration(world: &mut World) -> Result<f64, StudyError> {
+    bench::run(world, 0.2, |_, _| {})?;
     let before = world.grains.state[0].velocity.x;
-    bench::run(world, 0.4, |_, _| {});
-    (world.grains.state[0].velocity.x - before) / 0.4
+    bench::run(world, 0.4, |_, _| {})?;
+    Ok((world.grains.state[0].velocity.x - before) / 0.4)
 }
 
 fn slide_error(start: Start, sweeps: usize) -> Result<f64, StudyError> {
@@ -177,7 +184,7 @@ fn slide_error(start: Start, sweeps: usize) -> Result<f64, StudyError> {
     place(&mut def, RADIUS - 2.2e-5, DVec3::ZERO, DVec3::ZERO);
     let angle = slope.atan();
     let expected = GRAVITY * (angle.sin() - FRICTION * angle.cos());
-    Ok((acceleration(&mut bench::build(&def)?) / expected - 1.0).abs())
+    Ok((acceleration(&mut bench::build(&def)?)? / expected - 1.0).abs())
 }
 
 fn roll_deceleration(start: Start, sweeps: usize) -> Result<f64, StudyError> {
@@ -189,7 +196,7 @@ fn roll_deceleration(start: Start, sweeps: usize) -> Result<f64, StudyError> {
         DVec3::X * speed,
         DVec3::Y * speed / RADIUS,
     );
-    let found = -acceleration(&mut bench::build(&def)?);
+    let found = -acceleration(&mut bench::build(&def)?)?;
     Ok(found / (5.0 / 7.0 * ROLLING * GRAVITY))
 }
 
@@ -268,7 +275,6 @@ impl Experiment for Verification {
                 .row(std::iter::once(test.to_string()).chain(values.iter().map(|v| number(*v, 4))));
             Ok(values)
         };
-        let greatest = |v: &[f64]| v.iter().copied().fold(0.0, f64::max);
         let mut overlap = Vec::new();
         for step in [1e-2, 5e-3, 1e-3] {
             overlap.extend(row(
@@ -294,7 +300,7 @@ impl Experiment for Verification {
         outcome.table(table);
         outcome.require(Criterion::at_most(
             "elasticity: worst relative error of the overlap at rest",
-            greatest(&overlap),
+            max_or_nan(overlap),
             1e-8,
             "matches to machine precision",
         ));
@@ -306,8 +312,7 @@ impl Experiment for Verification {
                 "at most 2 % at δ/d = 0.1, h = 5 ms",
             ));
         }
-        let error =
-            |v: &[f64], law: f64| v.iter().map(|x| (x / law - 1.0).abs()).fold(0.0, f64::max);
+        let error = |v: &[f64], law: f64| max_or_nan(v.iter().map(|x| (x / law - 1.0).abs()));
         outcome.require(Criterion::at_most(
             "friction: worst relative error of the onset",
             error(&slide_onset, FRICTION),
@@ -316,7 +321,7 @@ impl Experiment for Verification {
         ));
         outcome.require(Criterion::at_most(
             "friction: worst relative error of the acceleration",
-            greatest(&slide),
+            max_or_nan(slide),
             1e-3,
             "0 %",
         ));
@@ -338,7 +343,11 @@ impl Experiment for Verification {
 }
 
 fn steps(size: Size) -> Vec<f64> {
-    size.pick(vec![5e-3, 1e-3, 2e-4], vec![5e-3, 1e-3])
+    // The paper's are 5 ms and 0.2 ms.
+    size.pick(
+        vec![5e-3, 1e-3, PAPERS_FINE_STEP, 5e-5],
+        vec![5e-3, 1e-3, PAPERS_FINE_STEP],
+    )
 }
 
 impl Verification {
@@ -363,24 +372,9 @@ impl Verification {
                 for e in RESTITUTIONS {
                     let name = format!("rebound, {}, h={step}, e={e}", start.name());
                     let found: Vec<f64> = results.get(&name)?;
-                    let s = esker_analysis::series::statistics(&found);
+                    let s = statistics(&found);
                     cells.push(format!("{}–{}", number(s.min, 3), number(s.max, 3)));
-                    if start == Start::SubStepped && step == 1e-3 {
-                        outcome.require(Criterion::at_most(
-                            format!("restitution e = {e}: worst error, sub-stepped, h = 1 ms"),
-                            (s.max - e).abs().max((s.min - e).abs()),
-                            0.02,
-                            "0.175 ± 0.004 for e = 0.18 at h = 0.2 ms",
-                        ));
-                    }
-                    if start == Start::Cold && step == 5e-3 && e == 0.18 {
-                        outcome.require(Criterion::within(
-                            "restitution e = 0.18: mean, whole step, h = 5 ms",
-                            s.mean,
-                            [0.10, 0.30],
-                            "0.17 ± 0.07",
-                        ));
-                    }
+                    judge_rebound((start, step, e), &found, outcome);
                     if e == 0.18 {
                         let points = found
                             .iter()
@@ -401,5 +395,41 @@ impl Verification {
              errs by g h/(n v) only; a whole step treats the impact at its start.",
         );
         Ok(())
+    }
+}
+
+/// Judges rebounds `√(h_b/h_d)` from all heights.
+fn judge_rebound((start, step, e): (Start, f64, f64), found: &[f64], outcome: &mut Outcome) {
+    let way = start.name();
+    let error = max_or_nan(found.iter().map(|r| (r - e).abs()));
+    let mean = statistics(found).mean;
+    if start == Start::SubStepped && step <= 1e-3 {
+        let step = number(step * 1e3, 3);
+        outcome.require(
+            Criterion::at_most(
+                format!("restitution e = {e}: max error, {way}, h = {step} ms"),
+                error,
+                0.01,
+                "error of 1 % where the step resolves the impact (Table 2)",
+            )
+            .because("a hundredth, whatever the restitution"),
+        );
+    }
+    if e != 0.18 || start != Start::Cold {
+        return;
+    }
+    let name = |step: &str| format!("restitution e = 0.18: mean, whole step, h = {step} ms");
+    if step == 5e-3 {
+        let paper = "0.17 ± 0.07";
+        outcome.require(Criterion::within(name("5"), mean, [0.10, 0.24], paper));
+    }
+    if step == PAPERS_FINE_STEP {
+        outcome.require(
+            Criterion::within(name("0.2"), mean, [0.171, 0.179], "0.175 ± 0.004").unless(
+                [0.18 - 0.004, 0.18 + 0.004],
+                "the law asks for 0.18 and the paper's pellets fall short of it by 3 %: contacts \
+                 that are predicted meet the plane without the overlap that its impacts leave",
+            ),
+        );
     }
 }

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 use esker_study::runner::{Finished, Options, Progress};
-use esker_study::{Experiment, Size, registry, report, runner};
+use esker_study::{Experiment, Judgement, Size, Status, registry, report, runner};
 
 /// Run published experiments, compare with the papers and write reports.
 ///
-/// Without a name, lists them. Finished cases are kept in the output folder:
+/// Without a name, lists them. An experiment is reproduced, differs from the
+/// paper for a known reason, or fails. Finished cases are kept in the output folder:
 /// an interrupted run resumes where it was.
 #[derive(Args)]
 #[command(
@@ -73,11 +74,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             all => println!("{}", serde_json::to_string_pretty(all)?),
         }
     }
-    let passed = verdicts.iter().all(|v| v.passed);
-    Ok(if passed {
-        ExitCode::SUCCESS
-    } else {
+    let fails = verdicts.iter().any(|v| v.verdict == Judgement::Fails);
+    Ok(if fails {
         ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
     })
 }
 
@@ -124,25 +125,49 @@ fn show_progress(name: &str, progress: &Progress) {
 }
 
 fn show(finished: &Finished) {
-    let verdict = if finished.passed() {
-        "all criteria hold"
-    } else {
-        "some criteria fail"
-    };
     println!(
-        "{}: {verdict} ({:.1} s)",
-        finished.experiment, finished.seconds
+        "{}: {} ({:.1} s)",
+        finished.experiment,
+        finished.judgement().name(),
+        finished.seconds
     );
-    for c in &finished.outcome.criteria {
-        let bound = |b: Option<f64>| b.map_or("…".into(), |b| format!("{b:.4}"));
+    let bound = |b: Option<f64>| b.map_or("…".into(), |b| format!("{b:.4}"));
+    let criteria = &finished.outcome.criteria;
+    for c in criteria.iter().filter(|c| c.status != Status::Differs) {
         println!(
-            "  {} {}: {:.4} [{}, {}]  paper: {}",
-            if c.passed { "holds" } else { "FAILS" },
+            "  {} {}: {:.4} [{}, {}]  paper: {}  (bounds: {})",
+            if c.status == Status::Holds {
+                "holds"
+            } else {
+                "FAILS"
+            },
             c.name,
             c.value,
             bound(c.low),
             bound(c.high),
-            c.paper
+            c.paper,
+            c.basis
+        );
+    }
+    let differing: Vec<_> = criteria
+        .iter()
+        .filter(|c| c.status == Status::Differs)
+        .filter_map(|c| c.difference.as_ref().map(|d| (c, d)))
+        .collect();
+    if !differing.is_empty() {
+        println!("  differs from the paper, for known reasons:");
+    }
+    for (c, d) in differing {
+        println!(
+            "    FAILS {}: {:.4} [{}, {}]  paper: {}\n      explained [{}, {}]: {}",
+            c.name,
+            c.value,
+            bound(c.low),
+            bound(c.high),
+            c.paper,
+            bound(d.low),
+            bound(d.high),
+            d.reason
         );
     }
     for r in &finished.outcome.reported {

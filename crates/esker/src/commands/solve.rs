@@ -35,7 +35,7 @@ pub struct Arguments {
     /// The law of friction
     #[arg(long, value_enum, default_value_t = Law::Coulomb)]
     law: Law,
-    /// Where to write the convergence plot [default: the problem's name with .svg, here]
+    /// Write the convergence plot (SVG) here
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Print one JSON object per solver
@@ -129,14 +129,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         print_table(&reports);
     }
-    let plot = arguments
-        .plot
-        .clone()
-        .unwrap_or_else(|| default_plot(&arguments.file));
-    std::fs::write(&plot, convergence_plot(&arguments.file, &reports))
-        .with_context(|| format!("cannot write {}", plot.display()))?;
-    if !arguments.json {
-        println!("convergence plot: {}", plot.display());
+    if let Some(plot) = &arguments.plot {
+        std::fs::write(plot, convergence_plot(&arguments.file, &reports))
+            .with_context(|| format!("cannot write {}", plot.display()))?;
+        if !arguments.json {
+            println!("convergence plot: {}", plot.display());
+        }
     }
     let solved = reports.iter().any(|r| r.status == Status::Converged);
     Ok(if solved {
@@ -164,10 +162,6 @@ pub fn with_problem<T>(
         FclibProblem::Local(problem) => work(&problem),
         FclibProblem::Global(problem) => work(&problem.reduce()?),
     }
-}
-
-fn default_plot(problem: &Path) -> PathBuf {
-    Path::new(problem.file_name().unwrap_or_default()).with_extension("svg")
 }
 
 fn print_table(reports: &[SolveReport]) {

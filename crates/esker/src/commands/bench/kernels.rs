@@ -8,7 +8,7 @@ use esker_parallel::Team;
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun};
 use esker_solver::lanes::Instructions;
 use esker_solver::packed::{Packing, Row, RowKind};
-use esker_solver::substep::{SubStepper, Substeps};
+use esker_solver::substep::{Impact, SubStepper, Substeps};
 use esker_solver::sweep::{Diagonal, relax};
 use esker_world::{LastProblem, World};
 use serde::Serialize;
@@ -70,6 +70,7 @@ impl<'a> Sweeps<'a> {
             gravity: world.gravity(),
             movable: world.grains.len(),
             compliance: problem.compliance,
+            longest_sleep: f64::INFINITY,
         };
         Sweeps {
             problem,
@@ -104,14 +105,25 @@ impl<'a> Sweeps<'a> {
     pub fn reference(&self, way: Way) -> KernelTime {
         let column = |f: fn(&Row) -> Contact| self.problem.rows.iter().map(f).collect::<Vec<_>>();
         let contacts = column(|r| r.contact);
-        let impacts: Vec<_> = self.problem.rows.iter().map(|r| r.impact).collect();
+        let laws = || {
+            let indices = self.problem.plan.laws_of_contacts();
+            indices.map(|law| self.problem.laws[law as usize])
+        };
+        let impacts: Vec<_> = laws()
+            .map(|law| Impact {
+                restitution: law.restitution,
+                speed: law.impact_speed,
+            })
+            .collect();
+        let follows: Vec<_> = laws().map(|law| law.follows).collect();
         let compliance = self.problem.compliance;
         let best = self.best(|mut bodies| {
             let mut impulses: Vec<Impulse> = self.problem.rows.iter().map(|r| r.impulse).collect();
             let mut springs: Vec<_> = self.problem.rows.iter().map(|r| r.spring).collect();
             if way == Way::SubStepped {
                 let mut substeps = Substeps {
-                    contacts: &contacts,
+                    contacts: &mut contacts.clone(),
+                    follows: &follows,
                     springs: &mut springs,
                     impacts: &impacts,
                     impulses: &mut impulses,
