@@ -120,7 +120,7 @@ fn flow(method: Method, start: &PackingDef) -> Flow {
         angle += centre_of_mass_angle(&world) / f64::from(steps);
         // Forces act from the start of the step to its end.
         load += 0.5 * (before + moment(&world)).x * G;
-        lift += world.walls[0].torque.y;
+        lift += world.walls[0].load.torque.y;
     }
     Flow {
         angle,
