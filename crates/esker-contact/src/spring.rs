@@ -25,8 +25,9 @@
 //! ```
 //!
 //! with `δ̂` the largest overlap that the contact's energy can bring about:
-//! nearly constant over a collision, so that it may be frozen over a step. `α`
-//! follows from one integration of the collision (see [`Damping`]).
+//! nearly constant over a collision, so that it may be frozen over a step (with
+//! the speed at which the contact is expected to close within the step, where
+//! that is larger than its present one). `α` follows from one integration of the collision (see [`Damping`]).
 //! A contact whose `ω` a step of length `h` does not resolve is damped over
 //! `n_s` whole steps `H` instead, with a smooth passage, and no contact less than
 //! keeps it stiffer than the cap of (10), with `w = ω h`:
@@ -74,9 +75,10 @@ pub enum Damping {
     Time(f64),
 }
 
-/// Restitution below which the normal law does not go: its damping would hold
-/// overlaps for many oscillations. Impacts return what was asked for.
-const MIN_RESTITUTION: f64 = 0.02;
+/// Restitutions that the damping of the normal law stays between: less would
+/// hold overlaps for many oscillations, more leaves nothing that keeps contacts
+/// from the stiffness cap. Impacts return what was asked for.
+const LAW_RESTITUTION: [f64; 2] = [0.02, 0.98];
 
 /// Polynomials in `L = −ln e_r` of `α/L`: fits, good to 0.15 % for e_r from
 /// 0.01 to 1, of collisions integrated with a contact that cannot pull.
@@ -88,7 +90,9 @@ const LINEAR: [f64; 5] = [0.63668, 0.12798, 0.02238, 0.00089, 0.000667];
 impl Damping {
     /// The damping that returns a restitution.
     pub fn of_restitution(restitution: f64, hertz: bool) -> Self {
-        let l = -restitution.clamp(MIN_RESTITUTION, 1.0).ln();
+        let l = -restitution
+            .clamp(LAW_RESTITUTION[0], LAW_RESTITUTION[1])
+            .ln();
         let fit = |c: [f64; 5]| l * c.iter().rev().fold(0.0, |sum, c| sum * l + c);
         let resolved = fit(if hertz { HERTZ } else { LINEAR });
         let frozen = if hertz && restitution > MIN_LAW_RESTITUTION {
@@ -156,6 +160,8 @@ pub struct ContactState {
     pub mobility: f64,
     /// `u_n` at the start of the step, m/s.
     pub normal_velocity: f64,
+    /// Speed at which the bodies are expected to close within the step, m/s.
+    pub closing_speed: f64,
 }
 
 impl Stabilisation {
@@ -196,11 +202,13 @@ impl Stabilisation {
             min_overlap,
             mobility,
             normal_velocity,
+            closing_speed,
         } = state;
         let (h, e) = (self.step, self.exponent());
         let linear = mobility * stiffness;
         let square = if self.hertz {
-            let energy = normal_velocity * normal_velocity / linear;
+            let speed = normal_velocity.abs().max(closing_speed);
+            let energy = speed * speed / linear;
             linear * root_of_max_overlap(overlap.max(min_overlap), energy)
         } else {
             linear
@@ -226,6 +234,7 @@ impl Stabilisation {
             hertz: self.hertz,
             is_resolved: matches!(self.damping, Damping::Restitution { .. })
                 && self.restitution > MIN_LAW_RESTITUTION
+                && self.restitution <= LAW_RESTITUTION[1]
                 && physical >= floor
                 && phase_square <= self.resolved_phase().powi(2),
         }
@@ -334,6 +343,7 @@ mod tests {
                     min_overlap: 1e-9,
                     mobility: 1.0,
                     normal_velocity: 0.0,
+                    closing_speed: 0.0,
                 });
                 let impulse = spring.target(0.0, step) / spring.compliance();
                 assert!((impulse / step / force - 1.0).abs() < 1e-13);
@@ -349,6 +359,7 @@ mod tests {
             min_overlap: 1e-9,
             mobility: 1.0,
             normal_velocity: -3.0,
+            closing_speed: 3.0,
         });
         assert_eq!(spring.target(-3.0, 1e-2), -1e-2);
     }

@@ -127,6 +127,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
             min_overlap: f64::from(1e-7_f32),
             mobility,
             normal_velocity: normal.dot(apart),
+            closing_speed: 0.0,
         });
         rows.push(Row {
             contact: Contact {

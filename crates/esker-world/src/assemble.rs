@@ -127,6 +127,8 @@ impl Rows<'_> {
             min_overlap: single(min_overlap),
             mobility,
             normal_velocity: c.normal.dot(b.velocity - a.velocity),
+            // What everything falls with within a step says nothing of a contact.
+            closing_speed: c.closing_speed - self.constants.gravity * self.constants.step,
         });
         Row {
             contact: Contact {

@@ -14,7 +14,9 @@
 //! (2) is the target of the impact, less the `−a h` that gravity still adds.
 //! Stopping the bodies at the start of the step instead leaves them a gap to
 //! fall through again, which looks like a rebound. `x_i + h v_{i+1}` is not (3)
-//! either; the difference is made up for where the two bodies meet nobody else.
+//! either; at walls, to which gravity brings a body back, the difference is made
+//! up for where the body meets nobody else. (Between two free bodies gravity does
+//! not act, and moving them would cost angular momentum.)
 
 use esker_contact::{BodyState, Contact, Impulse, Spring};
 use esker_parallel::Team;
@@ -167,7 +169,8 @@ impl Impacts {
             let i = impact.contact as usize;
             let contact = &contacts[i];
             let [a, b] = contact.bodies.map(|k| k as usize);
-            if self.active[a] > 1 || self.active[b] > 1 || springs[i].overlap > 0.0 {
+            let at_wall = after[a].inverse_mass * after[b].inverse_mass == 0.0;
+            if !at_wall || self.active[a] > 1 || self.active[b] > 1 || springs[i].overlap > 0.0 {
                 continue;
             }
             let Flight { step, .. } = impact.flight;

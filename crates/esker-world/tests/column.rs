@@ -208,11 +208,12 @@ fn sub_stepping_holds_stiff_columns_up() {
     }
 }
 
-/// Where the cap is not active the height is that of the law.
+/// Where the cap is not active the height is that of the law, once the column
+/// has come to rest: damping the pairs damps its slowest mode but little.
 #[test]
 fn sub_stepping_leaves_soft_columns_their_height() {
     for count in [25, 100] {
-        let error = Column::soft(count).worst_error(sub_stepped(25), 6.0, 0.2);
+        let error = Column::soft(count).worst_error(sub_stepped(25), 18.0, 0.1);
         assert!(error <= 1e-5, "{count} grains: {error:.1e}");
     }
 }

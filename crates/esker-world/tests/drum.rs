@@ -148,6 +148,6 @@ fn a_drum_at_25_sweeps_flows_as_at_200() {
         assert!((f.torque - 1.0).abs() < 0.03, "{f:?}");
     }
     // The angle can tell: too few cold sweeps let the grains slide.
-    let cold = mean_angle(whole_step(25, WarmStart::Cold), &start);
+    let cold = mean_angle(whole_step(10, WarmStart::Cold), &start);
     assert!(cold < many - 3.0, "{cold:.2}° cold, {many:.2}° converged");
 }

@@ -97,7 +97,7 @@ fn the_ledger_of_a_drum_closes_to_one_per_cent_in_all_ways_of_stepping() {
             imbalance(&world)
         );
         assert!(l.drives > l.gravity, "{l:?}");
-        for loss in [l.friction, l.rolling, l.damping] {
+        for loss in [l.friction, l.rolling, l.damping + l.impact] {
             assert!(loss > 0.0, "{l:?}");
         }
         assert_eq!(l.impact > 0.0, !matches!(method, Method::Smooth(_)));
@@ -141,14 +141,25 @@ fn a_run_with_the_ledger_is_the_run_without_it() {
 }
 
 fn one_ball(method: Method, step: f64, law: PairLaw, ball: ListedGrain) -> World {
-    let mut def = scene(pellet(), law, method, step);
+    one_ball_of(pellet(), method, step, law, ball)
+}
+
+fn one_ball_of(
+    material: Material,
+    method: Method,
+    step: f64,
+    law: PairLaw,
+    ball: ListedGrain,
+) -> World {
+    let mut def = scene(material, law, method, step);
     def.energy_ledger = true;
     def.walls = vec![floor()];
     def.packings = vec![listed(vec![ball])];
     build(&def)
 }
 
-/// A bounce takes 1 − e² of the energy of the approach, and nothing else does.
+/// A bounce takes 1 − e² of the energy of the approach, and nothing else does. (A
+/// whole step books it with the speed at the start of the step.)
 #[test]
 fn a_bounce_is_booked_as_an_impact() {
     for method in [sub_stepped(25), whole_step(30, history(0.85))] {
@@ -157,14 +168,16 @@ fn a_bounce_is_booked_as_an_impact() {
             ..smooth()
         };
         let ball = grain(DVec3::Z * 0.1, PELLET_RADIUS);
-        let mut world = one_ball(method.clone(), 1e-3, law, ball);
+        // So stiff that its bounces are impacts.
+        let stiff = material(3700.0, 6e10, 0.25);
+        let mut world = one_ball_of(stiff, method.clone(), 1e-3, law, ball);
         // One bounce, and not yet the second.
         run(&mut world, 0.2);
         let l = ledger(&world);
         let fall = sphere_mass(3700.0, PELLET_RADIUS) * G * (0.1 - PELLET_RADIUS);
-        assert!(relative(l.impact, (1.0 - 0.36) * fall) < 0.02, "{l:?}");
+        assert!(relative(l.impact, (1.0 - 0.36) * fall) < 0.05, "{l:?}");
         assert!(l.damping.abs() + l.friction.abs() < 0.01 * fall, "{l:?}");
-        assert!(imbalance(&world).abs() < 0.02, "{method:?}");
+        assert!(imbalance(&world).abs() < 0.05, "{method:?}");
     }
 }
 

@@ -245,7 +245,8 @@ fn collide(method: &Method, grains: Vec<ListedGrain>) -> World {
     let mut world = isolated(rough(0.4), method.clone(), 1e-3, grains);
     let mut impacts = 0;
     for _ in 0..20 {
-        impacts += world.step().unwrap().impacts;
+        let report = world.step().unwrap();
+        impacts += report.impacts + report.touching;
     }
     assert!(impacts > 0, "they must meet");
     world

@@ -168,10 +168,11 @@ impl Events {
     }
 }
 
-/// What a step says, but for the time that it took.
+/// What a step says, but for the time that it took and the threads that took it.
 fn result(report: StepReport) -> StepReport {
     StepReport {
         times: Default::default(),
+        threads: 0,
         ..report
     }
 }

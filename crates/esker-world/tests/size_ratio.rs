@@ -152,8 +152,8 @@ fn momentum_is_conserved_to_rounding_with_large_grains() {
             .unwrap();
         let ball_before = world.grains.state[ball].velocity;
         world.set_threads(2);
-        let impacts: usize = (0..20).map(|_| world.step().unwrap().impacts).sum();
-        assert!(impacts > 1000, "{impacts} impacts");
+        let touching: usize = (0..20).map(|_| world.step().unwrap().touching).sum();
+        assert!(touching > 1000, "{touching} contacts");
         let (after, size) = momentum(&world);
         assert!(before.distance(after) < 1e-12 * size, "{before} {after}");
         let change = world.grains.state[ball].velocity.distance(ball_before);

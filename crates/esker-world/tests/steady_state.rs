@@ -121,7 +121,7 @@ fn a_step_in_steady_state_allocates_nothing() {
         let mut world = build(&drum(method.clone()));
         assert_eq!(world.grains.len(), 200);
         // Long enough for buffers to have met their largest sizes.
-        run(&mut world, 6.0);
+        run(&mut world, 12.0);
         let before = ALLOCATIONS.get();
         let mut contacts = 0;
         for _ in 0..200 {

@@ -162,23 +162,29 @@ fn grains_gain_in_every_step_what_gravity_and_walls_give_them() {
 }
 
 /// Whole steps keep angular momentum to rounding, so that torques can be held
-/// against it; all walls of this one have their frames at the origin.
+/// against it; all walls of this one have their frames at the origin. (Where a
+/// grain meets a wall in mid-step its place is that of a later impulse.)
 #[test]
 fn grains_gain_in_every_whole_step_the_torque_of_gravity_and_walls() {
     let mut def = machine(whole_step(20, history(0.85)), 2e-3);
     def.walls.truncate(1);
     let mut world = World::new(&def).unwrap();
-    for _ in 0..150 {
+    let mut compared = 0;
+    for _ in 0..300 {
         let before = angular_momentum(&world);
         let g = &world.grains;
         let moment: DVec3 = (0..g.len()).map(|i| g.position[i] * g.mass[i]).sum();
         let gravity = moment.cross(world.gravity());
-        world.step().unwrap();
+        if world.step().unwrap().impacts > 0 {
+            continue;
+        }
+        compared += 1;
         let torque = world.walls[0].load.torque;
         let error = angular_momentum(&world) - before - (gravity - torque) * 2e-3;
         let scale = before.length() + (gravity.length() + torque.length()) * 2e-3;
         assert!(error.length() < 1e-11 * scale, "{error} of {scale}");
     }
+    assert!(compared > 30, "{compared} steps without an impact");
     assert!(world.walls[0].total_load.angular_impulse.z.abs() > 0.0);
 }
 

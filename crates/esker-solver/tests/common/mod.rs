@@ -67,8 +67,8 @@ pub fn heap(spheres: usize, rolling: bool, key: u64, units: Units) -> ContactPro
             });
         }
     }
-    problem.tangent_compliance = 1e-4 / units.mass;
-    problem.rolling_compliance = 1e-4 / (units.mass * units.length * units.length);
+    problem.tangent_compliance = 1e-4;
+    problem.rolling_compliance = 1e-4;
     problem
 }
 
