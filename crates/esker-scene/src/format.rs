@@ -107,11 +107,11 @@ pub const CONTACT: Section = Section {
     title: "[contact]",
     doc: "Settings of the contact model that are not properties of a material.",
     keys: &[
-        key("damping_steps", Kind::Number(POSITIVE), "steps", Default("2.0"), "Overlaps are damped over at least this many steps."),
+        key("damping_steps", Kind::Number(POSITIVE), "steps", Default("2.0"), "Contacts whose oscillation a substep does not resolve are damped over this many steps; others as their restitution says."),
         key("margin", Kind::Number(NOT_NEGATIVE), "diameters", Default("0.05"), "Contacts are predicted up to this gap, in diameters of the smaller grain; tall stiff columns need 0.5."),
-        key("impact_speed", Kind::Number(NOT_NEGATIVE), "m/s", Optional("1 % of a diameter per step"), "Approach speed above which a contact is an impact with restitution."),
-        key("friction_compliance", Kind::Number(NOT_NEGATIVE), "s/kg", Default("1e-6"), "Creep of sticking contacts: velocity per force."),
-        key("rolling_compliance", Kind::Number(NOT_NEGATIVE), "s/(kg m²)", Default("1e-6"), "Creep of contacts that resist rolling: angular velocity per torque."),
+        key("impact_speed", Kind::Number(NOT_NEGATIVE), "m/s", Optional("2 g × step"), "Approach speed above which a contact is an impact with restitution."),
+        key("friction_compliance", Kind::Number(NOT_NEGATIVE), "", Default("1e-7"), "Creep of sticking contacts, relative to the velocity that their friction would give to the free bodies within a substep."),
+        key("rolling_compliance", Kind::Number(NOT_NEGATIVE), "", Default("1e-7"), "Creep of contacts that resist rolling, relative to the angular velocity that their torque would give to the free bodies within a substep."),
     ],
     groups: &[],
 };

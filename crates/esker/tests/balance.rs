@@ -73,7 +73,8 @@ fn a_run_of_a_drum_shows_loads_drives_and_a_ledger_that_closes() {
     let (power, torque) = (number(&shell["power"]), number(&shell["torque"][1]));
     assert!(power > 0.0);
     assert!((power / (-torque * RATE) - 1.0).abs() < 1e-9);
-    for key in ["friction", "rolling", "impact", "damping"] {
+    // Pellets are so soft that substeps resolve their collisions: no impacts.
+    for key in ["friction", "rolling", "damping"] {
         assert!(number(&energy[key]) > 0.0, "{key}: {energy}");
     }
 
