@@ -21,7 +21,8 @@ use crate::bytes::{Malformed, Plain, Source, put_list};
 
 /// First bytes of a problem file.
 pub const PROBLEM_MAGIC: &[u8; 8] = b"ESKERPRB";
-const VERSION: u32 = 1;
+/// Format 1 held compliances of friction and rolling in units.
+const VERSION: u32 = 2;
 
 /// Why a problem file cannot be read or written.
 #[derive(Debug, Error)]
@@ -43,6 +44,14 @@ pub enum ProblemFileError {
     /// A later program wrote the file.
     #[error("{path}: written in format {version}, but this program knows formats up to {VERSION}")]
     TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        version: u32,
+    },
+    /// An earlier program wrote the file.
+    #[error("{path}: written in format {version}, whose compliances had units; write it anew")]
+    TooOld {
         /// The file.
         path: PathBuf,
         /// Its format.
@@ -137,6 +146,12 @@ pub fn decode_problem(bytes: &[u8], path: &Path) -> Result<ContactProblem, Probl
     let version: u32 = source.get().map_err(damaged)?;
     if version > VERSION {
         return Err(ProblemFileError::TooNew {
+            path: path(),
+            version,
+        });
+    }
+    if version < VERSION {
+        return Err(ProblemFileError::TooOld {
             path: path(),
             version,
         });
