@@ -3,6 +3,7 @@
 pub mod beverloo;
 pub mod column;
 pub mod drum;
+pub mod impact;
 pub mod inclined_drum;
 pub mod parallel_physics;
 pub mod pile;
