@@ -178,3 +178,8 @@ fn the_parallel_order_keeps_the_physics() {
 fn a_ball_goes_as_deep_into_a_bed_as_in_another_program() {
     holds("impact");
 }
+
+#[test]
+fn long_steps_and_all_sizes_give_the_physics_of_short_steps() {
+    holds("limits");
+}

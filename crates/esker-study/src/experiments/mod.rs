@@ -5,6 +5,7 @@ pub mod column;
 pub mod drum;
 pub mod impact;
 pub mod inclined_drum;
+pub mod limits;
 pub mod parallel_physics;
 pub mod pile;
 pub mod repose;
