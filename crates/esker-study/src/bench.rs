@@ -1,5 +1,6 @@
 //! The laboratory bench: what experiments do with worlds again and again.
 
+use std::io;
 use std::sync::Arc;
 
 use esker_world::definition::{
@@ -11,9 +12,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::results::StudyError;
 
+/// Files that shipped scenes name, by their names there.
+struct Shipped;
+
+const SHIPPED: [(&str, &str); 2] = [
+    (
+        "impact/grains.csv",
+        include_str!("../../../scenes/experiments/impact/grains.csv"),
+    ),
+    (
+        "impact/ball.csv",
+        include_str!("../../../scenes/experiments/impact/ball.csv"),
+    ),
+];
+
+impl esker_scene::Files for Shipped {
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let file = SHIPPED.iter().find(|(known, _)| *known == name);
+        file.map(|(_, text)| text.as_bytes().to_vec())
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
 /// The world of a shipped scene.
 pub fn world_of_scene(text: &str) -> Result<WorldDef, StudyError> {
-    esker_scene::interpret(text, "experiment.toml", &esker_scene::NoFiles)
+    esker_scene::interpret(text, "experiment.toml", &Shipped)
         .map(|scene| scene.world)
         .map_err(|errors| failed("scene", errors))
 }

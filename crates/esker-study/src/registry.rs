@@ -4,7 +4,7 @@ use esker_solver::registry::edit_distance;
 
 use crate::experiment::Experiment;
 use crate::experiments::{
-    beverloo, column, drum, inclined_drum, parallel_physics, pile, repose, silo,
+    beverloo, column, drum, impact, inclined_drum, limits, parallel_physics, pile, repose, silo,
     smooth_vs_nonsmooth, verification,
 };
 
@@ -20,6 +20,9 @@ pub const ALL: &[&dyn Experiment] = &[
     &inclined_drum::InclinedDrum,
     &smooth_vs_nonsmooth::SmoothVsNonsmooth,
     &beverloo::Beverloo,
+    &impact::Impact,
+    &impact::Impact,
+    &limits::Limits,
 ];
 
 /// The experiment with this name.

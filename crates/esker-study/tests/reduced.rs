@@ -173,3 +173,13 @@ fn a_silo_discharges_after_beverloo() {
 fn the_parallel_order_keeps_the_physics() {
     holds("parallel-physics");
 }
+
+#[test]
+fn a_ball_goes_as_deep_into_a_bed_as_in_another_program() {
+    holds("impact");
+}
+
+#[test]
+fn long_steps_and_all_sizes_give_the_physics_of_short_steps() {
+    holds("limits");
+}

@@ -3,7 +3,9 @@
 pub mod beverloo;
 pub mod column;
 pub mod drum;
+pub mod impact;
 pub mod inclined_drum;
+pub mod limits;
 pub mod parallel_physics;
 pub mod pile;
 pub mod repose;
