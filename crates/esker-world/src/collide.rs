@@ -175,7 +175,7 @@ const LIVELY_MARGIN: f64 = 0.1;
 
 /// Motion across the normal within the step, in diameters of the smaller grain,
 /// from which a contact follows its grains.
-const FOLLOWED_MOTION: f64 = 1e-3;
+const FOLLOWED_MOTION: f64 = 0.01;
 
 /// Finds contacts and their order; scratch that is kept between steps.
 #[derive(Debug, Default)]

@@ -120,20 +120,18 @@ fn an_isolated_cluster_keeps_its_angular_momentum_for_1000_whole_steps() {
     assert!(drift < 1e-13, "{drift:.1e}");
 }
 
-/// Substeps push along the normals of the start of their step. A pair that
-/// turns meanwhile is pushed off its axis, an error that a single substep does
-/// not have and that vanishes with the step. (Giving the difference to the
-/// spins would keep the sum and be wrong: a normal force turns no sphere.)
+/// Contacts of grains that move across their normal by more than a hundredth of a
+/// diameter per step turn with them and keep the angular momentum; what is left
+/// is that of the others, whose normals are those of the start of their step.
+/// A single substep has no such error.
 #[test]
-fn sub_stepping_keeps_angular_momentum_to_first_order_in_the_step() {
+fn sub_stepping_keeps_angular_momentum_nearly() {
     let single = angular_drift(sub_stepped(1), 1e-3);
     assert!(single < 1e-13, "{single:.1e}");
-    let (coarse, fine) = (
-        angular_drift(sub_stepped(25), 1e-3),
-        angular_drift(sub_stepped(25), 2.5e-4),
-    );
-    assert!(coarse < 5e-3, "{coarse:.1e}");
-    assert!(fine < 0.5 * coarse, "{fine:.1e} after {coarse:.1e}");
+    for step in [1e-3, 2.5e-4] {
+        let drift = angular_drift(sub_stepped(25), step);
+        assert!(drift < 1e-3, "{drift:.1e} in steps of {step} s");
+    }
 }
 
 /// Energy that the overlaps between grains store by Hertz's law, J.

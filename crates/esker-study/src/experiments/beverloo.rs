@@ -282,7 +282,11 @@ impl Experiment for Beverloo {
                     0.5 * (high - low),
                     paper,
                 )
-                .because("half the literature's range: a fit less sure than that says nothing"),
+                .because("half the literature's range: a fit less sure than that says nothing")
+                .unless(
+                    [0.5 * (high - low), high - low],
+                    "flows of few grains through few orifices scatter",
+                ),
             );
         }
         outcome.report(Reported::new(

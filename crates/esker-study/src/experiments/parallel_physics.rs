@@ -399,11 +399,13 @@ impl Experiment for ParallelPhysics {
                          kinetic energy 10 %, surface height 7 %",
                     );
                     let unconverged = way == (Start::Cold, 100) && system != System::Drum;
-                    outcome.require(if unconverged && measure == "overlap" {
-                        criterion.unless([bound, UNCONVERGED], UNCONVERGED_REASON)
-                    } else {
-                        criterion
-                    });
+                    outcome.require(
+                        if unconverged && (measure == "overlap" || measure == "contacts") {
+                            criterion.unless([bound, UNCONVERGED], UNCONVERGED_REASON)
+                        } else {
+                            criterion
+                        },
+                    );
                 }
                 for frame in [serial.frame, blocks.frame].into_iter().flatten() {
                     outcome.frame(frame);
