@@ -21,7 +21,6 @@ pub const ALL: &[&dyn Experiment] = &[
     &smooth_vs_nonsmooth::SmoothVsNonsmooth,
     &beverloo::Beverloo,
     &impact::Impact,
-    &impact::Impact,
     &limits::Limits,
 ];
 
