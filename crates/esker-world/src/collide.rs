@@ -284,7 +284,7 @@ impl Collider {
 
     /// Substeps of `substeps` that an open contact may sleep without a look at
     /// its bodies: grains that are pushed unexpectedly move by no more than
-    /// [`UNSEEN_MOTION`] diameters meanwhile.
+    /// one per cent of a diameter meanwhile.
     pub fn longest_sleep(&self, substeps: usize) -> f64 {
         let motion = self.drift.unexpected_motion();
         (UNSEEN_MOTION * substeps as f64 / motion).max(MIN_LONGEST_SLEEP)
