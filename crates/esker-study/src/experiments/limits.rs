@@ -160,8 +160,11 @@ fn row_name(e: f64, way: &str) -> String {
     format!("row, e={e}, {way}")
 }
 
+/// A way of stepping and what makes its method.
+type Way = (&'static str, fn() -> Method);
+
 /// Ways of stepping that the small worlds are run with.
-const WAYS: [(&str, fn() -> Method); 2] = [("sub-stepped", sub_stepped), (WHOLE_STEP, whole_step)];
+const WAYS: [Way; 2] = [("sub-stepped", sub_stepped), (WHOLE_STEP, whole_step)];
 
 const WHOLE_STEP: &str = "whole step";
 
