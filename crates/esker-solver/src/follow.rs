@@ -18,6 +18,17 @@
 use esker_contact::{BodyState, Contact, Impulse};
 use glam::DVec3;
 
+/// Normal and arms of (1) for bodies that moved apart by `displacement`, and by
+/// how much their overlap has grown, all m but the normal.
+#[inline]
+pub(crate) fn turned(normal: DVec3, arms: [f64; 2], displacement: DVec3) -> (DVec3, [f64; 2], f64) {
+    let distance = arms[0] + arms[1];
+    let branch = normal * distance + displacement;
+    let moved = branch.length();
+    let arms = arms.map(|l| l + 0.5 * (moved - distance));
+    (branch / moved, arms, distance - moved)
+}
+
 /// Equation (1) for one contact whose bodies moved apart by `displacement`, m.
 pub(crate) fn follow(
     contact: &mut Contact,
@@ -26,15 +37,13 @@ pub(crate) fn follow(
     impulse: &mut Impulse,
     bodies: [&mut BodyState; 2],
 ) {
-    let distance = contact.arms[0] + contact.arms[1];
-    let branch = contact.normal * distance + displacement;
-    let moved = branch.length();
+    let (normal, arms, deeper) = turned(contact.normal, contact.arms, displacement);
     let turned = Contact {
-        normal: branch / moved,
-        arms: contact.arms.map(|l| l + 0.5 * (moved - distance)),
+        normal,
+        arms,
         ..*contact
     };
-    *overlap += distance - moved;
+    *overlap += deeper;
     if impulse.normal > 0.0 {
         let [a, b] = bodies;
         contact.apply(&impulse.scaled(-1.0), a, b);

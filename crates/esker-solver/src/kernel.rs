@@ -16,6 +16,7 @@ use esker_contact::BodyState;
 use esker_parallel::prefetch_address;
 use glam::DVec3;
 
+use crate::follow::turned;
 use crate::lanes::Instructions;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512, Pair};
@@ -438,14 +439,12 @@ unsafe fn follow_lane(work: &Work<'_>, group: &mut Group, lane: usize, step: f64
         DVec3::from_slice(&moved.0)
     });
     let arms = group.arms.map(|arms| arms[lane]);
-    let distance = arms[0] + arms[1];
-    let branch = vector(&group.normal, lane) * distance + (b - a) * step;
-    let moved = branch.length();
-    set_vector(&mut group.normal, lane, branch / moved);
-    for arms in &mut group.arms {
-        arms[lane] += 0.5 * (moved - distance);
+    let (normal, arms, deeper) = turned(vector(&group.normal, lane), arms, (b - a) * step);
+    set_vector(&mut group.normal, lane, normal);
+    for (arms, arm) in group.arms.iter_mut().zip(arms) {
+        arms[lane] = arm;
     }
-    group.overlap[lane] += distance - moved;
+    group.overlap[lane] += deeper;
 }
 
 /// What a look at a sleeping group finds.
