@@ -408,8 +408,7 @@ impl BlockSweeper {
                 return;
             }
             let mut row = row(i);
-            (row.spring.overlap, row.contact.normal, row.contact.arms) =
-                self.packed.geometry(g, lane);
+            self.packed.bring_up_to_date(&mut row, g, lane);
             let contact = &row.contact;
             if self.wake[g] != 0 {
                 // Asleep: as it was at the start of the step.

@@ -254,14 +254,19 @@ impl PackedContacts {
         impulse_in(&self.groups[group], self.rolling.get(group), lane)
     }
 
-    /// Overlap (m), normal and arms (m) of one contact as they are now.
-    pub(crate) fn geometry(&self, group: usize, lane: usize) -> (f64, DVec3, [f64; 2]) {
+    /// Gives a row the geometry that its contact has now and the spring that it
+    /// is swept with: velocities have changed since both were assembled.
+    pub(crate) fn bring_up_to_date(&self, row: &mut Row, group: usize, lane: usize) {
         let g = &self.groups[group];
-        (
-            g.overlap[lane],
-            vector(&g.normal, lane),
-            g.arms.map(|a| a[lane]),
-        )
+        row.contact.normal = vector(&g.normal, lane);
+        row.contact.arms = g.arms.map(|a| a[lane]);
+        let factor = f64::from(g.damping_factor[lane]).abs();
+        let spring = &mut row.spring;
+        spring.overlap = g.overlap[lane];
+        spring.unit_compliance = g.compliance[lane];
+        spring.cap = f64::from(g.cap[lane]);
+        spring.bias_rate *= factor / spring.damping_factor;
+        spring.damping_factor = factor;
     }
 }
 

@@ -15,30 +15,38 @@ use crate::results::StudyError;
 /// Files that shipped scenes name, by their names there.
 struct Shipped;
 
-const SHIPPED: [(&str, &str); 2] = [
+const SHIPPED: [(&str, &[u8]); 3] = [
     (
         "impact/grains.csv",
-        include_str!("../../../scenes/experiments/impact/grains.csv"),
+        include_bytes!("../../../scenes/experiments/impact/grains.csv"),
     ),
     (
         "impact/ball.csv",
-        include_str!("../../../scenes/experiments/impact/ball.csv"),
+        include_bytes!("../../../scenes/experiments/impact/ball.csv"),
+    ),
+    (
+        "meshes/lifter-drum.stl",
+        include_bytes!("../../../scenes/meshes/lifter-drum.stl"),
     ),
 ];
 
 impl esker_scene::Files for Shipped {
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let file = SHIPPED.iter().find(|(known, _)| *known == name);
-        file.map(|(_, text)| text.as_bytes().to_vec())
+        file.map(|(_, bytes)| bytes.to_vec())
             .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
+/// A shipped scene.
+pub fn scene(text: &str) -> Result<esker_scene::Scene, StudyError> {
+    esker_scene::interpret(text, "experiment.toml", &Shipped)
+        .map_err(|errors| failed("scene", errors))
+}
+
 /// The world of a shipped scene.
 pub fn world_of_scene(text: &str) -> Result<WorldDef, StudyError> {
-    esker_scene::interpret(text, "experiment.toml", &Shipped)
-        .map(|scene| scene.world)
-        .map_err(|errors| failed("scene", errors))
+    scene(text).map(|scene| scene.world)
 }
 
 /// An error of a case, from whatever went wrong.

@@ -4,8 +4,8 @@ use esker_solver::registry::edit_distance;
 
 use crate::experiment::Experiment;
 use crate::experiments::{
-    beverloo, column, drum, impact, inclined_drum, limits, parallel_physics, pile, repose, silo,
-    smooth_vs_nonsmooth, verification,
+    accuracy, beverloo, column, drum, impact, inclined_drum, limits, parallel_physics, pile,
+    repose, silo, smooth_vs_nonsmooth, verification,
 };
 
 /// All experiments, in the order in which they are listed and run.
@@ -22,6 +22,7 @@ pub const ALL: &[&dyn Experiment] = &[
     &beverloo::Beverloo,
     &impact::Impact,
     &limits::Limits,
+    &accuracy::Accuracy,
 ];
 
 /// The experiment with this name.

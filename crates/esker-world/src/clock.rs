@@ -52,6 +52,11 @@ impl Clock {
         self.ticks(steps_done) as f64 * (self.base * 0.5_f64.powi(*LEVELS.end()))
     }
 
+    /// The level, or the nearest that a step can have.
+    pub fn within(&self, level: i32) -> i32 {
+        level.clamp(*LEVELS.start(), *LEVELS.end())
+    }
+
     /// Whether a step of this level may begin now.
     pub fn may_begin(&self, level: i32, steps_done: u64) -> bool {
         LEVELS.contains(&level) && self.ticks(steps_done).is_multiple_of(ticks_of(level))

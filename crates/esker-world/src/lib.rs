@@ -49,6 +49,7 @@ pub mod collide;
 pub mod definition;
 pub mod drive;
 pub mod energy;
+pub mod errors;
 mod flight;
 mod general_solve;
 pub mod grains;
@@ -71,6 +72,7 @@ pub mod wall;
 mod world;
 
 pub use energy::EnergyLedger;
+pub use errors::{OtherBody, StepErrors, WorstContact};
 pub use general_solve::SolveError;
 pub use grains::{GrainId, Grains};
 pub use load::{LoadIntegral, WallLoad};

@@ -80,6 +80,16 @@ impl PairConstants {
         self.damping
     }
 
+    /// Damping time `c` of a contact at an overlap, s, with the mobility `S_n`:
+    /// the material's own, where nothing is frozen over a step.
+    pub fn damping_time(&self, stiffness: f64, mobility: f64, overlap: f64) -> f64 {
+        let square = match self.law.normal {
+            NormalLaw::Hertz => mobility * stiffness * overlap.sqrt(),
+            NormalLaw::Linear { .. } => mobility * stiffness,
+        };
+        self.damping.time(square.sqrt(), 0.0)
+    }
+
     /// Stabilisation parameters of a step.
     pub fn stabilisation(&self, constants: StepConstants<'_>) -> Stabilisation {
         Stabilisation {

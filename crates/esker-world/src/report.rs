@@ -1,5 +1,7 @@
 //! What a step says about itself.
 
+use crate::accuracy::Missed;
+use crate::errors::StepErrors;
 use std::time::{Duration, Instant};
 
 /// The stages of a step, in order. Names are the same in code, profiles and docs.
@@ -111,9 +113,10 @@ pub struct StepReport {
     pub max_overlap: f64,
     /// Length of the step, s.
     pub step_length: f64,
-    /// Mean overlap beyond the contact law, in diameters, where an accuracy is
-    /// kept and this step looked at it.
-    pub excess_overlap: Option<f64>,
+    /// Errors of the step; `None` where they were not measured.
+    pub errors: Option<StepErrors>,
+    /// What of a stated accuracy the step missed; nothing where none is kept.
+    pub missed: Missed,
     /// Sweeps of the main stage.
     pub sweeps: usize,
     /// Impact rows solved.

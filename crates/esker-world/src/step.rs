@@ -17,6 +17,7 @@ use crate::definition::{
     ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
 };
 use crate::energy::loss_of_impulses;
+use crate::errors::ErrorScratch;
 use crate::general_solve::{self, SolveError};
 use crate::grains::{GrainId, Grains};
 use crate::inertia::{InertiaFloor, LoadedInertia};
@@ -44,6 +45,7 @@ pub(crate) struct Workspace {
     smooth_stepper: SmoothStepper,
     pub(crate) memory_order: Vec<(u64, u32)>,
     inertia: InertiaFloor,
+    pub(crate) errors: ErrorScratch,
 }
 
 /// Why a step failed.
@@ -91,10 +93,6 @@ struct Advanced {
     impacts: usize,
     residual: Option<f64>,
 }
-
-/// Sub-stepped steps between two looks at the residual where no tolerance asks
-/// for it every step.
-const STEPS_PER_RESIDUAL: u64 = 10;
 
 impl World {
     /// Advances the world by one step.
@@ -225,8 +223,7 @@ impl World {
 
     /// Substeps of one warm-started sweep each.
     fn advance_substeps(&mut self, method: &SubStepped) -> (Advanced, EnergyLoss) {
-        let measure =
-            method.tolerance.is_some() || self.steps_done.is_multiple_of(STEPS_PER_RESIDUAL);
+        let measure = method.tolerance.is_some() || self.looks();
         let step = self.row_step();
         let (work, team) = (&mut self.workspace, &mut self.team);
         let run = SubstepRun {
@@ -466,7 +463,7 @@ impl World {
         let slots = self.grains.slots();
         self.history
             .store(&mut self.team, slots, &work.contacts, &work.impulses);
-        report.excess_overlap = self.keep_accuracy();
+        self.judge(&mut report);
         for wall in &mut self.walls {
             wall.move_to(time);
         }

@@ -1,5 +1,6 @@
 //! The experiments, one file each.
 
+pub mod accuracy;
 pub mod beverloo;
 pub mod column;
 pub mod drum;

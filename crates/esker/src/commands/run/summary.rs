@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use esker_scene::Scene;
 use esker_world::definition::{Method, Solver};
-use esker_world::{Stage, StepReport, World};
+use esker_world::{OtherBody, Stage, StepReport, World, WorstContact};
 use serde::Serialize;
 
 use super::balance::{EnergySummary, WallSummary};
@@ -16,6 +16,9 @@ use super::progress::duration;
 pub const FILE_NAME: &str = "summary.json";
 /// Name of the table of what sinks took.
 const SINKS_FILE_NAME: &str = "sinks.csv";
+
+/// Excess of the worst contact from which on it is shown, in diameters.
+const SHOWN_EXCESS: f64 = 0.01;
 
 /// Sums over the steps of a run and numbers of its last step. All are plain
 /// numbers, so that a checkpoint can carry them on.
@@ -35,9 +38,18 @@ pub struct Totals {
     residual_sum: f64,
     residual_count: f64,
     emitted: f64,
-    excess_sum: f64,
-    excess_count: f64,
-    worst_excess: f64,
+    judged: f64,
+    mean_excess_sum: f64,
+    high_excess_sum: f64,
+    worst_high_excess: f64,
+    worst_travel: f64,
+    missed: f64,
+    missed_overlap: f64,
+    missed_walls: f64,
+    missed_creep: f64,
+    missed_travel: f64,
+    missed_residual: f64,
+    worst: Worst,
     threads_sum: f64,
     sweeps_sum: f64,
     most_sweeps: f64,
@@ -45,11 +57,40 @@ pub struct Totals {
     shortest_step: f64,
 }
 
+/// The contact that was most in excess of its law, as numbers.
+#[derive(Clone, Default)]
+struct Worst {
+    excess: f64,
+    overlap: f64,
+    time: f64,
+    /// Slot of the grain.
+    grain: f64,
+    /// Slot of the other grain, or the wall's place less one and negative.
+    other: f64,
+}
+
+impl Worst {
+    fn keep(&mut self, found: &WorstContact, time: f64) {
+        if found.excess > self.excess {
+            *self = Worst {
+                excess: found.excess,
+                overlap: found.overlap,
+                time,
+                grain: f64::from(found.grain.slot),
+                other: match found.other {
+                    OtherBody::Grain(id) => f64::from(id.slot),
+                    OtherBody::Wall(w) => -1.0 - f64::from(w),
+                },
+            };
+        }
+    }
+}
+
 /// Access to one number of [`Totals`].
 type Number = fn(&mut Totals) -> &mut f64;
 
 /// The numbers of [`Totals`] but for the stages, by the names they have in checkpoints.
-const NUMBERS: [(&str, Number); 19] = [
+const NUMBERS: [(&str, Number); 32] = [
     ("wall", |t| &mut t.wall),
     ("contacts", |t| &mut t.contacts),
     ("touching", |t| &mut t.touching),
@@ -62,9 +103,22 @@ const NUMBERS: [(&str, Number); 19] = [
     ("residual_sum", |t| &mut t.residual_sum),
     ("residual_count", |t| &mut t.residual_count),
     ("emitted", |t| &mut t.emitted),
-    ("excess_sum", |t| &mut t.excess_sum),
-    ("excess_count", |t| &mut t.excess_count),
-    ("worst_excess", |t| &mut t.worst_excess),
+    ("judged", |t| &mut t.judged),
+    ("mean_excess_sum", |t| &mut t.mean_excess_sum),
+    ("high_excess_sum", |t| &mut t.high_excess_sum),
+    ("worst_high_excess", |t| &mut t.worst_high_excess),
+    ("worst_travel", |t| &mut t.worst_travel),
+    ("missed", |t| &mut t.missed),
+    ("missed_overlap", |t| &mut t.missed_overlap),
+    ("missed_walls", |t| &mut t.missed_walls),
+    ("missed_creep", |t| &mut t.missed_creep),
+    ("missed_travel", |t| &mut t.missed_travel),
+    ("missed_residual", |t| &mut t.missed_residual),
+    ("worst_contact_excess", |t| &mut t.worst.excess),
+    ("worst_contact_overlap", |t| &mut t.worst.overlap),
+    ("worst_contact_time", |t| &mut t.worst.time),
+    ("worst_contact_grain", |t| &mut t.worst.grain),
+    ("worst_contact_other", |t| &mut t.worst.other),
     ("threads_sum", |t| &mut t.threads_sum),
     ("sweeps_sum", |t| &mut t.sweeps_sum),
     ("most_sweeps", |t| &mut t.most_sweeps),
@@ -91,10 +145,27 @@ impl Totals {
         if self.shortest_step == 0.0 || report.step_length < self.shortest_step {
             self.shortest_step = report.step_length;
         }
-        if let Some(excess) = report.excess_overlap {
-            self.excess_sum += excess;
-            self.excess_count += 1.0;
-            self.worst_excess = self.worst_excess.max(excess);
+        if let Some(errors) = &report.errors {
+            let high = errors.grain_excess.max(errors.wall_excess);
+            self.judged += 1.0;
+            self.mean_excess_sum += errors.mean_excess;
+            self.high_excess_sum += high;
+            self.worst_high_excess = self.worst_high_excess.max(high);
+            self.worst_travel = self.worst_travel.max(errors.travel);
+            if let Some(worst) = &errors.worst {
+                self.worst.keep(worst, report.time);
+            }
+        }
+        let missed = &report.missed;
+        for (count, missed) in [
+            (&mut self.missed, missed.any()),
+            (&mut self.missed_overlap, missed.overlap),
+            (&mut self.missed_walls, missed.walls),
+            (&mut self.missed_creep, missed.creep),
+            (&mut self.missed_travel, missed.travel),
+            (&mut self.missed_residual, missed.residual),
+        ] {
+            *count += f64::from(u8::from(missed));
         }
         if let Some(residual) = report.residual {
             self.worst_residual = self.worst_residual.max(residual);
@@ -165,6 +236,7 @@ pub struct Summary {
     unconverged_steps: u64,
     /// Where the scene asks for an accuracy to be kept.
     accuracy: Option<AccuracySummary>,
+    worst_contact: Option<WorstSummary>,
     wall_seconds: f64,
     /// Simulated seconds per second.
     real_time_factor: f64,
@@ -179,15 +251,74 @@ pub struct Summary {
 struct AccuracySummary {
     /// Stated, in grain diameters.
     tolerance: f64,
-    /// Mean overlap beyond the contact law, over the run, in grain diameters.
-    reached: f64,
-    /// Its greatest value.
-    worst: f64,
+    /// Overlap beyond the contact law, in grain diameters: mean over contacts and
+    /// steps, 99.9th percentile of contacts as mean over steps, and the greatest.
+    mean: f64,
+    high: f64,
+    worst_high: f64,
+    missed: MissedSteps,
     /// Step used, s: mean and shortest.
     step: f64,
     shortest_step: f64,
     mean_sweeps: f64,
     most_sweeps: f64,
+}
+
+/// Steps that missed a stated accuracy, in all and by what they missed.
+#[derive(Serialize)]
+struct MissedSteps {
+    steps: u64,
+    overlap: u64,
+    walls: u64,
+    creep: u64,
+    travel: u64,
+    residual: u64,
+}
+
+impl MissedSteps {
+    /// What was missed how often, most often first.
+    fn reasons(&self) -> String {
+        let mut reasons = [
+            (self.overlap, "overlaps of grains"),
+            (self.walls, "overlaps with walls"),
+            (self.creep, "creep"),
+            (self.travel, "steps too long for the speeds"),
+            (self.residual, "the residual"),
+        ];
+        reasons.sort_by_key(|&(count, _)| std::cmp::Reverse(count));
+        let missed = reasons.iter().filter(|&&(count, _)| count > 0);
+        let words: Vec<String> = missed.map(|(n, what)| format!("{what} {n}")).collect();
+        words.join(", ")
+    }
+}
+
+/// The contact that was most in excess of its law.
+#[derive(Serialize)]
+struct WorstSummary {
+    /// Names of the two bodies.
+    bodies: [String; 2],
+    /// Overlap, and its part beyond the law, in grain diameters.
+    overlap: f64,
+    excess: f64,
+    /// When, s.
+    time: f64,
+}
+
+impl WorstSummary {
+    /// `None` where no contact was beyond its law.
+    fn new(world: &World, worst: &Worst) -> Option<Self> {
+        let grain = |slot: f64| format!("grain {slot}");
+        let other = match worst.other {
+            wall if wall < 0.0 => format!("wall {}", world.walls[(-1.0 - wall) as usize].name),
+            slot => grain(slot),
+        };
+        (worst.excess > 0.0).then(|| WorstSummary {
+            bodies: [grain(worst.grain), other],
+            overlap: worst.overlap,
+            excess: worst.excess,
+            time: worst.time,
+        })
+    }
 }
 
 #[derive(Serialize)]
@@ -253,13 +384,23 @@ impl Summary {
             unconverged_steps: totals.unconverged as u64,
             accuracy: world.accuracy().map(|tolerance| AccuracySummary {
                 tolerance,
-                reached: ratio(totals.excess_sum, totals.excess_count),
-                worst: totals.worst_excess,
+                mean: ratio(totals.mean_excess_sum, totals.judged),
+                high: ratio(totals.high_excess_sum, totals.judged),
+                worst_high: totals.worst_high_excess,
+                missed: MissedSteps {
+                    steps: totals.missed as u64,
+                    overlap: totals.missed_overlap as u64,
+                    walls: totals.missed_walls as u64,
+                    creep: totals.missed_creep as u64,
+                    travel: totals.missed_travel as u64,
+                    residual: totals.missed_residual as u64,
+                },
                 step: ratio(world.time(), world.steps_done as f64),
                 shortest_step: totals.shortest_step,
                 mean_sweeps: ratio(totals.sweeps_sum, world.steps_done as f64),
                 most_sweeps: totals.most_sweeps,
             }),
+            worst_contact: WorstSummary::new(world, &totals.worst),
             wall_seconds: wall,
             real_time_factor: ratio(world.time(), wall),
             seconds_per_contact_iteration: ratio(advance, totals.contact_sweeps),
@@ -361,15 +502,41 @@ impl Summary {
         }
         if let Some(a) = &self.accuracy {
             println!(
-                "  accuracy    {} % asked, {:.3} % reached on average, {:.3} % at worst; \
+                "  accuracy    {} % asked; overlap beyond the law {:.3} % on average, 99.9th \
+                 percentile {:.3} %, {:.3} % at worst; \
                  step {:.2e} s on average, {:.2e} s at least, {:.0} sweeps on average, {} at most",
                 100.0 * a.tolerance,
-                100.0 * a.reached,
-                100.0 * a.worst,
+                100.0 * a.mean,
+                100.0 * a.high,
+                100.0 * a.worst_high,
                 a.step,
                 a.shortest_step,
                 a.mean_sweeps,
                 a.most_sweeps
+            );
+            if a.missed.steps > 0 {
+                println!(
+                    "  WARNING     {} of {} steps missed the accuracy ({})",
+                    a.missed.steps,
+                    self.steps,
+                    a.missed.reasons()
+                );
+            } else {
+                println!("              every step kept the accuracy");
+            }
+        }
+        if let Some(worst) = self
+            .worst_contact
+            .as_ref()
+            .filter(|w| w.excess > SHOWN_EXCESS)
+        {
+            println!(
+                "  worst pair  {} and {}: {:.2} % of a diameter, {:.2} % beyond the contact law, at {:.4} s",
+                worst.bodies[0],
+                worst.bodies[1],
+                100.0 * worst.overlap,
+                100.0 * worst.excess,
+                worst.time
             );
         }
         for sink in &self.sinks {

@@ -1,0 +1,272 @@
+//! What is wrong with a step, measured on the state that it leaves.
+//!
+//! With `d` a contact's diameter (see [`ContactGeometry::diameter`]):
+//!
+//! * The excess of a contact: overlap beyond what its law gives for the force
+//!   `f` that it carries and the speed `u_n` at which it moves,
+//!
+//!   ```text
+//!   x = (δ − δ_static(f) − c |u_n|) / d                                     (1)
+//!   ```
+//!
+//!   with the damping time `c` of the material. An exact step has none, loaded or
+//!   not; the stiffness cap, a truncated solve and an impact that was not seen
+//!   in time all leave some.
+//! * The creep: speed at which contacts slip that friction could hold, their
+//!   normal forces as weights, over `√(g d)`.
+//! * The travel: contacts are found once per step, while a grain of speed `v`
+//!   moves by `v h`. What changes unseen over the way is of second order,
+//!
+//!   ```text
+//!   s = ½ (v̄ h/d)²,    v̄ = Σ m v³ / Σ m v²                                  (2)
+//!   ```
+//!
+//!   with the speed of those that carry the energy: a few stray grains do not
+//!   count, one heavy ball does.
+//! * The residual of the solve, where it was measured.
+
+use esker_contact::Impulse;
+use esker_parallel::Team;
+
+use crate::World;
+use crate::collide::{ContactGeometry, Partner};
+use crate::grains::GrainId;
+use crate::world::pair_of;
+
+/// Share of contacts that a high percentile leaves out.
+const LEFT_OUT: f64 = 0.001;
+/// Share of the friction bound below which a contact should stick.
+const STICKING: f64 = 0.95;
+
+/// Errors of one step, all dimensionless.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StepErrors {
+    /// Mean excess (1) of touching contacts.
+    pub mean_excess: f64,
+    /// 99.9th percentile of the excess of contacts between grains.
+    pub grain_excess: f64,
+    /// 99.9th percentile of the excess of contacts with walls.
+    pub wall_excess: f64,
+    /// Creep over `√(g d)`; zero without gravity.
+    pub creep: f64,
+    /// Travel (2).
+    pub travel: f64,
+    /// Residual of the contact problem; `None` where it was not measured.
+    pub residual: Option<f64>,
+    /// The contact with the greatest excess, if any has one.
+    pub worst: Option<WorstContact>,
+}
+
+/// The contact that is most in excess of its law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorstContact {
+    /// Its owner.
+    pub grain: GrainId,
+    /// The other body.
+    pub other: OtherBody,
+    /// Overlap, in diameters.
+    pub overlap: f64,
+    /// Its excess (1).
+    pub excess: f64,
+}
+
+/// The other body of a contact, by a name that lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherBody {
+    /// A grain.
+    Grain(GrainId),
+    /// A wall, by its place in the scene.
+    Wall(u32),
+}
+
+/// What a contact adds to the errors.
+#[derive(Clone, Copy, Debug)]
+struct ContactError {
+    /// Excess (1); negative for none, NaN where the contact does not touch.
+    excess: f32,
+    with_wall: bool,
+    /// Normal impulse, where friction could hold the contact; else zero.
+    held: f64,
+    /// Slip speed, m/s.
+    slip: f64,
+}
+
+const APART: ContactError = ContactError {
+    excess: f32::NAN,
+    with_wall: false,
+    held: 0.0,
+    slip: 0.0,
+};
+
+/// Reused storage.
+#[derive(Default)]
+pub(crate) struct ErrorScratch {
+    contacts: Vec<ContactError>,
+    sorted: Vec<f32>,
+}
+
+impl World {
+    /// Errors of the last step, but for the residual.
+    pub fn errors(&mut self) -> StepErrors {
+        let [diameter, _] = self.mean_and_max_diameter();
+        let mut scratch = std::mem::take(&mut self.workspace.errors);
+        let mut team = std::mem::take(&mut self.team);
+        let errors = self.errors_with(&mut team, &mut scratch, diameter);
+        self.team = team;
+        self.workspace.errors = scratch;
+        errors
+    }
+
+    fn errors_with(
+        &self,
+        team: &mut Team,
+        scratch: &mut ErrorScratch,
+        diameter: f64,
+    ) -> StepErrors {
+        let (contacts, impulses) = (&self.workspace.contacts, &self.workspace.impulses);
+        team.fill(&mut scratch.contacts, contacts.len(), |i| {
+            self.contact_error(&contacts[i], &impulses[i])
+        });
+        let mut errors = StepErrors {
+            travel: self.travel(team, diameter),
+            ..Default::default()
+        };
+        let (mut sum, mut touching, mut worst) = (0.0, 0_usize, (0.0_f32, None));
+        let (mut held, mut slipped) = (0.0, 0.0);
+        for (i, error) in scratch.contacts.iter().enumerate() {
+            held += error.held;
+            slipped += error.held * error.slip;
+            if !error.excess.is_nan() {
+                touching += 1;
+                sum += f64::from(error.excess.max(0.0));
+            }
+            if error.excess > worst.0 {
+                worst = (error.excess, Some(i));
+            }
+        }
+        errors.mean_excess = sum / touching.max(1) as f64;
+        let mut percentile = |with_wall: bool| {
+            let excess = scratch.contacts.iter().filter(|e| e.with_wall == with_wall);
+            scratch.sorted.clear();
+            scratch
+                .sorted
+                .extend(excess.map(|e| e.excess).filter(|x| !x.is_nan()));
+            high_percentile(&mut scratch.sorted)
+        };
+        errors.grain_excess = percentile(false);
+        errors.wall_excess = percentile(true);
+        let fall = (self.gravity.length() * diameter).sqrt();
+        if held > 0.0 && fall > 0.0 {
+            errors.creep = slipped / held / fall;
+        }
+        errors.worst = worst.1.map(|i| self.worst_contact(&contacts[i], worst.0));
+        errors
+    }
+
+    /// The contact as the step left it: grains have moved since it was found.
+    fn contact_error(&self, contact: &ContactGeometry, impulse: &Impulse) -> ContactError {
+        let grain = contact.grain as usize;
+        let a = &self.grains.state[grain];
+        let mut normal = contact.normal;
+        let mut overlap = contact.overlap;
+        let mut mobility = a.inverse_mass;
+        let (other_velocity, with_wall) = match contact.partner {
+            Partner::Grain(j) => {
+                let b = &self.grains.state[j as usize];
+                let apart = self.grains.position[j as usize] - self.grains.position[grain];
+                let distance = apart.length();
+                normal = apart / distance;
+                overlap = contact.diameter() - distance;
+                mobility += b.inverse_mass;
+                (b.velocity - b.spin.cross(normal) * contact.arms[1], false)
+            }
+            Partner::Wall(w) => {
+                let wall = &self.walls[w as usize];
+                (wall.surface_velocity_at(contact.point, normal), true)
+            }
+        };
+        if overlap <= 0.0 && impulse.normal <= 0.0 {
+            return APART;
+        }
+        let pair = pair_of(contact, &self.pairs, &self.grains, &self.walls);
+        let own_velocity = a.velocity + a.spin.cross(normal) * contact.arms[0];
+        let relative = other_velocity - own_velocity;
+        let excess = if overlap > 0.0 {
+            let stiffness = pair.stiffness(contact.elastic_radius);
+            let elastic = pair.static_overlap(stiffness, impulse.normal / self.row_step());
+            let damping_time = pair.damping_time(stiffness, mobility, overlap);
+            let damped = damping_time * relative.dot(normal).abs();
+            ((overlap - elastic - damped) / contact.diameter()) as f32
+        } else {
+            f32::NAN
+        };
+        let bound = STICKING * pair.law.friction * impulse.normal;
+        let sticks = impulse.normal > 0.0 && impulse.friction.length_squared() < bound * bound;
+        ContactError {
+            excess,
+            with_wall,
+            held: if sticks { impulse.normal } else { 0.0 },
+            slip: relative.reject_from_normalized(normal).length(),
+        }
+    }
+
+    fn travel(&self, team: &mut Team, diameter: f64) -> f64 {
+        let grains = &self.grains;
+        let (cubes, squares) = team.fold(
+            grains.len(),
+            (0.0, 0.0),
+            |range| {
+                range.fold((0.0, 0.0), |(cubes, squares), i| {
+                    let square = grains.state[i].velocity.length_squared();
+                    let energy = grains.mass[i] * square;
+                    (cubes + energy * square.sqrt(), squares + energy)
+                })
+            },
+            |a, b| (a.0 + b.0, a.1 + b.1),
+        );
+        if squares > 0.0 {
+            let way = cubes / squares * self.step / diameter;
+            0.5 * way * way
+        } else {
+            0.0
+        }
+    }
+
+    fn worst_contact(&self, contact: &ContactGeometry, excess: f32) -> WorstContact {
+        let ids = &self.grains.id;
+        WorstContact {
+            grain: ids[contact.grain as usize],
+            other: match contact.partner {
+                Partner::Grain(j) => OtherBody::Grain(ids[j as usize]),
+                Partner::Wall(w) => OtherBody::Wall(w),
+            },
+            overlap: contact.overlap / contact.diameter(),
+            excess: f64::from(excess),
+        }
+    }
+}
+
+/// The value that all but a thousandth stay below: the greatest of fewer than a
+/// thousand; zero of none or where it is negative.
+fn high_percentile(values: &mut [f32]) -> f64 {
+    let above = (LEFT_OUT * values.len() as f64) as usize;
+    let Some(place) = values.len().checked_sub(above + 1) else {
+        return 0.0;
+    };
+    let (_, value, _) = values.select_nth_unstable_by(place, f32::total_cmp);
+    f64::from(value.max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_high_percentile_is_the_greatest_of_few_and_leaves_out_a_thousandth_of_many() {
+        assert_eq!(high_percentile(&mut []), 0.0);
+        assert_eq!(high_percentile(&mut [-1.0]), 0.0);
+        assert_eq!(high_percentile(&mut [0.5, 2.0, 1.0]), 2.0);
+        let mut many: Vec<f32> = (1..=5000).rev().map(|k| k as f32).collect();
+        assert_eq!(high_percentile(&mut many), 4995.0);
+    }
+}
