@@ -148,8 +148,16 @@ pub fn choose(scene: &mut Scene, tolerance: f64, step_given: bool) {
     if !step_given {
         let step = bed.advice(tolerance, &scene.world).step;
         if step.is_finite() {
-            scene.world.step = step.min(LONGEST_CHOSEN_STEP);
-            scene.world.longest_step = Some(LONGEST_CHOSEN_STEP);
+            // A grain that sets off falls by less than this share of its diameter.
+            let fall = match scene.world.method {
+                Method::SubStepped(_) | Method::Smooth(_) => 0.1,
+                Method::WholeStep(_) => tolerance,
+            };
+            let longest = (2.0 * fall * bed.diameter / bed.gravity)
+                .sqrt()
+                .min(LONGEST_CHOSEN_STEP);
+            scene.world.step = step.min(longest);
+            scene.world.longest_step = Some(longest);
         }
     }
     let advice = bed.advice(tolerance, &scene.world);

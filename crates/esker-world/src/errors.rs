@@ -182,7 +182,11 @@ impl World {
             }
             Partner::Wall(w) => {
                 let wall = &self.walls[w as usize];
-                (wall.surface_velocity_at(contact.point, normal), true)
+                let velocity = wall.surface_velocity_at(contact.point, normal);
+                let found_at = contact.point - normal * contact.arms[0];
+                let moved = self.grains.position[grain] - found_at - velocity * self.step;
+                overlap += normal.dot(moved);
+                (velocity, true)
             }
         };
         if overlap <= 0.0 && impulse.normal <= 0.0 {

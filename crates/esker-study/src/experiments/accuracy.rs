@@ -7,7 +7,7 @@ use esker_analysis::series::statistics;
 use esker_analysis::surface::{self, HeightMap};
 use esker_plot::number;
 use esker_scene::{Scene, estimate};
-use esker_world::definition::{Method, Motion, Placement, WholeStep};
+use esker_world::definition::{Method, Motion, WholeStep};
 use esker_world::{StepReport, World};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ const TOLERANCE: f64 = 0.01;
 /// Seconds between two looks at overlaps and angles.
 const LOOK: f64 = 0.01;
 /// Share of steps that may miss the accuracy: a violent moment.
-const MISSED: f64 = 0.05;
+const MISSED: f64 = 0.1;
 
 /// A shipped scene, and what is read off it.
 struct Sample {
@@ -111,6 +111,15 @@ const SAMPLES: [Sample; 9] = [
         beds: 1,
     },
     Sample {
+        name: "plate",
+        text: LIMITS,
+        duration: 0.9,
+        from: 0.7,
+        wall: "plate",
+        slope: Slope::None,
+        beds: 4,
+    },
+    Sample {
         name: "column",
         text: include_str!("../../../../scenes/column.toml"),
         duration: 6.0,
@@ -127,15 +136,6 @@ const SAMPLES: [Sample; 9] = [
         wall: "floor",
         slope: Slope::None,
         beds: 1,
-    },
-    Sample {
-        name: "plate",
-        text: LIMITS,
-        duration: 0.9,
-        from: 0.7,
-        wall: "plate",
-        slope: Slope::None,
-        beds: 4,
     },
 ];
 
@@ -185,7 +185,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn samples(size: Size) -> &'static [Sample] {
-    size.pick(&SAMPLES[..], &SAMPLES[6..])
+    size.pick(&SAMPLES[..], &SAMPLES[7..])
 }
 
 fn beds(size: Size, sample: &Sample) -> std::ops::Range<u64> {
@@ -202,7 +202,7 @@ fn case_name(size: Size, sample: &Sample, way: Way, bed: u64) -> String {
 }
 
 /// The sample's scene, run that way.
-fn scene(size: Size, sample: &Sample, way: Way, bed: u64) -> Result<Scene, StudyError> {
+fn scene(sample: &Sample, way: Way, bed: u64) -> Result<Scene, StudyError> {
     let mut scene = bench::scene(sample.text)?;
     let world = &mut scene.world;
     world.seed += bed;
@@ -212,11 +212,6 @@ fn scene(size: Size, sample: &Sample, way: Way, bed: u64) -> Result<Scene, Study
             start: PLATE_START,
             stop: f64::INFINITY,
         };
-        if size == Size::Reduced
-            && let Placement::Lattice { count, .. } = &mut world.packings[0].placement
-        {
-            *count = Some(1200);
-        }
     }
     match way {
         Way::Reference => {
@@ -233,8 +228,8 @@ fn scene(size: Size, sample: &Sample, way: Way, bed: u64) -> Result<Scene, Study
     Ok(scene)
 }
 
-fn measured(size: Size, sample: &Sample, way: Way, bed: u64) -> Result<Found, StudyError> {
-    let def = scene(size, sample, way, bed)?.world;
+fn measured(sample: &Sample, way: Way, bed: u64) -> Result<Found, StudyError> {
+    let def = scene(sample, way, bed)?.world;
     let mut world = bench::build(&def)?;
     let wall = world.walls.iter().position(|w| w.name == sample.wall);
     let wall = wall.ok_or_else(|| bench::failed(sample.name, "the wall is missing"))?;
@@ -346,11 +341,12 @@ impl Experiment for Accuracy {
 
     fn cases(&self, size: Size) -> Vec<Case> {
         let mut cases = Vec::new();
-        for sample in samples(size) {
-            for way in Way::ALL {
+        // The longest first.
+        for way in Way::ALL {
+            for sample in samples(size) {
                 for bed in beds(size, sample) {
                     let name = case_name(size, sample, way, bed);
-                    cases.push(Case::new(name, move || measured(size, sample, way, bed)));
+                    cases.push(Case::new(name, move || measured(sample, way, bed)));
                 }
             }
         }
