@@ -158,7 +158,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use esker_geometry::{Pose, WallShape};
+    use esker_geometry::{OpenFaces, Pose, WallShape};
     use glam::DVec3;
 
     use super::*;
@@ -246,7 +246,7 @@ mod tests {
             radius: 0.06,
             length: 0.031,
             side: esker_geometry::Side::Inside,
-            caps: true,
+            open: OpenFaces::NONE,
         };
         def.walls[0].pose = Pose::new(DVec3::ZERO, across);
         def.walls[0].motion = Motion::Rotate {

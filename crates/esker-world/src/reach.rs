@@ -126,6 +126,8 @@ pub(crate) struct Drift {
     mean: DVec3,
     /// Greatest distance of a cell's velocity from the mean, m/s.
     deviation: f64,
+    /// Greatest speed of grains that may get beyond the cells around, m/s.
+    far: f64,
     /// Diameter of the smallest grain, m.
     min_diameter: f64,
     /// Largest motion within the step that no grain's own velocity gives, m.
@@ -182,15 +184,14 @@ impl Drift {
     ) {
         self.lay_cells(team, grains, mean_diameter);
         self.take_means(team, grains);
-        let far = self.take_deviations(team, grains, reach);
+        self.far = self.take_deviations(team, grains, reach);
         self.compare_cells(team, walls, reach);
         let mut agitated = std::mem::take(&mut self.agitated);
         let drift = &*self;
         let cell_of = |i: usize| &drift.cells[drift.cell_of[i] as usize];
         team.fill(&mut agitated, grains.len(), |i| {
-            let cell = cell_of(i);
-            let speed = (1.0 + reach.restitution) * cell.unrest.max(far);
-            (reach.step * speed).min(AGITATED_RADII * grains.radius[i])
+            let motion = drift.impact_motion(i, reach);
+            motion.min(AGITATED_RADII * grains.radius[i])
         });
         team.fill(out, grains.len(), |i| {
             let (radius, velocity) = (grains.radius[i], grains.state[i].velocity);
@@ -206,8 +207,14 @@ impl Drift {
         self.agitated = agitated;
         let unrest = self.cells.iter().map(|cell| cell.unrest);
         // A push through a chain can throw off its end with twice its speed.
-        let speed = 2.0 * unrest.fold(far, f64::max) + reach.fall.length();
+        let speed = 2.0 * unrest.fold(self.far, f64::max) + reach.fall.length();
         self.unexpected = reach.step * speed;
+    }
+
+    /// How far impacts may move a grain within the step, m.
+    pub(crate) fn impact_motion(&self, grain: usize, reach: Reach) -> f64 {
+        let unrest = self.cells[self.cell_of[grain] as usize].unrest;
+        reach.step * (1.0 + reach.restitution) * unrest.max(self.far)
     }
 
     /// How far grains may move within the step by pushes that their velocities

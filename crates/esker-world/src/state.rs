@@ -339,7 +339,7 @@ fn check_grain(def: &WorldDef, state: &WorldState, grain: &GrainState) -> Result
 mod tests {
     use super::*;
     use crate::definition::*;
-    use esker_geometry::{Pose, Region, Side, WallShape};
+    use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 
     fn methods() -> [Method; 2] {
         [
@@ -411,7 +411,7 @@ mod tests {
                     radius: 0.06,
                     length: 0.05,
                     side: Side::Inside,
-                    caps: true,
+                    open: OpenFaces::NONE,
                 },
                 Pose::IDENTITY,
                 Motion::Rotate {

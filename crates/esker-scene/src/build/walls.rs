@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
-use esker_geometry::{MeshError, Pose, Side, TriangleMesh, TriangleSoup, WallShape};
+use esker_geometry::{MeshError, OpenFaces, Pose, Side, TriangleMesh, TriangleSoup, WallShape};
 use esker_world::definition::{Motion, WallDef};
 use glam::{DQuat, DVec3};
 
@@ -51,8 +51,7 @@ impl Builder<'_, '_> {
         let shape = match node.text("shape")? {
             "box" => WallShape::Box {
                 half_extents: node.vector("size")? / 2.0,
-                side,
-            },
+                side, open: OpenFaces::NONE },
             "cylinder" => WallShape::Cylinder {
                 radius: node.number("radius")?,
                 length: node.number("length")?,
