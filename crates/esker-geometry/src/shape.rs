@@ -244,6 +244,37 @@ impl WallShape {
         inside || self.bounds().is_some_and(outside)
     }
 
+    /// Whether this is a container without an open face: grains inside and outside never mix.
+    pub fn is_closed_container(&self) -> bool {
+        match self {
+            Self::Box { side, open, .. }
+            | Self::Cylinder { side, open, .. }
+            | Self::Cone { side, open, .. } => *side == Side::Inside && *open == OpenFaces::NONE,
+            Self::HalfSpace | Self::Mesh(_) => false,
+        }
+    }
+
+    /// Whether a point, in the local frame, lies within the surface of a box, cylinder or cone;
+    /// false for other walls.
+    pub fn encloses(&self, point: DVec3) -> bool {
+        let frustum = |bottom: f64, top: f64, length: f64| {
+            let height = point.z / length + 0.5;
+            let radius = bottom + (top - bottom) * height;
+            (0.0..=1.0).contains(&height) && point.truncate().length() <= radius
+        };
+        match self {
+            Self::HalfSpace | Self::Mesh(_) => false,
+            Self::Box { half_extents, .. } => point.abs().cmple(*half_extents).all(),
+            Self::Cylinder { radius, length, .. } => frustum(*radius, *radius, *length),
+            Self::Cone {
+                radius_bottom,
+                radius_top,
+                length,
+                ..
+            } => frustum(*radius_bottom, *radius_top, *length),
+        }
+    }
+
     /// Checks the dimensions. The other methods assume a valid shape: with an invalid one they
     /// return meaningless touches, but do not panic.
     pub fn validate(&self) -> Result<(), ShapeError> {

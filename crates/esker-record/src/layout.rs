@@ -631,7 +631,7 @@ macro_rules! stage_seconds {
 }
 
 /// Everything that is recorded after every step.
-pub const SCALARS: [Scalar; 21] = [
+pub const SCALARS: [Scalar; 22] = [
     scalar("step", "1", "steps done", |_, r| r.step as f64),
     scalar("time", "s", "time after the step", |_, r| r.time),
     scalar("grains", "1", "grains after the step", |_, r| {
@@ -694,6 +694,12 @@ pub const SCALARS: [Scalar; 21] = [
         "1",
         "grains that left the bounds in the step",
         |_, r| r.lost as f64,
+    ),
+    scalar(
+        "owed",
+        "1",
+        "grains that emitters owe: due, but there was no room",
+        |_, r| r.owed as f64,
     ),
     stage_seconds!("seconds_begin", Begin, "time on the clock of stage begin"),
     stage_seconds!(

@@ -4,7 +4,7 @@
 
 use std::f64::consts::PI;
 
-use esker_geometry::{Aabb, Region, OpenFaces, Side, WallShape};
+use esker_geometry::{Aabb, Region, Side, WallShape};
 use esker_world::check::Problem;
 use esker_world::definition::{EmitterDef, Placement, Rate, SizeDistribution, Total, WorldDef};
 use esker_world::packing::{count_estimate, sphere_mass};
@@ -214,7 +214,9 @@ fn containers(world: &WorldDef, problems: &mut Vec<Problem>) {
         let room = match &wall.shape {
             WallShape::Box {
                 half_extents,
-                side: Side::Inside, open: OpenFaces::NONE } => half_extents.min_element(),
+                side: Side::Inside,
+                ..
+            } => half_extents.min_element(),
             WallShape::Cylinder {
                 radius,
                 side: Side::Inside,

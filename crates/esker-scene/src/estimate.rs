@@ -33,6 +33,7 @@ use glam::DVec3;
 use serde::Serialize;
 
 use crate::check::{emitted, extent};
+use crate::notes::{unnamed_pairs, wrong_sides};
 use crate::scene::Scene;
 
 /// Contacts per grain in a dense flow or bed.
@@ -85,6 +86,8 @@ pub struct Estimate {
     pub advice: [Advice; 2],
     /// Where the scene's own settings are too coarse.
     pub warnings: Vec<String>,
+    /// What the scene leaves to defaults.
+    pub notes: Vec<String>,
 }
 
 /// Settings that keep overlaps below a tolerance.
@@ -132,7 +135,8 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
         speed: bed.speed,
         depth: bed.depth,
         width: bed.width,
-        warnings: warnings(world, &bed, &advice[1]),
+        warnings: [warnings(world, &bed, &advice[1]), wrong_sides(world)].concat(),
+        notes: unnamed_pairs(world),
         advice,
     }
 }
@@ -535,6 +539,9 @@ impl fmt::Display for Estimate {
         }
         for warning in &self.warnings {
             writeln!(f, "warning: {warning}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
         }
         Ok(())
     }

@@ -191,6 +191,7 @@ mod tests {
                 material: 0,
                 motion: Motion::Still,
                 surface_velocity: DVec3::ZERO,
+                presence: Presence::ALWAYS,
             }],
             packings: vec![PackingDef {
                 material: 0,

@@ -1,10 +1,10 @@
 //! Checks of a definition that need its grains and walls: what a parser alone
 //! cannot see.
 
-use esker_geometry::{BroadPhase, Touch, sphere_sphere};
+use esker_geometry::{BroadPhase, Touch, WallShape, sphere_sphere};
 use glam::DVec3;
 
-use crate::definition::WorldDef;
+use crate::definition::{WallDef, WorldDef};
 use crate::packing;
 use crate::random::{RandomStream, Source};
 use crate::validate::validate;
@@ -106,7 +106,8 @@ fn grains_in_walls(def: &WorldDef, grains: &[(DVec3, f64, usize)], problems: &mu
     let mut touches = Vec::new();
     let mut worst = std::collections::BTreeMap::new();
     for (position, radius, packing) in grains {
-        for (w, wall) in def.walls.iter().enumerate() {
+        let walls = def.walls.iter().enumerate();
+        for (w, wall) in walls.filter(|(_, wall)| wall.presence.contains(0.0)) {
             let share = deepest(wall, *position, *radius, &mut touches) / radius;
             if share > MOST_INITIAL_OVERLAP {
                 let entry = worst
@@ -150,7 +151,8 @@ fn emitters_in_walls(def: &WorldDef, problems: &mut Vec<Problem>) {
             continue;
         };
         let mut stream = RandomStream::new(def.seed, Source::Check(index));
-        for wall in &def.walls {
+        let present = |wall: &&WallDef| wall.presence.contains(emitter.start);
+        for wall in def.walls.iter().filter(present) {
             let hits = (0..EMITTER_SAMPLES)
                 .map(|_| region.sample(stream.uniform3()))
                 .filter(|&x| deepest(wall, x, radius, &mut touches) > MOST_INITIAL_OVERLAP * radius)
@@ -172,12 +174,7 @@ fn emitters_in_walls(def: &WorldDef, problems: &mut Vec<Problem>) {
 }
 
 /// Deepest overlap of a sphere with a wall at time zero, m; zero without contact.
-fn deepest(
-    wall: &crate::definition::WallDef,
-    centre: DVec3,
-    radius: f64,
-    touches: &mut Vec<Touch>,
-) -> f64 {
+fn deepest(wall: &WallDef, centre: DVec3, radius: f64, touches: &mut Vec<Touch>) -> f64 {
     touches.clear();
     wall.shape
         .touches(wall.pose.to_local(centre), radius, 0.0, touches);
@@ -194,11 +191,14 @@ pub fn greatest_prescribed_speed(def: &WorldDef) -> f64 {
     let grains = def.packings.iter().map(|p| p.velocity.length());
     let emitters = def.emitters.iter().map(|e| e.velocity.length());
     let walls = def.walls.iter().map(|w| {
-        let reach = w
-            .shape
-            .bounds()
-            .map_or(0.0, |b| b.min.abs().max(b.max.abs()).length());
-        w.surface_velocity.length() + w.motion.greatest_speed(reach)
+        let mut points = match w.shape {
+            WallShape::HalfSpace => Vec::new(),
+            _ => w.shape.triangulate(0.0).vertices,
+        };
+        for point in &mut points {
+            *point = w.pose.to_world(*point);
+        }
+        w.surface_velocity.length() + w.motion.greatest_speed(&points)
     });
     grains.chain(emitters).chain(walls).fold(0.0, f64::max)
 }

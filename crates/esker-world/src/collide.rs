@@ -330,7 +330,7 @@ impl Collider {
                     let chunk = start..range.end.min(start + WALL_CHUNK);
                     let swarm = Swarm::of(grains, thrown, chunk.clone());
                     for (w, wall) in walls.iter().enumerate() {
-                        if swarm.is_clear_of(wall, reach) {
+                        if !wall.is_present || swarm.is_clear_of(wall, reach) {
                             continue;
                         }
                         for i in chunk.clone() {

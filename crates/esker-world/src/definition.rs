@@ -355,6 +355,30 @@ pub struct WallDef {
     /// Velocity of its surface relative to the wall, in the wall's own frame,
     /// m/s: a conveyor belt. Only the part along the surface acts.
     pub surface_velocity: DVec3,
+    /// When it is there.
+    pub presence: Presence,
+}
+
+/// The time for which a wall is there, s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Presence {
+    /// It appears at this time.
+    pub from: f64,
+    /// It vanishes at this time.
+    pub until: f64,
+}
+
+impl Presence {
+    /// From the start to the end.
+    pub const ALWAYS: Presence = Presence {
+        from: 0.0,
+        until: f64::INFINITY,
+    };
+
+    /// Whether the wall is there at a time, s.
+    pub fn contains(&self, time: f64) -> bool {
+        (self.from..self.until).contains(&time)
+    }
 }
 
 /// How a wall moves: a closed function of time, so that nothing drifts and a
@@ -411,6 +435,19 @@ pub enum Motion {
         /// A point of the axis, m (it moves with the displacement).
         centre: DVec3,
     },
+    /// Another motion from `start` to `stop` seconds: its own time counts from
+    /// `start`, and it stays where it is at `stop`.
+    During {
+        /// The motion.
+        motion: Box<Motion>,
+        /// Time at which it starts, s.
+        start: f64,
+        /// Time at which it stops, s.
+        stop: f64,
+    },
+    /// Several motions at once. Displacements add up and carry the axes of
+    /// rotations along; each rotation carries along those before it.
+    Together(Vec<Motion>),
 }
 
 /// Sizes of grains.
@@ -483,7 +520,7 @@ pub enum Placement {
         spacing: Option<f64>,
         /// Random displacement per axis, as a share of the free space between neighbours (0…1).
         jitter: f64,
-        /// At most this many grains.
+        /// This many grains, from the bottom up; `None`: as many as fit.
         count: Option<usize>,
         /// Sizes.
         sizes: SizeDistribution,

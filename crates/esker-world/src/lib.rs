@@ -18,6 +18,7 @@
 //!         material: 0,
 //!         motion: Motion::Still,
 //!         surface_velocity: DVec3::ZERO,
+//!         presence: Presence::ALWAYS,
 //!     }],
 //!     packings: vec![PackingDef {
 //!         material: 0,

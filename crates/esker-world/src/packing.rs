@@ -16,6 +16,14 @@ pub enum PackingError {
         /// Greatest diameter asked for, m.
         diameter: f64,
     },
+    /// A lattice with fewer places than grains asked for.
+    #[error("only {fitting} of {wanted} grains fit on the lattice in the region")]
+    LatticeFull {
+        /// Places of the lattice.
+        fitting: usize,
+        /// Grains asked for.
+        wanted: usize,
+    },
     /// Random places ran out.
     #[error("only {placed} of {wanted} grains fit at random without overlap")]
     TooDense {
@@ -50,6 +58,14 @@ pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError
             if places.is_empty() && limit > 0 {
                 return Err(PackingError::NothingFits {
                     diameter: 2.0 * sizes.greatest(),
+                });
+            }
+            if let Some(wanted) = *count
+                && places.len() < wanted
+            {
+                return Err(PackingError::LatticeFull {
+                    fitting: places.len(),
+                    wanted,
                 });
             }
             let free = 0.5 * jitter * (spacing - 2.0 * sizes.greatest()).max(0.0);

@@ -404,7 +404,8 @@ impl Drift {
         let is_outermost =
             (0..3).any(|k| self.is_cut[k] && (at[k] == 0 || at[k] + 1 == self.size[k]));
         let half_diagonal = 0.5 * 3_f64.sqrt() * self.edge;
-        let speeds = walls.iter().map(|wall| {
+        let present = walls.iter().filter(|wall| wall.is_present);
+        let speeds = present.map(|wall| {
             let turning = wall.twist.spin.length() * half_diagonal;
             let sliding = self.cells[cell].velocity.distance(wall.twist.at(centre));
             let speed = sliding + deviation + turning;
@@ -465,7 +466,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{Motion, WallDef};
+    use crate::definition::{Motion, Presence, WallDef};
     use crate::grains::NewGrain;
     use crate::random::{RandomStream, Source};
     use esker_geometry::{BroadPhase, Pose, WallShape};
@@ -572,6 +573,7 @@ mod tests {
                 material: 0,
                 motion: Motion::Still,
                 surface_velocity: DVec3::ZERO,
+                presence: Presence::ALWAYS,
             },
             0.01,
         );

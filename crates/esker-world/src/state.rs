@@ -381,6 +381,7 @@ mod tests {
             material: 0,
             motion,
             surface_velocity: DVec3::ZERO,
+            presence: Presence::ALWAYS,
         }
     }
 

@@ -451,6 +451,7 @@ impl World {
             emitted: turnover.emitted,
             removed: turnover.removed,
             lost: turnover.lost,
+            owed: self.emitters.iter().map(|e| e.owed(time)).sum(),
             contacts: self.workspace.contacts.len(),
             sweeps: advanced.solve.sweeps,
             impacts: advanced.impacts,

@@ -71,6 +71,26 @@ impl Emitter {
             }
     }
 
+    /// Grains that should have appeared by `time` and found no room.
+    pub fn owed(&self, time: f64) -> u64 {
+        if self.progress.blocked_steps == 0 {
+            return 0;
+        }
+        let grain = sphere_mass(self.density, self.def.sizes.mean_cube().cbrt());
+        let active = (time.min(self.def.stop) - self.def.start).max(0.0);
+        let EmitterProgress { emitted, mass, .. } = self.progress;
+        let by_rate = match self.def.rate {
+            Rate::Number(rate) => rate * active - emitted as f64,
+            Rate::Mass(rate) => (rate * active - mass) / grain,
+        };
+        let by_total = match self.def.total {
+            Total::Unlimited => f64::INFINITY,
+            Total::Number(number) => number as f64 - emitted as f64,
+            Total::Mass(total) => (total - mass) / grain,
+        };
+        by_rate.min(by_total).max(0.0) as u64
+    }
+
     /// Adds the grains that are due in the step that starts at `time`.
     pub fn emit(&mut self, time: f64, step: f64, grains: &mut Grains, rotates: bool) -> usize {
         if time + step <= self.def.start || self.is_finished(time) {

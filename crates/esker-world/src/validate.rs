@@ -195,10 +195,11 @@ fn wall(def: &WorldDef, path: &str, wall: &WallDef) -> Checked {
         format_args!("{path}.surface_velocity"),
         wall.surface_velocity,
     )?;
-    motion(&format!("{path}.motion"), &wall.motion)
+    period(path, wall.presence.from, wall.presence.until)?;
+    motion_at(&format!("{path}.motion"), &wall.motion)
 }
 
-fn motion(path: &str, motion: &Motion) -> Checked {
+fn motion_at(path: &str, motion: &Motion) -> Checked {
     match motion {
         Motion::Still => Ok(()),
         Motion::Translate {
@@ -262,6 +263,18 @@ fn motion(path: &str, motion: &Motion) -> Checked {
             }
             unit(format_args!("{path}.axis"), *axis)?;
             vector(format_args!("{path}.centre"), *centre)
+        }
+        Motion::During {
+            motion: inner,
+            start,
+            stop,
+        } => {
+            period(path, *start, *stop)?;
+            motion_at(path, inner)
+        }
+        Motion::Together(motions) => {
+            let mut parts = motions.iter().enumerate();
+            parts.try_for_each(|(k, part)| motion_at(&format!("{path}.{k}"), part))
         }
     }
 }

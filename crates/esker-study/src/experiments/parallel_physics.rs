@@ -19,7 +19,7 @@ use std::sync::Arc;
 use esker_analysis::series;
 use esker_geometry::{OpenFaces, Pose, Region, TriangleMesh, TriangleSoup, WallShape};
 use esker_plot::{Axis, Plot, Series, number};
-use esker_world::definition::{Motion, Placement, SizeDistribution, WallDef, WorldDef};
+use esker_world::definition::{Motion, Placement, Presence, SizeDistribution, WallDef, WorldDef};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,7 @@ impl System {
             material,
             motion: Motion::Still,
             surface_velocity: DVec3::ZERO,
+            presence: Presence::ALWAYS,
         };
         let sizes = SizeDistribution::Fixed {
             radius: 0.5 * DIAMETER,

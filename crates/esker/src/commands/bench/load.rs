@@ -148,6 +148,7 @@ fn drum() -> WorldDef {
                 stop: f64::INFINITY,
             },
             surface_velocity: DVec3::ZERO,
+            presence: Presence::ALWAYS,
         }],
         packings: vec![PackingDef {
             material: 0,
