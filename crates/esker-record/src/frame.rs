@@ -73,7 +73,7 @@ pub struct FrameContact {
 /// A wall of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameWall {
-    /// Where it is.
+    /// Where it is; its position is not a number while it is not there.
     pub pose: Pose,
     /// Mean load of the grains on it since the frame before.
     pub load: WallLoad,
@@ -115,7 +115,11 @@ impl Frame {
                 .map(|(i, wall)| {
                     let start = interval.totals.get(i).copied().unwrap_or_default();
                     FrameWall {
-                        pose: wall.pose,
+                        pose: if wall.is_present {
+                            wall.pose
+                        } else {
+                            Pose::new(DVec3::NAN, wall.pose.orientation)
+                        },
                         load: (wall.total_load - start).mean(world.time() - interval.time),
                         total_load: wall.total_load,
                     }

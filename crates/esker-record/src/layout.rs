@@ -631,6 +631,7 @@ macro_rules! stage_seconds {
 }
 
 /// Everything that is recorded after every step.
+// New ones go to the end: rows of older recordings are the beginning of today's.
 pub const SCALARS: [Scalar; 22] = [
     scalar("step", "1", "steps done", |_, r| r.step as f64),
     scalar("time", "s", "time after the step", |_, r| r.time),
@@ -695,12 +696,6 @@ pub const SCALARS: [Scalar; 22] = [
         "grains that left the bounds in the step",
         |_, r| r.lost as f64,
     ),
-    scalar(
-        "owed",
-        "1",
-        "grains that emitters owe: due, but there was no room",
-        |_, r| r.owed as f64,
-    ),
     stage_seconds!("seconds_begin", Begin, "time on the clock of stage begin"),
     stage_seconds!(
         "seconds_find_pairs",
@@ -726,6 +721,12 @@ pub const SCALARS: [Scalar; 22] = [
         "seconds_finish",
         Finish,
         "time on the clock of stage finish"
+    ),
+    scalar(
+        "owed",
+        "1",
+        "grains that emitters owe: due, but there was no room",
+        |_, r| r.owed as f64,
     ),
 ];
 
