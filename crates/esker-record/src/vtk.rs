@@ -336,7 +336,9 @@ fn grain_step(frame: &Frame, fields: &[GrainField]) -> Step {
 fn wall_step(recording: &Recording, frame: &Frame) -> Step {
     let mut step = Step::default();
     let (mut corners, mut walls) = (Vec::new(), Vec::new());
-    for (index, (_, soup)) in walls_in_frame(recording.header(), frame).iter().enumerate() {
+    let names = || recording.header().walls.iter().map(|wall| &wall.name);
+    for (name, soup) in &walls_in_frame(recording.header(), frame) {
+        let index = names().position(|known| known == name).unwrap_or(0);
         let first = step.points.len() as i64;
         step.points.extend(&soup.vertices);
         corners.extend(

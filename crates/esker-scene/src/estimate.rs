@@ -343,6 +343,7 @@ fn solid_volume(world: &WorldDef, at_start: f64, duration: f64) -> (f64, f64) {
             Placement::Lattice { sizes, .. } if world.packings.len() == 1 => at_start * ball(sizes),
             Placement::Lattice { sizes, .. }
             | Placement::Random { sizes, .. }
+            | Placement::Packed { sizes, .. }
             | Placement::Column { sizes, .. } => count_estimate(packing) as f64 * ball(sizes),
             Placement::Listed { grains } => grains
                 .iter()

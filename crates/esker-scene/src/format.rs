@@ -227,8 +227,10 @@ pub const MOTION: Section = Section {
     ],
 };
 
-const FILLED: &[When] = &[is("place", &["lattice", "random"])];
-const SIZED: &[When] = &[is("place", &["lattice", "random", "column"])];
+const FILLED: &[When] = &[is("place", &["lattice", "random", "packing"])];
+const SIZED: &[When] = &[is("place", &["lattice", "random", "packing", "column"])];
+const COUNTED: &[When] = &[is("place", &["lattice", "random", "column"])];
+const PACKING: &[When] = &[is("place", &["packing"])];
 const LATTICE: &[When] = &[is("place", &["lattice"])];
 const COLUMN: &[When] = &[is("place", &["column"])];
 
@@ -237,14 +239,15 @@ pub const GRAINS: Section = Section {
     title: "[[grains]]",
     doc: "Grains present at the start. They may not overlap one another or a wall by more than 20 % of the smaller radius.",
     keys: &[
-        key("place", Kind::Choice(&["lattice", "random", "column", "csv"]), "", Required, "How they are placed: on a cubic lattice that fills a region, at random without overlap, one above another, or as listed in a file."),
+        key("place", Kind::Choice(&["lattice", "random", "packing", "column", "csv"]), "", Required, "How they are placed: on a cubic lattice that fills a region, at random without overlap, as a random packing of a stated fraction, one above another, or as listed in a file."),
         key("material", Kind::Text, "", ONE_MATERIAL, "Their material."),
         key("region", Kind::Table(&REGION), "", Required, "Region that holds the whole grains, not just their centres.").when(FILLED),
         key("diameter", Kind::Number(POSITIVE), "m", Optional("see `sizes`"), "Diameter of all of them (for `csv`: where the file has no column of sizes)."),
         key("sizes", Kind::Table(&SIZES), "", Optional("see `diameter`"), "Distribution of diameters.").when(SIZED),
-        key("count", Kind::Integer(1, MOST_GRAINS), "", Optional("the whole region (lattice only; else required)"), "How many; a lattice fills from the bottom, and must have room for all.").when(SIZED),
+        key("count", Kind::Integer(1, MOST_GRAINS), "", Optional("the whole region (lattice only; else required)"), "How many; a lattice fills from the bottom, and must have room for all.").when(COUNTED),
+        key("fraction", Kind::Number(UNIT), "", Default("0.55"), "Share of the region that a packing fills: loose packings have about 0.55, the densest random ones of equal grains 0.64, less between near walls.").when(PACKING),
         key("spacing", Kind::Number(POSITIVE), "m", Optional("1.02 greatest diameters"), "Distance of lattice neighbours.").when(LATTICE),
-        key("jitter", Kind::Number(UNIT), "", Default("0.0"), "Random displacement, as a share of the free space between neighbours.").when(LATTICE),
+        key("jitter", Kind::Number(UNIT), "", Default("1.0"), "Random displacement, as a share of the free space between neighbours; a lattice without it may stand for ever.").when(LATTICE),
         key("base", Kind::Vector, "m", Default("[0, 0, 0]"), "Lowest point of the first grain.").when(COLUMN),
         key("direction", Kind::Direction, "", Default("[0, 0, 1]"), "Direction in which the column grows.").when(COLUMN),
         key("gap", Kind::Number(ANY), "m", Default("0.0"), "Gap between neighbours; negative: overlap.").when(COLUMN),

@@ -81,7 +81,9 @@ fn outside(world: &WorldDef, wall: &WallDef, warnings: &mut Vec<String>) {
 /// Places of grains, or points spread over where they will be.
 fn places(placement: &Placement) -> Vec<DVec3> {
     match placement {
-        Placement::Lattice { region, .. } | Placement::Random { region, .. } => sample(region),
+        Placement::Lattice { region, .. }
+        | Placement::Random { region, .. }
+        | Placement::Packed { region, .. } => sample(region),
         Placement::Column {
             base,
             direction,

@@ -236,3 +236,18 @@ fn the_speed_of_a_rotating_mesh_is_that_about_its_axis() {
     let speed = esker_world::check::greatest_prescribed_speed(&scene.world);
     assert!((speed - 1.0).abs() < 1e-9, "{speed} m/s");
 }
+
+#[test]
+fn a_packing_fills_its_fraction_and_no_more_than_is_possible() {
+    let packing = |fraction: &str| {
+        read(&format!(
+            "[[grains]]\nplace = \"packing\"\nmaterial = \"glass\"\ndiameter = 0.1\n{fraction}\n\
+             region = {{ box = [[0, 0, 0], [1, 1, 1]] }}\n"
+        ))
+    };
+    let count = |scene: Scene| estimate(&scene, None).grains_at_start;
+    assert_eq!(count(packing("").unwrap()), 1050);
+    assert_eq!(count(packing("fraction = 0.3").unwrap()), 573);
+    let wrong = packing("fraction = 0.7").unwrap_err().to_string();
+    assert!(wrong.contains("random close packing"), "{wrong}");
+}

@@ -534,6 +534,15 @@ pub enum Placement {
         /// Sizes.
         sizes: SizeDistribution,
     },
+    /// A random packing, dense or loose.
+    Packed {
+        /// Region that holds the whole grains.
+        region: Region,
+        /// Share of the region that grains fill.
+        fraction: f64,
+        /// Sizes.
+        sizes: SizeDistribution,
+    },
     /// Grains one above another.
     Column {
         /// Where the column's foot stands (the lowest point of its first grain), m.

@@ -60,6 +60,7 @@ pub mod load;
 pub mod material;
 pub mod packing;
 pub mod random;
+mod random_packing;
 pub mod reach;
 pub mod report;
 mod sizes;

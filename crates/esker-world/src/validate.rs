@@ -303,6 +303,15 @@ fn packing(def: &WorldDef, path: &str, packing: &PackingDef) -> Checked {
             region(&format!("{path}.region"), place)?;
             sizes(path, radii, density)
         }
+        Placement::Packed {
+            region: place,
+            fraction,
+            sizes: radii,
+        } => {
+            region(&format!("{path}.region"), place)?;
+            share(format_args!("{path}.fraction"), *fraction)?;
+            sizes(path, radii, density)
+        }
         Placement::Column {
             base,
             direction,

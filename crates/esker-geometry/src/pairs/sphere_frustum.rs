@@ -190,13 +190,13 @@ impl Frustum {
             !(is_open[end] && is_out)
         });
         if probe.is_held_inside(depth, is_closed) {
-            self.from_inside(probe, is_open, depth < 0.0, out);
+            self.seen_inside(probe, is_open, depth < 0.0, out);
         } else if depth >= 0.0 {
             out.push(self.outward_touch(probe, &nearest, to_ends, depth));
         } else if let Some(end) = (0..2).find(|end| is_open[*end] && to_ends[*end] < 0.0) {
             self.over_open_end(probe, is_open, end, out);
         } else {
-            self.from_outside(probe, &nearest, out);
+            self.seen_outside(probe, &nearest, out);
         }
     }
 
@@ -207,7 +207,7 @@ impl Frustum {
 
     /// Mantle and closed ends, each as a half-space, and rims of open ends that the foot of the
     /// centre overshoots.
-    fn from_inside(
+    fn seen_inside(
         &self,
         probe: &Probe,
         is_open: [bool; 2],
@@ -317,7 +317,7 @@ impl Frustum {
     }
 
     /// The nearest point of a convex shell from outside.
-    fn from_outside(&self, probe: &Probe, meridian: &Meridian, out: &mut Vec<Touch>) {
+    fn seen_outside(&self, probe: &Probe, meridian: &Meridian, out: &mut Vec<Touch>) {
         let rho = probe.centre_in_meridian().x;
         let to_ends = self.distances_to_ends(probe);
         let radii = [self.bottom.x, self.top.x];
@@ -358,7 +358,7 @@ impl Frustum {
         if depth >= 0.0 {
             out.push(self.outward_touch(probe, &meridian, to_ends, depth));
         } else {
-            self.from_outside(probe, &meridian, out);
+            self.seen_outside(probe, &meridian, out);
         }
     }
 }
