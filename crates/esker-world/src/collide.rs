@@ -36,6 +36,7 @@ use crate::blows::Blows;
 use crate::grains::{GrainId, Grains};
 use crate::history::History;
 use crate::material::PairTable;
+use crate::periodic::{Image, Periodic};
 use crate::reach::{Drift, Mover, Reach};
 use crate::wall::Wall;
 
@@ -179,7 +180,9 @@ pub(crate) struct Candidate {
 const FOLLOWS: u32 = 1;
 /// Feature of a pair whose neighbours may push it together unexpectedly.
 const LIVELY: u32 = 2;
-/// Margin of such pairs, in diameters of the smaller grain.
+/// Feature of a pair that touches across a periodic boundary.
+const ACROSS: u32 = 4;
+/// Margin of lively pairs, in diameters of the smaller grain.
 const LIVELY_MARGIN: f64 = 0.1;
 
 /// Motion across the normal within the step, in diameters of the smaller grain,
@@ -196,8 +199,18 @@ pub struct Collider {
     /// plan puts them in order.
     parts: Vec<Vec<Candidate>>,
     blows: Blows,
+    crowd: Crowd,
     /// Order of the contacts found last.
     pub plan: SweepPlan,
+}
+
+/// Grains and their images across periodic boundaries.
+#[derive(Debug, Default)]
+struct Crowd {
+    images: Vec<Image>,
+    /// Of the grains, then of the images.
+    centres: Vec<DVec3>,
+    reaches: Vec<f64>,
 }
 
 /// What contacts are found among.
@@ -209,6 +222,8 @@ pub struct Scene<'a> {
     pub walls: &'a [Wall],
     /// Contacts of the last step.
     pub history: &'a History,
+    /// Periodic boundaries.
+    pub(crate) periodic: Option<Periodic>,
     /// Mean diameter of the grains, m.
     pub mean_diameter: f64,
     /// Reach of the step.
@@ -240,6 +255,7 @@ impl Collider {
             ..
         } = scene;
         let drift = &mut self.drift;
+        drift.set_periodic(scene.periodic);
         drift.reach(
             team,
             (grains, walls),
@@ -248,6 +264,9 @@ impl Collider {
             &mut self.reaches,
         );
         self.parts.resize_with(team.threads(), Vec::new);
+        if let Some(periodic) = scene.periodic {
+            return self.find_periodic_pairs(team, scene, periodic);
+        }
         let drift = &self.drift;
         self.broad_phase.search(
             team,
@@ -256,6 +275,66 @@ impl Collider {
             &mut self.parts,
             |pair| near_grains(pair, reach),
         )
+    }
+
+    /// As [`Collider::find_pairs`], among grains and their images.
+    fn find_periodic_pairs(
+        &mut self,
+        team: &mut Team,
+        scene: Scene<'_>,
+        periodic: Periodic,
+    ) -> Result<(), TooManyPairs> {
+        let Scene { grains, reach, .. } = scene;
+        let Crowd {
+            images,
+            centres,
+            reaches,
+        } = &mut self.crowd;
+        periodic.list_images(&grains.position, &self.reaches, images);
+        centres.clear();
+        centres.extend_from_slice(&grains.position);
+        centres.extend(images.iter().map(|image| image.position));
+        reaches.clear();
+        reaches.extend_from_slice(&self.reaches);
+        reaches.extend(
+            images
+                .iter()
+                .map(|image| self.reaches[image.source as usize]),
+        );
+        let source = |i: u32| match (i as usize).checked_sub(grains.len()) {
+            Some(k) => images[k].source,
+            None => i,
+        };
+        let drift = &self.drift;
+        let result = self.broad_phase.search(
+            team,
+            (centres, reaches),
+            |i| Mover::of(grains, drift, source(i as u32) as usize),
+            &mut self.parts,
+            |pair| {
+                let sources = [source(pair[0].index), source(pair[1].index)];
+                let is_image = [0, 1].map(|k| pair[k].index != sources[k]);
+                let seen = [0, 1].map(|k| Seen {
+                    index: sources[k],
+                    ..pair[k]
+                });
+                let (mut candidate, is_near) = near_grains(seen, reach);
+                candidate.feature |= u32::from(is_image != [false; 2]) * ACROSS;
+                // From the one with the smaller id to the other, as everywhere.
+                let [a, b] = if seen[0].tag.id < seen[1].tag.id {
+                    [0, 1]
+                } else {
+                    [1, 0]
+                };
+                let branch = seen[b].centre - seen[a].centre;
+                let is_pair = is_image != [true; 2] && sources[0] != sources[1];
+                (candidate, is_near && is_pair && periodic.is_nearest(branch))
+            },
+        );
+        result.map_err(|crowd| TooManyPairs {
+            sphere: source(crowd.sphere),
+            ..crowd
+        })
     }
 
     /// Replaces `contacts` by all contacts, in the order of the new plan.
@@ -415,6 +494,8 @@ impl Places for Chosen<'_> {
         };
         let follows =
             matches!(contact.partner, Partner::Grain(_)) && part[place].feature & FOLLOWS != 0;
+        let is_across =
+            matches!(contact.partner, Partner::Grain(_)) && part[place].feature & ACROSS != 0;
         let law = if let [law] = laws {
             *law
         } else {
@@ -426,7 +507,13 @@ impl Places for Chosen<'_> {
         };
         Place {
             point: contact.point,
-            arms: contact.arms,
+            // Blocks do not know that its grains, at opposite ends, are side by side:
+            // no arm is long enough for them.
+            arms: if is_across {
+                [f64::INFINITY; 2]
+            } else {
+                contact.arms
+            },
             bodies: [contact.grain, body],
             name: [contact.key.owner.as_u64(), contact.key.other],
             law: law + u16::from(follows) * self.order.following,

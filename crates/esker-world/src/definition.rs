@@ -41,6 +41,8 @@ pub struct WorldDef {
     pub emitters: Vec<EmitterDef>,
     /// Regions that remove grains.
     pub sinks: Vec<SinkDef>,
+    /// Axes along which the world continues itself: from where to where, m.
+    pub periodic: [Option<[f64; 2]>; 3],
     /// Grains whose centre leaves this box are removed and counted as lost.
     pub bounds: Option<[DVec3; 2]>,
     /// Whether the energy ledger is kept: a pass over all contacts per substep.
@@ -64,6 +66,7 @@ impl Default for WorldDef {
             packings: Vec::new(),
             emitters: Vec::new(),
             sinks: Vec::new(),
+            periodic: [None; 3],
             bounds: None,
             energy_ledger: false,
         }

@@ -59,6 +59,7 @@ pub mod integrate;
 pub mod load;
 pub mod material;
 pub mod packing;
+pub mod periodic;
 pub mod random;
 mod random_packing;
 pub mod reach;

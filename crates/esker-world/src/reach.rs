@@ -28,6 +28,7 @@ use esker_parallel::{SharedSlice, Team, fit, make_room};
 use glam::DVec3;
 
 use crate::grains::{GrainId, Grains};
+use crate::periodic::Periodic;
 use crate::wall::Wall;
 
 /// What decides how far grains reach.
@@ -117,6 +118,8 @@ pub(crate) struct Drift {
     size: [usize; 3],
     /// Whether grains are farther out than the cells, along each axis.
     is_cut: [bool; 3],
+    /// Lower end and width, m, of periodic axes.
+    periods: [Option<(f64, f64)>; 3],
     /// Cell of each grain.
     cell_of: Vec<u32>,
     sums: Sums,
@@ -211,6 +214,11 @@ impl Drift {
         self.unexpected = reach.step * speed;
     }
 
+    /// Says along which axes the last cells are neighbours of the first.
+    pub(crate) fn set_periodic(&mut self, periodic: Option<Periodic>) {
+        self.periods = std::array::from_fn(|axis| periodic?.range(axis));
+    }
+
     /// How far impacts may move a grain within the step, m.
     pub(crate) fn impact_motion(&self, grain: usize, reach: Reach) -> f64 {
         let unrest = self.cells[self.cell_of[grain] as usize].unrest;
@@ -261,12 +269,29 @@ impl Drift {
             self.size = ((top - self.origin) / self.edge)
                 .to_array()
                 .map(|n| n.clamp(0.0, MOST_CELLS) as usize + 1);
+            let fits = self.lay_periodic_cells();
             // Not more cells than grains, or nearly so.
-            if self.size.iter().product::<usize>() <= grains.len() + 8 {
+            if fits && self.size.iter().product::<usize>() <= grains.len() + 8 {
                 break;
             }
             self.edge *= 2.0;
         }
+    }
+
+    /// Lays cells from end to end of periodic axes, the last of them up to twice
+    /// as wide; returns whether they are not too many.
+    fn lay_periodic_cells(&mut self) -> bool {
+        let mut fits = true;
+        for axis in 0..3 {
+            if let Some((low, width)) = self.periods[axis] {
+                let cells = (width / self.edge).floor().max(1.0);
+                fits &= cells <= MOST_CELLS;
+                self.origin[axis] = low;
+                self.size[axis] = cells.min(MOST_CELLS) as usize;
+                self.is_cut[axis] = false;
+            }
+        }
+        fits
     }
 
     /// Cells that are neighbours in space are neighbours here, or one.
@@ -386,11 +411,17 @@ impl Drift {
     fn neighbours(&self, cell: usize) -> impl Iterator<Item = &Cell> {
         let [nx, ny, nz] = self.size;
         let [x, y, z] = self.coordinates(cell);
-        let beside = |k: usize, n: usize| k.saturating_sub(1)..(k + 2).min(n);
-        let cells = beside(z, nz).flat_map(move |z| {
-            let rows = beside(y, ny).map(move |y| (z * ny + y) * nx);
-            rows.flat_map(move |row| &self.cells[row + x.saturating_sub(1)..row + (x + 2).min(nx)])
-        });
+        let beside = |axis: usize, k: usize, n: usize| {
+            let (first, end) = match self.periods[axis] {
+                Some(_) => (k + n - 1, k + n + 2),
+                None => (k.saturating_sub(1), (k + 2).min(n)),
+            };
+            (first..end).map(move |k| if k >= n { (k - n) % n } else { k })
+        };
+        let xs = beside(0, x, nx);
+        let rows =
+            beside(2, z, nz).flat_map(move |z| beside(1, y, ny).map(move |y| (z * ny + y) * nx));
+        let cells = rows.flat_map(move |row| xs.clone().map(move |x| &self.cells[row + x]));
         cells.filter(|there| there.is_taken)
     }
 
@@ -403,6 +434,8 @@ impl Drift {
         // The outermost cells may hold grains from anywhere beyond.
         let is_outermost =
             (0..3).any(|k| self.is_cut[k] && (at[k] == 0 || at[k] + 1 == self.size[k]));
+        // The last cell of a periodic axis is wider than others.
+        let is_wide = (0..3).any(|k| self.periods[k].is_some() && at[k] + 1 == self.size[k]);
         let half_diagonal = 0.5 * 3_f64.sqrt() * self.edge;
         let present = walls.iter().filter(|wall| wall.is_present);
         let speeds = present.map(|wall| {
@@ -411,7 +444,7 @@ impl Drift {
             let speed = sliding + deviation + turning;
             let near = half_diagonal + 0.5 * self.edge + reach.step * speed;
             let local = wall.pose.to_local(centre);
-            if !is_outermost && wall.shape.is_clear_of(local, near) {
+            if !is_outermost && !is_wide && wall.shape.is_clear_of(local, near) {
                 0.0
             } else {
                 speed

@@ -396,7 +396,7 @@ mod tests {
                 },
                 spacing: None,
                 jitter: 0.5,
-                count: Some(120),
+                count: None,
                 sizes: SizeDistribution::Uniform {
                     min: 4e-3,
                     max: 6e-3,

@@ -140,6 +140,7 @@ impl World {
             grains: &self.grains,
             walls: &self.walls,
             history: &self.history,
+            periodic: self.periodic,
             mean_diameter,
             reach,
         };
@@ -161,6 +162,7 @@ impl World {
             grains: &self.grains,
             walls: &self.walls,
             history: &self.history,
+            periodic: self.periodic,
             mean_diameter,
             reach,
         };
@@ -415,6 +417,7 @@ impl World {
             pairs: &self.pairs,
             walls: &self.walls,
             gravity: self.gravity,
+            periodic: self.periodic,
             step,
         };
         work.smooth_stepper.measure_losses(self.energy.is_some());
@@ -466,6 +469,9 @@ impl World {
         }
         self.check_finite(time)?;
         self.remember_contacts();
+        if let Some(periodic) = self.periodic {
+            periodic.wrap(&mut self.team, &mut self.grains);
+        }
         report.excess_overlap = self.keep_accuracy();
         for wall in &mut self.walls {
             wall.move_to(time);
