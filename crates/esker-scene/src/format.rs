@@ -68,6 +68,7 @@ pub const SCENE: Section = Section {
         key("grains", Kind::List(&GRAINS), "", Default("[]"), "Grains present at the start."),
         key("emitter", Kind::List(&EMITTER), "", Default("[]"), "Sources of grains."),
         key("sink", Kind::List(&SINK), "", Default("[]"), "Regions that remove grains and count them."),
+        key("periodic", Kind::Table(&PERIODIC), "", Optional("no axis is"), "Axes along which the scene continues itself, such as `{ x = [0.0, 0.5] }`."),
         key("bounds", Kind::Table(&BOUNDS), "", Optional("grains are never lost"), "Box outside of which grains are removed and counted as lost."),
         key("record", Kind::Table(&RECORD), "", Default("{}"), "What is recorded."),
         key("checkpoint", Kind::Table(&CHECKPOINT), "", Default("{}"), "When the state is saved for a restart."),
@@ -392,6 +393,18 @@ pub const SINK: Section = Section {
     keys: &[
         key("name", Kind::Text, "", Optional("`sink.N`, counted from 0"), "Name in reports; must be unique."),
         key("region", Kind::Table(&REGION), "", Required, "The region."),
+    ],
+    groups: &[],
+};
+
+/// `periodic`.
+pub const PERIODIC: Section = Section {
+    title: "periodic",
+    doc: "Periodic boundaries: a grain that leaves the box at one end of an axis enters it at the other, and grains touch across the ends. The box must be at least four diameters of the largest grain wide. A wall must continue itself across the ends (planes, boxes and cylinders that are parallel to the axis and reach a diameter beyond both ends) or keep a diameter away from them.",
+    keys: &[
+        key("x", Kind::Interval(ANY), "m", Optional("not periodic"), "From where to where along x."),
+        key("y", Kind::Interval(ANY), "m", Optional("not periodic"), "From where to where along y."),
+        key("z", Kind::Interval(ANY), "m", Optional("not periodic"), "From where to where along z."),
     ],
     groups: &[],
 };

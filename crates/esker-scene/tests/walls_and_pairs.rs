@@ -251,3 +251,19 @@ fn a_packing_fills_its_fraction_and_no_more_than_is_possible() {
     let wrong = packing("fraction = 0.7").unwrap_err().to_string();
     assert!(wrong.contains("random close packing"), "{wrong}");
 }
+
+#[test]
+fn periodic_boundaries_are_read_and_judged() {
+    let plane = wall("shape = \"plane\"\nposition = [0, 0, -1]");
+    let periodic = |text: &str| read(&format!("periodic = {text}\n{GRAINS}{plane}"));
+    let world = periodic("{ x = [0.0, 0.5], y = [-0.2, 0.2] }")
+        .unwrap()
+        .world;
+    assert_eq!(world.periodic, [Some([0.0, 0.5]), Some([-0.2, 0.2]), None]);
+    let narrow = periodic("{ x = [0.0, 0.03] }").unwrap_err().to_string();
+    assert!(narrow.contains("at least 4 diameters"), "{narrow}");
+    let crossed = periodic("{ z = [0.0, 1.0] }").unwrap_err().to_string();
+    assert!(crossed.contains("does not continue itself"), "{crossed}");
+    let turned = periodic("{ x = [0.5, 0.0] }").unwrap_err().to_string();
+    assert!(turned.contains("greater number first"), "{turned}");
+}

@@ -6,6 +6,7 @@ use glam::DVec3;
 
 use crate::definition::{WallDef, WorldDef};
 use crate::packing;
+use crate::periodic::Periodic;
 use crate::random::{RandomStream, Source};
 use crate::validate::validate;
 
@@ -45,20 +46,35 @@ pub fn find_problems(def: &WorldDef) -> Vec<Problem> {
             }),
         }
     }
-    overlapping_grains(&grains, &mut problems);
+    overlapping_grains(&grains, Periodic::new(&def.periodic), &mut problems);
     grains_in_walls(def, &grains, &mut problems);
     emitters_in_walls(def, &mut problems);
     problems
 }
 
 /// The worst overlap per pair of packings.
-fn overlapping_grains(grains: &[(DVec3, f64, usize)], problems: &mut Vec<Problem>) {
-    let centres: Vec<DVec3> = grains.iter().map(|g| g.0).collect();
-    let radii: Vec<f64> = grains.iter().map(|g| g.1).collect();
+fn overlapping_grains(
+    grains: &[(DVec3, f64, usize)],
+    periodic: Option<Periodic>,
+    problems: &mut Vec<Problem>,
+) {
+    let wrapped = |x: DVec3| periodic.map_or(x, |p| p.wrapped(x));
+    let mut centres: Vec<DVec3> = grains.iter().map(|g| wrapped(g.0)).collect();
+    let mut radii: Vec<f64> = grains.iter().map(|g| g.1).collect();
+    let mut images = Vec::new();
+    if let Some(periodic) = periodic {
+        periodic.list_images(&centres, &radii, &mut images);
+        centres.extend(images.iter().map(|image| image.position));
+        radii.extend(images.iter().map(|image| grains[image.source as usize].1));
+    }
+    let source = |i: usize| match i.checked_sub(grains.len()) {
+        Some(k) => images[k].source as usize,
+        None => i,
+    };
     let mut pairs = Vec::new();
     if let Err(crowd) = BroadPhase::default().find_pairs(&centres, &radii, &mut pairs) {
         problems.push(Problem {
-            path: format!("grains.{}", grains[crowd.sphere as usize].2),
+            path: format!("grains.{}", grains[source(crowd.sphere as usize)].2),
             message: crowd.to_string(),
             advice: "give every grain a place of its own".into(),
         });
@@ -66,12 +82,17 @@ fn overlapping_grains(grains: &[(DVec3, f64, usize)], problems: &mut Vec<Problem
     }
     let mut worst = std::collections::BTreeMap::new();
     for [i, j] in pairs.into_iter().map(|p| p.map(|k| k as usize)) {
+        // Two images are seen once more where they are grains.
+        if i.min(j) >= grains.len() {
+            continue;
+        }
         let Some(touch) = sphere_sphere(centres[i], radii[i], centres[j], radii[j], 0.0) else {
             continue;
         };
         let share = touch.overlap / radii[i].min(radii[j]);
         if share > MOST_INITIAL_OVERLAP {
-            let (low, high) = (grains[i].2.min(grains[j].2), grains[i].2.max(grains[j].2));
+            let packings = [i, j].map(|k| grains[source(k)].2);
+            let (low, high) = (packings[0].min(packings[1]), packings[0].max(packings[1]));
             let entry = worst.entry((low, high)).or_insert((0.0, 0_usize, i, j));
             entry.1 += 1;
             if share > entry.0 {

@@ -128,12 +128,24 @@ impl Periodic {
             .map(|shift| DVec3::from_array(shift.map(f64::from)))
     }
 
+    /// All other places around the box where a place is seen.
+    pub(crate) fn seen_at(&self, place: DVec3) -> impl Iterator<Item = DVec3> {
+        let width = self.finite_width();
+        let shifts = self.shifts().flat_map(|shift| [shift, -shift]);
+        shifts.map(move |shift| place + shift * width)
+    }
+
+    /// Width, m; zero along axes that are not periodic.
+    fn finite_width(&self) -> DVec3 {
+        self.width.map(|w| if w.is_finite() { w } else { 0.0 })
+    }
+
     /// Replaces `images` by all that a sphere in the box can be near to, for
     /// spheres with these reaches, m.
     pub(crate) fn list_images(&self, centres: &[DVec3], reaches: &[f64], images: &mut Vec<Image>) {
         images.clear();
         let widest = reaches.iter().copied().fold(0.0, f64::max);
-        let width = self.width.map(|w| if w.is_finite() { w } else { 0.0 });
+        let width = self.finite_width();
         for shift in self.shifts() {
             for (source, (centre, reach)) in centres.iter().zip(reaches).enumerate() {
                 let position = *centre + shift * width;

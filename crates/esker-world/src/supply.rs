@@ -6,6 +6,7 @@ use glam::DVec3;
 use crate::definition::{EmitterDef, Rate, SinkDef, Total, WorldDef};
 use crate::grains::{Grains, NewGrain};
 use crate::packing::{Placed, sphere_mass};
+use crate::periodic::Periodic;
 use crate::random::{RandomStream, Source};
 
 /// Random places tried per grain and step before the emitter waits for room.
@@ -92,7 +93,13 @@ impl Emitter {
     }
 
     /// Adds the grains that are due in the step that starts at `time`.
-    pub fn emit(&mut self, time: f64, step: f64, grains: &mut Grains, rotates: bool) -> usize {
+    pub(crate) fn emit(&mut self, period: EmissionStep, grains: &mut Grains) -> usize {
+        let EmissionStep {
+            time,
+            step,
+            rotates,
+            periodic,
+        } = period;
         if time + step <= self.def.start || self.is_finished(time) {
             return 0;
         }
@@ -117,7 +124,12 @@ impl Emitter {
                 break;
             };
             let near = near.get_or_insert_with(|| {
-                grains_near(&self.def.region, grains, self.def.sizes.greatest())
+                grains_near(
+                    &self.def.region,
+                    grains,
+                    self.def.sizes.greatest(),
+                    periodic,
+                )
             });
             let place = (0..PLACES_TRIED)
                 .map(|_| region.sample(self.stream.uniform3()))
@@ -129,6 +141,9 @@ impl Emitter {
                 break;
             };
             near.add(position, radius);
+            let seen_at = periodic.iter().flat_map(|p| p.seen_at(position));
+            seen_at.for_each(|x| near.add(x, radius));
+            let position = periodic.map_or(position, |p| p.wrapped(position));
             grains.insert(
                 NewGrain {
                     position,
@@ -151,15 +166,37 @@ impl Emitter {
     }
 }
 
-fn grains_near(region: &Region, grains: &Grains, radius: f64) -> Placed {
+/// The step in which grains are emitted.
+#[derive(Clone, Copy)]
+pub(crate) struct EmissionStep {
+    /// Its start, s.
+    pub(crate) time: f64,
+    /// Its length, s.
+    pub(crate) step: f64,
+    /// Whether grains rotate.
+    pub(crate) rotates: bool,
+    /// Periodic boundaries.
+    pub(crate) periodic: Option<Periodic>,
+}
+
+/// Grains near a region, images across periodic boundaries included.
+fn grains_near(
+    region: &Region,
+    grains: &Grains,
+    radius: f64,
+    periodic: Option<Periodic>,
+) -> Placed {
     let bounds = region.bounds();
     let greatest = grains.radius.iter().copied().fold(radius, f64::max);
     let reach = DVec3::splat(greatest + radius);
     let (low, high) = (bounds.min - reach, bounds.max + reach);
     let mut near = Placed::new(2.0 * greatest);
     for (&x, &r) in grains.position.iter().zip(&grains.radius) {
-        if x.cmpge(low).all() && x.cmple(high).all() {
-            near.add(x, r);
+        let seen_at = periodic.iter().flat_map(|p| p.seen_at(x));
+        for x in std::iter::once(x).chain(seen_at) {
+            if x.cmpge(low).all() && x.cmple(high).all() {
+                near.add(x, r);
+            }
         }
     }
     near

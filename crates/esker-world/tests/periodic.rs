@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use esker_geometry::{DQuat, OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::World;
 use esker_world::definition::*;
 use glam::DVec3;
@@ -205,4 +206,94 @@ fn threads_and_restarts_give_the_same_bits() {
     let restored = restored.expect("the state fits");
     assert_eq!(one.grains.state_hash(), restored.grains.state_hash());
     assert!(contacts_across(&one) > 0);
+}
+
+#[test]
+fn an_emitter_leaves_room_for_grains_across_the_boundary() {
+    let mut def = scene(pellet(), PairLaw::default(), sub_stepped(10), 1e-3);
+    def.gravity = DVec3::ZERO;
+    def.periodic = [Some([0.0, WIDTH]), Some([0.0, WIDTH]), Some([0.0, WIDTH])];
+    def.emitters = vec![EmitterDef {
+        name: "feed".into(),
+        material: 0,
+        region: Region::Box {
+            // Whole grains reach beyond the box.
+            half_extents: DVec3::splat(0.5 * WIDTH + RADIUS),
+            pose: Pose::from_position(DVec3::splat(0.5 * WIDTH)),
+        },
+        rate: Rate::Number(1e5),
+        sizes: SizeDistribution::Fixed { radius: RADIUS },
+        velocity: DVec3::ZERO,
+        total: Total::Unlimited,
+        start: 0.0,
+        stop: f64::INFINITY,
+    }];
+    let mut world = build(&def);
+    let mut worst: f64 = 0.0;
+    let mut across = 0;
+    for _ in 0..20 {
+        worst = worst.max(world.step().expect("finite").max_overlap);
+        across += contacts_across(&world);
+        assert!(is_inside(&def, &world));
+    }
+    assert!(across > 0);
+    assert!(worst < 1e-9, "{worst:.1e} diameters of overlap");
+}
+
+fn problem(change: impl Fn(&mut WorldDef)) -> String {
+    let mut def = gas(sub_stepped(10), 1, DVec3::ZERO);
+    change(&mut def);
+    match World::new(&def) {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn boxes_that_are_too_narrow_and_walls_that_end_at_a_boundary_are_refused() {
+    let narrow = problem(|def| def.periodic[0] = Some([0.0, 7.0 * RADIUS]));
+    assert!(
+        narrow.contains("periodic.x") && narrow.contains("0.04 m"),
+        "{narrow}"
+    );
+    let with = |shape: WallShape, pose: Pose| {
+        problem(move |def| def.walls = vec![wall(shape.clone(), pose)])
+    };
+    let turned = |axis: DVec3| Pose::new(DVec3::ZERO, DQuat::from_rotation_arc(DVec3::Z, axis));
+    assert_eq!(with(WallShape::HalfSpace, turned(DVec3::Y)), "");
+    assert!(with(WallShape::HalfSpace, turned(DVec3::X)).contains("continue itself"));
+    let pipe = |length: f64| WallShape::Cylinder {
+        radius: 1.0,
+        length,
+        side: Side::Inside,
+        open: OpenFaces::ENDS,
+    };
+    assert_eq!(with(pipe(1.0), turned(DVec3::X)), "");
+    assert!(with(pipe(0.1), turned(DVec3::X)).contains("wall.0"));
+    assert!(with(pipe(1.0), turned(DVec3::Y)).contains("wall.0"));
+    let ball = WallShape::Box {
+        half_extents: DVec3::splat(0.02),
+        side: Side::Outside,
+        open: OpenFaces::NONE,
+    };
+    assert_eq!(with(ball, Pose::from_position(DVec3::splat(0.05))), "");
+}
+
+#[test]
+fn grains_that_overlap_across_a_boundary_at_the_start_are_found() {
+    let mut def = gas(sub_stepped(10), 1, DVec3::ZERO);
+    let pair = |x: f64| {
+        listed(vec![
+            grain(DVec3::X * x, RADIUS),
+            grain(DVec3::X * 0.002, RADIUS),
+        ])
+    };
+    def.packings = vec![pair(0.05)];
+    assert!(esker_world::check::find_problems(&def).is_empty());
+    def.packings = vec![pair(0.098)];
+    let problems = esker_world::check::find_problems(&def);
+    assert!(
+        problems[0].message.contains("1 pairs of grains overlap"),
+        "{problems:?}"
+    );
 }

@@ -108,6 +108,7 @@ impl Builder<'_, '_> {
         let packings = self.packings(root);
         let emitters = self.emitters(root);
         let sinks = self.sinks(root);
+        let periodic = self.periodic(root);
         let bounds = self.bounds(root);
         let accuracy = self.accuracy(root);
         Some(WorldDef {
@@ -125,6 +126,7 @@ impl Builder<'_, '_> {
             packings,
             emitters,
             sinks,
+            periodic,
             bounds,
             energy_ledger: root.table("record")?.boolean("energy")?,
         })
@@ -340,6 +342,16 @@ impl Builder<'_, '_> {
             damping: node.number("damping")?,
         };
         Some((Covered::new(a, b), law))
+    }
+
+    fn periodic(&mut self, root: &Node) -> [Option<[f64; 2]>; 3] {
+        let Some(node) = root.table("periodic") else {
+            return [None; 3];
+        };
+        ["x", "y", "z"].map(|axis| {
+            let ends = node.numbers(axis)?;
+            Some([ends[0], ends[1]])
+        })
     }
 
     fn bounds(&mut self, root: &Node) -> Option<[DVec3; 2]> {
