@@ -267,7 +267,8 @@ impl Fields {
         for contact in snapshot.contacts()? {
             let start = snapshot.positions[contact.grain];
             let branch = match contact.partner {
-                Partner::Grain(other) => snapshot.positions[other] - start,
+                // Not from the places of the two: they may touch across a boundary.
+                Partner::Grain(_) => contact.normal * (contact.diameter - contact.overlap),
                 Partner::Wall(_) => contact.point - start,
             };
             let product = outer(contact.force(), branch) * (1.0 / BRANCH_POINTS as f64);

@@ -4,9 +4,9 @@
 //! and answered in their own frame; [`Pose`] carries points between it and the world.
 //!
 //! ```
-//! use esker_geometry::{DVec3, Pose, Side, WallShape};
+//! use esker_geometry::{DVec3, OpenFaces, Pose, Side, WallShape};
 //!
-//! let drum = WallShape::Cylinder { radius: 0.5, length: 1.0, side: Side::Inside, caps: true };
+//! let drum = WallShape::Cylinder { radius: 0.5, length: 1.0, side: Side::Inside, open: OpenFaces::NONE };
 //! let pose = Pose::from_position(DVec3::new(0.0, 0.0, 2.0));
 //! let mut touches = Vec::new();
 //! let grain = DVec3::new(0.455, 0.0, 2.0);
@@ -29,7 +29,7 @@ pub use glam::{DQuat, DVec3};
 pub use mesh::{
     Edge, EdgeKind, MeshError, Place, TriangleMesh, TriangleSoup, parse_obj, parse_stl,
 };
-pub use pairs::{SphereTouch, sphere_sphere};
+pub use pairs::{Probe, SphereTouch, sphere_sphere};
 pub use pose::{Aabb, Pose};
 pub use region::Region;
-pub use shape::{MAX_CONFORMITY, ShapeError, Side, Touch, WallShape};
+pub use shape::{Face, MAX_CONFORMITY, OpenFaces, ShapeError, Side, Touch, WallShape};

@@ -54,6 +54,27 @@ impl Region {
         }
     }
 
+    /// The point of the region that is nearest to a point of the world.
+    pub fn nearest(&self, point: DVec3) -> DVec3 {
+        match *self {
+            Region::Box { half_extents, pose } => {
+                pose.to_world(pose.to_local(point).clamp(-half_extents, half_extents))
+            }
+            Region::Cylinder {
+                radius,
+                length,
+                pose,
+            } => {
+                let local = pose.to_local(point);
+                let across = local.truncate().clamp_length_max(radius);
+                pose.to_world(across.extend(local.z.clamp(-0.5 * length, 0.5 * length)))
+            }
+            Region::Sphere { radius, pose } => {
+                pose.position + (point - pose.position).clamp_length_max(radius)
+            }
+        }
+    }
+
     /// The point of the region that three numbers in [0, 1) stand for; uniform
     /// numbers give uniform points.
     pub fn sample(&self, uniform: [f64; 3]) -> DVec3 {

@@ -15,22 +15,96 @@ pub enum Side {
     Outside,
 }
 
+/// A face of a box, or an end of a cylinder or cone, in the wall's local frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    /// At the lowest x.
+    Left,
+    /// At the highest x.
+    Right,
+    /// At the lowest y.
+    Front,
+    /// At the highest y.
+    Back,
+    /// At the lowest z.
+    Bottom,
+    /// At the highest z.
+    Top,
+}
+
+impl Face {
+    /// All six, in the order of the axes.
+    pub const ALL: [Face; 6] = [
+        Face::Left,
+        Face::Right,
+        Face::Front,
+        Face::Back,
+        Face::Bottom,
+        Face::Top,
+    ];
+
+    /// The face across an axis (0 to 2) at its lower or upper end.
+    pub fn across(axis: usize, upper: bool) -> Self {
+        Self::ALL[2 * axis + usize::from(upper)]
+    }
+}
+
+/// Faces of a container that are not there: grains pass, and the rims of the others can be
+/// touched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenFaces(u8);
+
+impl OpenFaces {
+    /// A closed container.
+    pub const NONE: Self = Self(0);
+    /// Both ends of a cylinder or cone: a tube.
+    pub const ENDS: Self = Self(0b11_0000);
+
+    /// Opens one more face.
+    #[must_use]
+    pub fn with(self, face: Face) -> Self {
+        Self(self.0 | 1 << face as u8)
+    }
+
+    /// Whether this face is open.
+    pub fn contains(self, face: Face) -> bool {
+        self.0 >> face as u8 & 1 == 1
+    }
+
+    /// Whether any face across these axes is open.
+    fn any_across(self, axes: std::ops::Range<usize>) -> bool {
+        let mut ends = axes.flat_map(|axis| [false, true].map(|upper| Face::across(axis, upper)));
+        ends.any(|face| self.contains(face))
+    }
+}
+
+impl FromIterator<Face> for OpenFaces {
+    fn from_iter<I: IntoIterator<Item = Face>>(faces: I) -> Self {
+        faces.into_iter().fold(Self::NONE, Self::with)
+    }
+}
+
 /// A wall in its local frame. Lengths in m.
+///
+/// A container is a thin shell: grains can touch it from inside, from outside and at the rims of
+/// its open faces.
 #[derive(Clone, Debug)]
 pub enum WallShape {
     /// `z < 0` is solid, the surface is `z = 0`.
     HalfSpace,
-    /// A box about the origin. `Inside`: a container with six faces. `Outside`: a solid block.
+    /// A box about the origin. `Inside`: a container. `Outside`: a solid block.
     Box {
         /// Half of each edge length (m).
         half_extents: DVec3,
         /// Where the grains are.
         side: Side,
+        /// Faces that are missing; only read for `Side::Inside`.
+        open: OpenFaces,
     },
     /// A circular cylinder about the local z axis, from `-length/2` to `+length/2`.
     ///
-    /// `Inside` with caps is a closed drum, without them an open tube (a thin shell whose rims
-    /// can be touched). `Outside` is a solid, always with caps.
+    /// `Inside` is a drum, a beaker or a tube, as its ends are open or not. `Outside` is a solid,
+    /// always with both ends.
     Cylinder {
         /// Radius (m).
         radius: f64,
@@ -38,10 +112,10 @@ pub enum WallShape {
         length: f64,
         /// Where the grains are.
         side: Side,
-        /// Whether the ends are closed; only read for `Side::Inside`.
-        caps: bool,
+        /// Ends that are missing (bottom, top); only read for `Side::Inside`.
+        open: OpenFaces,
     },
-    /// A frustum of a cone about the local z axis; either radius may be zero. Sides and caps as
+    /// A frustum of a cone about the local z axis; either radius may be zero. Sides and ends as
     /// for the cylinder.
     Cone {
         /// Radius at `z = -length/2` (m).
@@ -52,8 +126,8 @@ pub enum WallShape {
         length: f64,
         /// Where the grains are.
         side: Side,
-        /// Whether the ends are closed; only read for `Side::Inside`.
-        caps: bool,
+        /// Ends that are missing (bottom, top); only read for `Side::Inside`.
+        open: OpenFaces,
     },
     /// A triangulated thin surface; grains can be on either side.
     Mesh(Arc<TriangleMesh>),
@@ -110,6 +184,15 @@ pub enum ShapeError {
     /// Both ends of a cone are points.
     #[error("a cone needs at least one radius above zero")]
     NeedleCone,
+    /// A mantle cannot be opened.
+    #[error("a {shape} has two ends that can be open, \"bottom\" and \"top\"")]
+    OpenMantle {
+        /// Name of the shape.
+        shape: &'static str,
+    },
+    /// Nothing of a box is left.
+    #[error("all six faces of the box are open: there is no wall")]
+    NoFaces,
 }
 
 fn positive(shape: &'static str, what: &'static str, value: f64) -> Result<(), ShapeError> {
@@ -128,6 +211,13 @@ fn not_negative(shape: &'static str, what: &'static str, value: f64) -> Result<(
     }
 }
 
+fn closed_mantle(shape: &'static str, open: OpenFaces) -> Result<(), ShapeError> {
+    if open.any_across(0..2) {
+        return Err(ShapeError::OpenMantle { shape });
+    }
+    Ok(())
+}
+
 impl WallShape {
     /// Whether a ball, in the wall's local frame, certainly meets no part of the wall: then no
     /// sphere within the ball has a touch. Quick, and false in case of doubt.
@@ -137,6 +227,7 @@ impl WallShape {
             Self::Box {
                 half_extents,
                 side: Side::Inside,
+                ..
             } => (centre.abs() + radius).cmplt(*half_extents).all(),
             Self::Cylinder {
                 radius: wall,
@@ -153,18 +244,61 @@ impl WallShape {
         inside || self.bounds().is_some_and(outside)
     }
 
+    /// Whether this is a container without an open face: grains inside and outside never mix.
+    pub fn is_closed_container(&self) -> bool {
+        match self {
+            Self::Box { side, open, .. }
+            | Self::Cylinder { side, open, .. }
+            | Self::Cone { side, open, .. } => *side == Side::Inside && *open == OpenFaces::NONE,
+            Self::HalfSpace | Self::Mesh(_) => false,
+        }
+    }
+
+    /// Whether a point, in the local frame, lies within the surface of a box, cylinder or cone;
+    /// false for other walls.
+    pub fn encloses(&self, point: DVec3) -> bool {
+        let frustum = |bottom: f64, top: f64, length: f64| {
+            let height = point.z / length + 0.5;
+            let radius = bottom + (top - bottom) * height;
+            (0.0..=1.0).contains(&height) && point.truncate().length() <= radius
+        };
+        match self {
+            Self::HalfSpace | Self::Mesh(_) => false,
+            Self::Box { half_extents, .. } => point.abs().cmple(*half_extents).all(),
+            Self::Cylinder { radius, length, .. } => frustum(*radius, *radius, *length),
+            Self::Cone {
+                radius_bottom,
+                radius_top,
+                length,
+                ..
+            } => frustum(*radius_bottom, *radius_top, *length),
+        }
+    }
+
     /// Checks the dimensions. The other methods assume a valid shape: with an invalid one they
     /// return meaningless touches, but do not panic.
     pub fn validate(&self) -> Result<(), ShapeError> {
         match self {
             // A mesh is checked when it is built.
             Self::HalfSpace | Self::Mesh(_) => Ok(()),
-            Self::Box { half_extents, .. } => {
+            Self::Box {
+                half_extents, open, ..
+            } => {
                 positive("box", "half extent in x", half_extents.x)?;
                 positive("box", "half extent in y", half_extents.y)?;
-                positive("box", "half extent in z", half_extents.z)
+                positive("box", "half extent in z", half_extents.z)?;
+                if Face::ALL.iter().all(|face| open.contains(*face)) {
+                    return Err(ShapeError::NoFaces);
+                }
+                Ok(())
             }
-            Self::Cylinder { radius, length, .. } => {
+            Self::Cylinder {
+                radius,
+                length,
+                open,
+                ..
+            } => {
+                closed_mantle("cylinder", *open)?;
                 positive("cylinder", "radius", *radius)?;
                 positive("cylinder", "length", *length)
             }
@@ -172,8 +306,10 @@ impl WallShape {
                 radius_bottom,
                 radius_top,
                 length,
+                open,
                 ..
             } => {
+                closed_mantle("cone", *open)?;
                 not_negative("cone", "bottom radius", *radius_bottom)?;
                 not_negative("cone", "top radius", *radius_top)?;
                 positive("cone", "length", *length)?;
@@ -217,20 +353,28 @@ mod tests {
         let boxed = |side| WallShape::Box {
             half_extents: DVec3::new(1.0, 0.8, 0.6),
             side,
+            open: OpenFaces::NONE,
         };
-        let tube = |side, caps| WallShape::Cylinder {
+        let tray = WallShape::Box {
+            half_extents: DVec3::new(1.0, 0.8, 0.3),
+            side: Side::Inside,
+            open: OpenFaces::NONE.with(Face::Top).with(Face::Left),
+        };
+        let tube = |side, open| WallShape::Cylinder {
             radius: 1.0,
             length: 1.5,
             side,
-            caps,
+            open,
         };
         let shapes = [
             WallShape::HalfSpace,
             boxed(Side::Inside),
             boxed(Side::Outside),
-            tube(Side::Inside, true),
-            tube(Side::Inside, false),
-            tube(Side::Outside, true),
+            tray,
+            tube(Side::Inside, OpenFaces::NONE),
+            tube(Side::Inside, OpenFaces::ENDS),
+            tube(Side::Inside, OpenFaces::NONE.with(Face::Top)),
+            tube(Side::Outside, OpenFaces::NONE),
         ];
         let mut state = 1_u64;
         let mut random = || {
@@ -267,6 +411,7 @@ mod tests {
         let flat = WallShape::Box {
             half_extents: DVec3::new(1.0, 0.0, 1.0),
             side: Side::Inside,
+            open: OpenFaces::NONE,
         };
         assert_eq!(
             flat.validate().unwrap_err().to_string(),
@@ -277,10 +422,24 @@ mod tests {
             radius_top,
             length: 1.0,
             side: Side::Inside,
-            caps: false,
+            open: OpenFaces::ENDS,
         };
         assert_eq!(cone(0.0, 0.0).validate(), Err(ShapeError::NeedleCone));
         assert_eq!(cone(0.0, 1.0).validate(), Ok(()));
         assert!(cone(f64::NAN, 1.0).validate().is_err());
+        let slit = WallShape::Cylinder {
+            radius: 1.0,
+            length: 1.0,
+            side: Side::Inside,
+            open: OpenFaces::NONE.with(Face::Left),
+        };
+        let shape = "cylinder";
+        assert_eq!(slit.validate(), Err(ShapeError::OpenMantle { shape }));
+        let nothing = WallShape::Box {
+            half_extents: DVec3::ONE,
+            side: Side::Inside,
+            open: Face::ALL.into_iter().collect(),
+        };
+        assert_eq!(nothing.validate(), Err(ShapeError::NoFaces));
     }
 }

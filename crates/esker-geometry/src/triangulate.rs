@@ -1,7 +1,7 @@
 //! Analytic walls as triangles, for pictures, export and comparison with meshes.
 
 use crate::mesh::TriangleSoup;
-use crate::shape::{Side, WallShape};
+use crate::shape::{Face, OpenFaces, Side, WallShape};
 use glam::{DVec2, DVec3};
 use std::f64::consts::TAU;
 
@@ -15,20 +15,24 @@ impl WallShape {
     pub fn triangulate(&self, extent: f64) -> TriangleSoup {
         match self {
             Self::HalfSpace => half_space(extent),
-            Self::Box { half_extents, side } => facing(cuboid(*half_extents), *side),
+            Self::Box {
+                half_extents,
+                side,
+                open,
+            } => facing(cuboid(*half_extents, open_faces(*open, *side)), *side),
             Self::Cylinder {
                 radius,
                 length,
                 side,
-                caps,
-            } => frustum([*radius, *radius], *length, *side, *caps),
+                open,
+            } => frustum([*radius, *radius], *length, *side, *open),
             Self::Cone {
                 radius_bottom,
                 radius_top,
                 length,
                 side,
-                caps,
-            } => frustum([*radius_bottom, *radius_top], *length, *side, *caps),
+                open,
+            } => frustum([*radius_bottom, *radius_top], *length, *side, *open),
             Self::Mesh(mesh) => mesh.soup().clone(),
         }
     }
@@ -57,8 +61,16 @@ fn facing(mut outward: TriangleSoup, side: Side) -> TriangleSoup {
     outward
 }
 
-/// Corner `x + 2y + 4z` with each of `x`, `y`, `z` 0 or 1.
-fn cuboid(half: DVec3) -> TriangleSoup {
+/// A solid has all of its faces.
+fn open_faces(open: OpenFaces, side: Side) -> OpenFaces {
+    match side {
+        Side::Inside => open,
+        Side::Outside => OpenFaces::NONE,
+    }
+}
+
+/// Corner `x + 2y + 4z` with each of `x`, `y`, `z` 0 or 1; faces in the order of [`Face::ALL`].
+fn cuboid(half: DVec3, open: OpenFaces) -> TriangleSoup {
     let sign = |bit: u32| if bit == 0 { -1.0 } else { 1.0 };
     let corner = |k: u32| half * DVec3::new(sign(k & 1), sign(k & 2), sign(k & 4));
     let faces = [
@@ -73,12 +85,14 @@ fn cuboid(half: DVec3) -> TriangleSoup {
         vertices: (0..8).map(corner).collect(),
         triangles: faces
             .iter()
-            .flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]])
+            .zip(Face::ALL)
+            .filter(|(_, face)| !open.contains(*face))
+            .flat_map(|(&[a, b, c, d], _)| [[a, b, c], [a, c, d]])
             .collect(),
     }
 }
 
-fn frustum(radii: [f64; 2], length: f64, side: Side, caps: bool) -> TriangleSoup {
+fn frustum(radii: [f64; 2], length: f64, side: Side, open: OpenFaces) -> TriangleSoup {
     let heights = [-0.5 * length, 0.5 * length];
     let mut soup = TriangleSoup::default();
     // Each end is a ring of vertices, or its only point where the radius is zero.
@@ -103,15 +117,16 @@ fn frustum(radii: [f64; 2], length: f64, side: Side, caps: bool) -> TriangleSoup
                 .push([bottom(corner + 1), top(corner + 1), top(corner)]);
         }
     }
-    if caps || side == Side::Outside {
-        for corner in 1..CIRCLE_SEGMENTS - 1 {
-            if radii[0] > 0.0 {
-                soup.triangles
-                    .push([bottom(0), bottom(corner + 1), bottom(corner)]);
-            }
-            if radii[1] > 0.0 {
-                soup.triangles.push([top(0), top(corner), top(corner + 1)]);
-            }
+    let open = open_faces(open, side);
+    let has_cap = |k: usize, face: Face| radii[k] > 0.0 && !open.contains(face);
+    let caps = [has_cap(0, Face::Bottom), has_cap(1, Face::Top)];
+    for corner in 1..CIRCLE_SEGMENTS - 1 {
+        if caps[0] {
+            soup.triangles
+                .push([bottom(0), bottom(corner + 1), bottom(corner)]);
+        }
+        if caps[1] {
+            soup.triangles.push([top(0), top(corner), top(corner + 1)]);
         }
     }
     facing(soup, side)

@@ -3,7 +3,9 @@
 mod common;
 
 use common::numbers;
-use esker_geometry::{DQuat, DVec3, Pose, Side, Touch, TriangleMesh, TriangleSoup, WallShape};
+use esker_geometry::{
+    DQuat, DVec3, OpenFaces, Pose, Side, Touch, TriangleMesh, TriangleSoup, WallShape,
+};
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
 
@@ -189,7 +191,11 @@ fn mesh_box_equals_the_analytic_box_inside_and_outside() {
     let half_extents = DVec3::new(0.5, 0.7, 0.9);
     let mut next = numbers(5);
     for side in [Side::Inside, Side::Outside] {
-        let shape = WallShape::Box { half_extents, side };
+        let shape = WallShape::Box {
+            half_extents,
+            side,
+            open: OpenFaces::NONE,
+        };
         let triangles = meshed(&shape);
         let mut touched = 0;
         for _ in 0..20_000 {
@@ -208,13 +214,13 @@ fn mesh_box_equals_the_analytic_box_inside_and_outside() {
 
 #[test]
 fn sphere_in_a_mesh_tube_rests_like_in_the_analytic_one() {
-    for caps in [false, true] {
+    for open in [OpenFaces::ENDS, OpenFaces::NONE] {
         let (radius, length, side) = (1.0, 2.0, Side::Inside);
         let shape = WallShape::Cylinder {
             radius,
             length,
             side,
-            caps,
+            open,
         };
         let triangles = meshed(&shape);
         let sagitta = 1.0 - (PI / 64.0).cos();
@@ -250,7 +256,7 @@ fn sphere_on_a_mesh_cylinder_touches_once() {
         radius,
         length,
         side,
-        caps: true,
+        open: OpenFaces::NONE,
     };
     let triangles = meshed(&shape);
     let mut next = numbers(7);

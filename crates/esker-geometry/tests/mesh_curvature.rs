@@ -3,7 +3,7 @@
 mod common;
 
 use common::numbers;
-use esker_geometry::{DVec3, Side, Touch, TriangleMesh, TriangleSoup, WallShape};
+use esker_geometry::{DVec3, OpenFaces, Side, Touch, TriangleMesh, TriangleSoup, WallShape};
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
 
@@ -179,19 +179,19 @@ fn curvature_converges_to_that_of_the_surface_with_the_square_of_the_cells() {
 fn cone_and_capped_cylinder_agree_with_the_analytic_ones() {
     let (radius_bottom, radius_top, length) = (0.5, 1.5, 2.0);
     for side in [Side::Inside, Side::Outside] {
-        let caps = true;
+        let open = OpenFaces::NONE;
         let cone = WallShape::Cone {
             radius_bottom,
             radius_top,
             length,
             side,
-            caps,
+            open,
         };
         let cylinder = WallShape::Cylinder {
             radius: 1.0,
             length,
             side,
-            caps,
+            open,
         };
         // A plane facet of a cone has the curvature of its middle.
         for (shape, tolerance) in [(cone, 0.06), (cylinder, 1e-9)] {
@@ -229,7 +229,14 @@ fn planes_and_sharp_edges_have_none() {
     let steps = mesh(irregular(10, 0.0, |u, v| DVec3::new(u, v, u.abs())));
     let half_extents = DVec3::splat(0.5);
     let side = Side::Outside;
-    let cube = mesh(WallShape::Box { half_extents, side }.triangulate(0.0));
+    let cube = mesh(
+        WallShape::Box {
+            half_extents,
+            side,
+            open: OpenFaces::NONE,
+        }
+        .triangulate(0.0),
+    );
     for shape in [plate, steps, cube] {
         let mut touched = 0;
         for _ in 0..3000 {

@@ -1,14 +1,20 @@
 //! Mesh files: what is read, and what is said about those that cannot be.
 
 use esker_geometry::{
-    DVec3, MeshError, Place, Side, TriangleMesh, TriangleSoup, WallShape, parse_obj, parse_stl,
+    DVec3, MeshError, OpenFaces, Place, Side, TriangleMesh, TriangleSoup, WallShape, parse_obj,
+    parse_stl,
 };
 use proptest::prelude::*;
 
 fn cube() -> TriangleSoup {
     let half_extents = DVec3::new(0.5, 1.0, 2.0);
     let side = Side::Outside;
-    WallShape::Box { half_extents, side }.triangulate(0.0)
+    WallShape::Box {
+        half_extents,
+        side,
+        open: OpenFaces::NONE,
+    }
+    .triangulate(0.0)
 }
 
 fn binary() -> Vec<u8> {

@@ -73,7 +73,7 @@ pub struct FrameContact {
 /// A wall of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameWall {
-    /// Where it is.
+    /// Where it is; its position is not a number while it is not there.
     pub pose: Pose,
     /// Mean load of the grains on it since the frame before.
     pub load: WallLoad,
@@ -98,7 +98,34 @@ impl LoadInterval {
     }
 }
 
+/// Cosine between a contact's normal and the line of its centres below which
+/// they see one another across a periodic boundary.
+const SAME_DIRECTION: f64 = 0.9;
+
 impl Frame {
+    /// Where a contact is drawn from and to, m: from centre to centre, or to
+    /// the contact point at a wall; across a periodic boundary from the centre
+    /// of the first grain along the normal.
+    pub fn contact_ends(&self, contact: &FrameContact) -> [DVec3; 2] {
+        let centre = |id: u64| self.index_of(id).map(|i| self.position[i]);
+        let Some(from) = centre(contact.grain) else {
+            return [contact.point; 2];
+        };
+        let to = match contact.partner {
+            FramePartner::Grain(id) => centre(id).unwrap_or(contact.point),
+            FramePartner::Wall(_) => return [from, contact.point],
+        };
+        let branch = to - from;
+        if branch.dot(contact.normal) > SAME_DIRECTION * branch.length() {
+            return [from, to];
+        }
+        let radius = self
+            .index_of(contact.grain)
+            .and_then(|i| self.radius.get(i));
+        let arm = radius.map_or(0.0, |r| r - 0.5 * contact.overlap);
+        [from, from + contact.normal * (2.0 * arm)]
+    }
+
     /// The world now, as far as the settings ask for it; loads are means over
     /// the interval.
     pub fn of(world: &World, settings: &RecordSettings, interval: &LoadInterval) -> Self {
@@ -115,7 +142,11 @@ impl Frame {
                 .map(|(i, wall)| {
                     let start = interval.totals.get(i).copied().unwrap_or_default();
                     FrameWall {
-                        pose: wall.pose,
+                        pose: if wall.is_present {
+                            wall.pose
+                        } else {
+                            Pose::new(DVec3::NAN, wall.pose.orientation)
+                        },
                         load: (wall.total_load - start).mean(world.time() - interval.time),
                         total_load: wall.total_load,
                     }
@@ -190,5 +221,36 @@ fn partner(key: &ContactKey) -> FramePartner {
     match key.wall_index() {
         Some(wall) => FramePartner::Wall(u64::from(wall)),
         None => FramePartner::Grain(key.other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A force chain must not run through the whole box to the other side.
+    #[test]
+    fn a_contact_across_a_periodic_boundary_is_drawn_along_its_normal() {
+        let frame = |x: f64| Frame {
+            id: vec![0, 1],
+            position: vec![DVec3::X * 0.1, DVec3::X * x],
+            radius: vec![0.1, 0.1],
+            ..Default::default()
+        };
+        let contact = FrameContact {
+            grain: 0,
+            partner: FramePartner::Grain(1),
+            point: DVec3::ZERO,
+            normal: DVec3::NEG_X,
+            overlap: 0.0,
+            normal_impulse: 1.0,
+            friction_impulse: DVec3::ZERO,
+            rolling_impulse: DVec3::ZERO,
+            twisting_impulse: 0.0,
+        };
+        let beside = frame(-0.1).contact_ends(&contact);
+        let across = frame(0.9).contact_ends(&contact);
+        assert!(beside[1].distance(DVec3::X * -0.1) < 1e-12);
+        assert!(across[1].distance(beside[1]) < 1e-12);
     }
 }

@@ -462,9 +462,14 @@ impl Reader {
             .map_err(|e| self.damaged(path, e))
     }
 
-    fn check_size(&self, path: &str, size: usize) -> Result<(), RecordError> {
+    /// Bytes of a row of a table.
+    pub(crate) fn row_size(&self, path: &str) -> Result<usize, RecordError> {
         let found = self.file().dataset_element_size(path);
-        match found.map_err(|e| self.damaged(path, e))? {
+        found.map_err(|e| self.damaged(path, e))
+    }
+
+    fn check_size(&self, path: &str, size: usize) -> Result<(), RecordError> {
+        match self.row_size(path)? {
             found if found == size => Ok(()),
             found => Err(self.damaged(
                 path,

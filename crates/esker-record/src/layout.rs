@@ -631,7 +631,8 @@ macro_rules! stage_seconds {
 }
 
 /// Everything that is recorded after every step.
-pub const SCALARS: [Scalar; 21] = [
+// New ones go to the end: rows of older recordings are the beginning of today's.
+pub const SCALARS: [Scalar; 22] = [
     scalar("step", "1", "steps done", |_, r| r.step as f64),
     scalar("time", "s", "time after the step", |_, r| r.time),
     scalar("grains", "1", "grains after the step", |_, r| {
@@ -720,6 +721,12 @@ pub const SCALARS: [Scalar; 21] = [
         "seconds_finish",
         Finish,
         "time on the clock of stage finish"
+    ),
+    scalar(
+        "owed",
+        "1",
+        "grains that emitters owe: due, but there was no room",
+        |_, r| r.owed as f64,
     ),
 ];
 

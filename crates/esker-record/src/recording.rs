@@ -122,7 +122,10 @@ impl Recording {
         let blocks = self
             .reader
             .read(SCALAR_BLOCKS, row_size(&BLOCK_MEMBERS), 0..blocks)?;
-        let size = row_size(&scalar_members());
+        let size = self.reader.row_size(SCALAR_TABLE)?;
+        if size % 8 != 0 || size > row_size(&scalar_members()) {
+            return Err(self.damaged(format!("its scalars have {size} bytes per row")));
+        }
         let walls = self.header.walls.len() as u64;
         let has_loads = self.format > 1;
         let available_loads = if has_loads {
@@ -163,11 +166,10 @@ impl Recording {
                 };
                 rows.loads.push(load);
             }
-            rows.scalars.extend(
-                bytes
-                    .chunks_exact(size)
-                    .map(|row| std::array::from_fn(|i| f64::get(&row[8 * i..8 * (i + 1)]))),
-            );
+            rows.scalars.extend(bytes.chunks_exact(size).map(|row| {
+                let numbers = |i: usize| row.get(8 * i..8 * (i + 1));
+                std::array::from_fn(|i| numbers(i).map_or(f64::NAN, f64::get))
+            }));
             start = end;
         }
         Ok(Scalars {

@@ -67,10 +67,11 @@ fn cell_of_name(name: &str) -> String {
     }
 }
 
-/// Surfaces of all walls as they stand in a frame, with their names.
+/// Surfaces of all walls that are there in a frame, as they stand, with their names.
 pub fn walls_in_frame(header: &RecordingHeader, frame: &Frame) -> Vec<(String, TriangleSoup)> {
     let walls = header.walls.iter().zip(&frame.walls);
-    walls
+    let present = walls.filter(|(_, wall)| wall.pose.position.is_finite());
+    present
         .map(|(surface, wall)| {
             let mut soup = surface.surface.clone();
             soup.vertices

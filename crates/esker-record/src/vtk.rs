@@ -336,7 +336,9 @@ fn grain_step(frame: &Frame, fields: &[GrainField]) -> Step {
 fn wall_step(recording: &Recording, frame: &Frame) -> Step {
     let mut step = Step::default();
     let (mut corners, mut walls) = (Vec::new(), Vec::new());
-    for (index, (_, soup)) in walls_in_frame(recording.header(), frame).iter().enumerate() {
+    let names = || recording.header().walls.iter().map(|wall| &wall.name);
+    for (name, soup) in &walls_in_frame(recording.header(), frame) {
+        let index = names().position(|known| known == name).unwrap_or(0);
         let first = step.points.len() as i64;
         step.points.extend(&soup.vertices);
         corners.extend(
@@ -375,19 +377,13 @@ const CONTACT_ARRAYS: [Array; 5] = [
     },
 ];
 
-/// Lines from centre to centre, or to the contact point at a wall.
+/// Contacts as lines.
 fn contact_step(frame: &Frame, impulse_step: f64) -> Step {
     let mut step = Step::default();
-    let centre = |id: u64| frame.index_of(id).map(|i| frame.position[i]);
     let mut arrays = vec![Vec::new(); CONTACT_ARRAYS.len()];
     for contact in &frame.contacts {
-        let (other, is_wall) = match contact.partner {
-            FramePartner::Grain(id) => (centre(id), 0.0),
-            FramePartner::Wall(_) => (None, 1.0),
-        };
-        step.points
-            .push(centre(contact.grain).unwrap_or(contact.point));
-        step.points.push(other.unwrap_or(contact.point));
+        let is_wall = f64::from(u8::from(matches!(contact.partner, FramePartner::Wall(_))));
+        step.points.extend(frame.contact_ends(contact));
         arrays[0].push(contact.normal_impulse / impulse_step);
         arrays[1].extend((contact.friction_impulse / impulse_step).to_array());
         arrays[2].extend((contact.rolling_impulse / impulse_step).to_array());

@@ -55,6 +55,13 @@ fn recordings_of_format_1_open() {
     assert!(frame.mass.is_empty() && !header.settings.fields.contains(&GrainField::Mass));
     let scalars = recording.scalars().unwrap();
     assert_eq!(scalars.get("time").unwrap().len(), 36);
+    assert!(
+        scalars
+            .get("owed")
+            .unwrap()
+            .iter()
+            .all(|owed| owed.is_nan())
+    );
     // Loads of steps were not recorded: unknown, not zero.
     assert_eq!(scalars.loads().count(), 36);
     assert!(scalars.loads().all(|loads| loads[0].force.is_nan()));

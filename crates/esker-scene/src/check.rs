@@ -45,6 +45,14 @@ pub(crate) fn find_problems(world: &WorldDef, run: &RunDef) -> Vec<Problem> {
                 room_for_one(region, sizes, &path, &mut problems);
                 density(region, *count, sizes, &path, &mut problems);
             }
+            Placement::Packed {
+                region,
+                fraction,
+                sizes,
+            } => {
+                room_for_one(region, sizes, &path, &mut problems);
+                fraction_of_equal_grains(*fraction, sizes, &path, &mut problems);
+            }
             Placement::Column { .. } | Placement::Listed { .. } => {}
         }
         if let (Some([min, max]), Some(bounds)) = (world.bounds, extent(&packing.placement))
@@ -206,6 +214,24 @@ fn density(
     }
 }
 
+/// What no relaxation has to try.
+fn fraction_of_equal_grains(
+    fraction: f64,
+    sizes: &SizeDistribution,
+    path: &str,
+    problems: &mut Vec<Problem>,
+) {
+    if fraction > DENSEST && sizes.least() == sizes.greatest() {
+        problems.push(problem(
+            &format!("{path}.fraction"),
+            format!(
+                "a fraction of {fraction} is beyond random close packing of equal grains, {DENSEST}"
+            ),
+            "give a smaller fraction, or use place = \"lattice\"",
+        ));
+    }
+}
+
 /// Containers in which not even the smallest grain of the scene has room.
 fn containers(world: &WorldDef, problems: &mut Vec<Problem>) {
     let least = all_sizes(world).map(|(least, _)| least);
@@ -215,6 +241,7 @@ fn containers(world: &WorldDef, problems: &mut Vec<Problem>) {
             WallShape::Box {
                 half_extents,
                 side: Side::Inside,
+                ..
             } => half_extents.min_element(),
             WallShape::Cylinder {
                 radius,
@@ -249,6 +276,7 @@ pub(crate) fn all_sizes(world: &WorldDef) -> impl Iterator<Item = (f64, f64)> {
     let packings = world.packings.iter().map(|p| match &p.placement {
         Placement::Lattice { sizes, .. }
         | Placement::Random { sizes, .. }
+        | Placement::Packed { sizes, .. }
         | Placement::Column { sizes, .. } => (sizes.least(), sizes.greatest()),
         Placement::Listed { grains } => grains
             .iter()
@@ -266,9 +294,9 @@ pub(crate) fn all_sizes(world: &WorldDef) -> impl Iterator<Item = (f64, f64)> {
 /// A box around the grains of a placement; `None`: there are none.
 pub(crate) fn extent(placement: &Placement) -> Option<Aabb> {
     match placement {
-        Placement::Lattice { region, .. } | Placement::Random { region, .. } => {
-            Some(region.bounds())
-        }
+        Placement::Lattice { region, .. }
+        | Placement::Random { region, .. }
+        | Placement::Packed { region, .. } => Some(region.bounds()),
         Placement::Column {
             base,
             direction,

@@ -33,6 +33,7 @@ use glam::DVec3;
 use serde::Serialize;
 
 use crate::check::{emitted, extent};
+use crate::notes::{unnamed_pairs, wrong_sides};
 use crate::scene::Scene;
 
 /// Contacts per grain in a dense flow or bed.
@@ -85,6 +86,8 @@ pub struct Estimate {
     pub advice: [Advice; 2],
     /// Where the scene's own settings are too coarse.
     pub warnings: Vec<String>,
+    /// What the scene leaves to defaults.
+    pub notes: Vec<String>,
 }
 
 /// Settings that keep overlaps below a tolerance.
@@ -132,7 +135,8 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
         speed: bed.speed,
         depth: bed.depth,
         width: bed.width,
-        warnings: warnings(world, &bed, &advice[1]),
+        warnings: [warnings(world, &bed, &advice[1]), wrong_sides(world)].concat(),
+        notes: unnamed_pairs(world),
         advice,
     }
 }
@@ -347,6 +351,7 @@ fn solid_volume(world: &WorldDef, at_start: f64, duration: f64) -> (f64, f64) {
             Placement::Lattice { sizes, .. } if world.packings.len() == 1 => at_start * ball(sizes),
             Placement::Lattice { sizes, .. }
             | Placement::Random { sizes, .. }
+            | Placement::Packed { sizes, .. }
             | Placement::Column { sizes, .. } => count_estimate(packing) as f64 * ball(sizes),
             Placement::Listed { grains } => grains
                 .iter()
@@ -543,6 +548,9 @@ impl fmt::Display for Estimate {
         }
         for warning in &self.warnings {
             writeln!(f, "warning: {warning}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
         }
         Ok(())
     }

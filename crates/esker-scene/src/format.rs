@@ -68,6 +68,7 @@ pub const SCENE: Section = Section {
         key("grains", Kind::List(&GRAINS), "", Default("[]"), "Grains present at the start."),
         key("emitter", Kind::List(&EMITTER), "", Default("[]"), "Sources of grains."),
         key("sink", Kind::List(&SINK), "", Default("[]"), "Regions that remove grains and count them."),
+        key("periodic", Kind::Table(&PERIODIC), "", Optional("no axis is"), "Axes along which the scene continues itself, such as `{ x = [0.0, 0.5] }`."),
         key("bounds", Kind::Table(&BOUNDS), "", Optional("grains are never lost"), "Box outside of which grains are removed and counted as lost."),
         key("record", Kind::Table(&RECORD), "", Default("{}"), "What is recorded."),
         key("checkpoint", Kind::Table(&CHECKPOINT), "", Default("{}"), "When the state is saved for a restart."),
@@ -131,9 +132,9 @@ pub const MATERIAL: Section = Section {
 /// `[[pair]]`.
 pub const PAIR: Section = Section {
     title: "[[pair]]",
-    doc: "The law between two materials. Two materials without a `[[pair]]` get the defaults of this section.",
+    doc: "The law between two materials. `\"*\"` stands for any material: the law of a pair is the one that names both, else the one that names one of them, else `[\"*\", \"*\"]`, wherever they stand in the file; a pair that none of them covers gets the defaults of this section, and `esker check` says so.",
     keys: &[
-        key("materials", Kind::Names, "", Required, "The two materials, in any order; twice the same for grains among themselves."),
+        key("materials", Kind::Names, "", Required, "The two materials, in any order; twice the same for grains among themselves; `\"*\"` for any."),
         key("friction", Kind::Number(NOT_NEGATIVE), "", Default("0.5"), "Coefficient of friction."),
         key("rolling", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of rolling resistance: tangent of the slope at which a grain starts to roll."),
         key("twisting", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of resistance to spinning about the normal."),
@@ -148,6 +149,9 @@ pub const PAIR: Section = Section {
 const BOX: &[&str] = &["box"];
 const ROUND: &[&str] = &["cylinder", "cone"];
 const CLOSED: &[&str] = &["box", "cylinder", "cone"];
+
+/// Faces that can be open, in the order of `esker_geometry::Face::ALL`.
+pub const FACES: &[&str] = &["left", "right", "front", "back", "bottom", "top"];
 
 /// `[[wall]]`.
 pub const WALL: Section = Section {
@@ -165,12 +169,15 @@ pub const WALL: Section = Section {
         key("radius_bottom", Kind::Number(NOT_NEGATIVE), "m", Required, "Radius at the bottom end.").when(&[is("shape", &["cone"])]),
         key("radius_top", Kind::Number(NOT_NEGATIVE), "m", Required, "Radius at the top end.").when(&[is("shape", &["cone"])]),
         key("length", Kind::Number(POSITIVE), "m", Required, "Length along the axis.").when(&[is("shape", ROUND)]),
-        key("side", Kind::Choice(&["inside", "outside"]), "", Default("\"inside\""), "Where the grains are: inside of a container, or outside of a solid.").when(&[is("shape", CLOSED)]),
-        key("caps", Kind::Bool, "", Default("false"), "Whether both ends are closed (a solid always is).").when(&[is("shape", ROUND), is("side", &["inside"])]),
+        key("side", Kind::Choice(&["inside", "outside"]), "", Default("\"inside\""), "A container around the grains, or a solid that they surround. A container is a thin shell: it holds grains from outside too.").when(&[is("shape", CLOSED)]),
+        key("caps", Kind::Bool, "", Optional("false, unless `open` is given"), "Whether both ends are closed (a solid always is); see `open`.").when(&[is("shape", ROUND), is("side", &["inside"])]),
+        key("open", Kind::Choices(FACES), "", Optional("box: none; cylinder and cone: as `caps` says"), "Faces that are missing, such as `[\"top\"]` for a bin. Before the rotation `left` and `right` are at the lowest and highest x, `front` and `back` of y, `bottom` and `top` of z; a cylinder or cone has two ends, `bottom` and `top` along its axis.").when(&[is("shape", CLOSED), is("side", &["inside"])]),
         key("file", Kind::Text, "", Required, "Mesh file (.stl or .obj), relative to the scene file.").when(&[is("shape", &["mesh"])]),
         key("scale", Kind::Number(POSITIVE), "", Default("1.0"), "Factor on the mesh's coordinates; 0.001 for a file in millimetres.").when(&[is("shape", &["mesh"])]),
         key("material", Kind::Text, "", ONE_MATERIAL, "Its material."),
-        key("motion", Kind::Table(&MOTION), "", Optional("stands still"), "How it moves."),
+        key("motion", Kind::OneOrMore(&MOTION), "", Optional("stands still"), "How it moves: one motion, or a list of several together or one after another (by their `start` and `stop`). Displacements add up and carry the axes of rotations along; each rotation carries along those listed before it."),
+        key("from", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "When it appears; grains in its place are pushed out."),
+        key("until", Kind::Number(POSITIVE), "s", Optional("it stays"), "When it vanishes."),
         key("surface_velocity", Kind::Vector, "m/s", Default("[0, 0, 0]"), "Velocity of the surface while the wall stays in place (a conveyor belt), in the scene's axes at time zero; only the part along the surface acts."),
     ],
     groups: &[],
@@ -188,7 +195,6 @@ pub const ROTATION: Section = Section {
     groups: &[Group { keys: &["degrees", "radians"], required: true, when: &[] }],
 };
 
-const STEADY: &[When] = &[is("type", &["translate", "rotate"])];
 const TURNING: &[When] = &[is("type", &["rotate", "table"])];
 const ROTATING: &[When] = &[is("type", &["rotate"])];
 const OSCILLATING: &[When] = &[is("type", &["oscillate"])];
@@ -205,12 +211,12 @@ pub const MOTION: Section = Section {
         key("centre", Kind::Vector, "m", Optional("the wall's position"), "A point of the axis.").when(TURNING),
         key("rate", Kind::Number(ANY), "rad/s", Optional("see `rpm`"), "Angular velocity, right-handed about the axis.").when(ROTATING),
         key("rpm", Kind::Number(ANY), "1/min", Optional("see `rate`"), "Turns per minute, right-handed about the axis.").when(ROTATING),
-        key("start", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "When it starts.").when(STEADY),
-        key("stop", Kind::Number(NOT_NEGATIVE), "s", Optional("never"), "When it stops.").when(STEADY),
+        key("start", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "When it starts; an oscillation's phase and a table's times count from here."),
+        key("stop", Kind::Number(NOT_NEGATIVE), "s", Optional("never"), "When it stops; the wall stays where it is then."),
         key("direction", Kind::Direction, "", Required, "Direction of the oscillation.").when(OSCILLATING),
         key("amplitude", Kind::Number(NOT_NEGATIVE), "m", Required, "Half of the way from end to end.").when(OSCILLATING),
         key("frequency", Kind::Number(POSITIVE), "Hz", Required, "Oscillations per second.").when(OSCILLATING),
-        key("phase", Kind::Number(ANY), "rad", Default("0.0"), "Phase; the displacement is zero at time zero whatever the phase.").when(OSCILLATING),
+        key("phase", Kind::Number(ANY), "rad", Default("0.0"), "Phase; the displacement is zero at the start whatever the phase.").when(OSCILLATING),
         key("times", Kind::Numbers, "s", Optional("see `file`"), "Times of the rows, increasing; between them the motion is linear, outside of them the wall stands.").when(TABLE),
         key("displacements", Kind::Vectors, "m", Optional("no displacement"), "One displacement per time.").when(TABLE),
         key("angles", Kind::Numbers, "rad", Optional("no turn"), "One angle about the axis per time.").when(TABLE),
@@ -222,8 +228,10 @@ pub const MOTION: Section = Section {
     ],
 };
 
-const FILLED: &[When] = &[is("place", &["lattice", "random"])];
-const SIZED: &[When] = &[is("place", &["lattice", "random", "column"])];
+const FILLED: &[When] = &[is("place", &["lattice", "random", "packing"])];
+const SIZED: &[When] = &[is("place", &["lattice", "random", "packing", "column"])];
+const COUNTED: &[When] = &[is("place", &["lattice", "random", "column"])];
+const PACKING: &[When] = &[is("place", &["packing"])];
 const LATTICE: &[When] = &[is("place", &["lattice"])];
 const COLUMN: &[When] = &[is("place", &["column"])];
 
@@ -232,14 +240,15 @@ pub const GRAINS: Section = Section {
     title: "[[grains]]",
     doc: "Grains present at the start. They may not overlap one another or a wall by more than 20 % of the smaller radius.",
     keys: &[
-        key("place", Kind::Choice(&["lattice", "random", "column", "csv"]), "", Required, "How they are placed: on a cubic lattice that fills a region, at random without overlap, one above another, or as listed in a file."),
+        key("place", Kind::Choice(&["lattice", "random", "packing", "column", "csv"]), "", Required, "How they are placed: on a cubic lattice that fills a region, at random without overlap, as a random packing of a stated fraction, one above another, or as listed in a file."),
         key("material", Kind::Text, "", ONE_MATERIAL, "Their material."),
         key("region", Kind::Table(&REGION), "", Required, "Region that holds the whole grains, not just their centres.").when(FILLED),
         key("diameter", Kind::Number(POSITIVE), "m", Optional("see `sizes`"), "Diameter of all of them (for `csv`: where the file has no column of sizes)."),
         key("sizes", Kind::Table(&SIZES), "", Optional("see `diameter`"), "Distribution of diameters.").when(SIZED),
-        key("count", Kind::Integer(1, MOST_GRAINS), "", Optional("the whole region (lattice only; else required)"), "How many; a lattice fills from the bottom.").when(SIZED),
+        key("count", Kind::Integer(1, MOST_GRAINS), "", Optional("the whole region (lattice only; else required)"), "How many; a lattice fills from the bottom, and must have room for all.").when(COUNTED),
+        key("fraction", Kind::Number(UNIT), "", Default("0.55"), "Share of the region that a packing fills: loose packings have about 0.55, the densest random ones of equal grains 0.64, less between near walls.").when(PACKING),
         key("spacing", Kind::Number(POSITIVE), "m", Optional("1.02 greatest diameters"), "Distance of lattice neighbours.").when(LATTICE),
-        key("jitter", Kind::Number(UNIT), "", Default("0.0"), "Random displacement, as a share of the free space between neighbours.").when(LATTICE),
+        key("jitter", Kind::Number(UNIT), "", Default("1.0"), "Random displacement, as a share of the free space between neighbours; a lattice without it may stand for ever.").when(LATTICE),
         key("base", Kind::Vector, "m", Default("[0, 0, 0]"), "Lowest point of the first grain.").when(COLUMN),
         key("direction", Kind::Direction, "", Default("[0, 0, 1]"), "Direction in which the column grows.").when(COLUMN),
         key("gap", Kind::Number(ANY), "m", Default("0.0"), "Gap between neighbours; negative: overlap.").when(COLUMN),
@@ -384,6 +393,18 @@ pub const SINK: Section = Section {
     keys: &[
         key("name", Kind::Text, "", Optional("`sink.N`, counted from 0"), "Name in reports; must be unique."),
         key("region", Kind::Table(&REGION), "", Required, "The region."),
+    ],
+    groups: &[],
+};
+
+/// `periodic`.
+pub const PERIODIC: Section = Section {
+    title: "periodic",
+    doc: "Periodic boundaries: a grain that leaves the box at one end of an axis enters it at the other, and grains touch across the ends. The box must be at least four diameters of the largest grain wide. A wall must continue itself across the ends (planes, boxes and cylinders that are parallel to the axis and reach a diameter beyond both ends) or keep a diameter away from them.",
+    keys: &[
+        key("x", Kind::Interval(ANY), "m", Optional("not periodic"), "From where to where along x."),
+        key("y", Kind::Interval(ANY), "m", Optional("not periodic"), "From where to where along y."),
+        key("z", Kind::Interval(ANY), "m", Optional("not periodic"), "From where to where along z."),
     ],
     groups: &[],
 };

@@ -95,6 +95,8 @@ pub enum Kind {
     Table(&'static Section),
     /// A list of tables.
     List(&'static Section),
+    /// A table, or a list of them; read as a list.
+    OneOrMore(&'static Section),
     /// A table of named tables.
     Named(&'static Section),
 }
@@ -203,6 +205,9 @@ impl Kind {
             Kind::Names => "two names in quotes".to_string(),
             Kind::Table(section) => format!("a table `{}`", section.title),
             Kind::List(section) => format!("a list of tables `{}`", section.title),
+            Kind::OneOrMore(section) => {
+                format!("a table `{}`, or a list of them", section.title)
+            }
             Kind::Named(section) => format!("tables `{}`", section.title),
         }
     }

@@ -32,6 +32,7 @@ mod files;
 #[rustfmt::skip]
 pub mod format;
 pub mod keys;
+mod notes;
 mod reference;
 mod report;
 mod scene;

@@ -62,7 +62,11 @@ fn write_section(section: &Section, page: &mut String, written: &mut Vec<&'stati
         page.push_str(".\n");
     }
     for key in section.keys {
-        if let Kind::Table(inner) | Kind::List(inner) | Kind::Named(inner) = &key.kind {
+        if let Kind::Table(inner)
+        | Kind::List(inner)
+        | Kind::OneOrMore(inner)
+        | Kind::Named(inner) = &key.kind
+        {
             write_section(inner, page, written);
         }
     }
@@ -70,7 +74,7 @@ fn write_section(section: &Section, page: &mut String, written: &mut Vec<&'stati
 
 fn write_key(key: &Key, page: &mut String) {
     let value = match &key.kind {
-        Kind::Table(inner) | Kind::List(inner) | Kind::Named(inner) => {
+        Kind::Table(inner) | Kind::List(inner) | Kind::OneOrMore(inner) | Kind::Named(inner) => {
             format!("see `{}`", inner.title)
         }
         kind => kind.describe(),

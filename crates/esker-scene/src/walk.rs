@@ -388,7 +388,12 @@ impl Walker<'_, '_> {
             (Kind::Table(section), DeValue::Table(table)) => {
                 Some(Value::Table(self.section(table, span, section, path)))
             }
-            (Kind::List(section), DeValue::Array(array)) => Some(self.list(array, section, path)),
+            (Kind::List(section) | Kind::OneOrMore(section), DeValue::Array(array)) => {
+                Some(self.list(array, section, path))
+            }
+            (Kind::OneOrMore(section), DeValue::Table(table)) => {
+                Some(Value::List(vec![self.section(table, span, section, path)]))
+            }
             (Kind::Named(section), DeValue::Table(table)) => Some(self.named(table, section, path)),
             _ => {
                 self.wrong_type(value, key);

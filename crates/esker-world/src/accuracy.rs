@@ -220,7 +220,7 @@ fn bounded(sweeps: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use esker_geometry::{Pose, WallShape};
+    use esker_geometry::{OpenFaces, Pose, WallShape};
     use glam::DVec3;
 
     use super::*;
@@ -253,6 +253,7 @@ mod tests {
                 material: 0,
                 motion: Motion::Still,
                 surface_velocity: DVec3::ZERO,
+                presence: Presence::ALWAYS,
             }],
             packings: vec![PackingDef {
                 material: 0,
@@ -309,7 +310,7 @@ mod tests {
             radius: 0.06,
             length: 0.031,
             side: esker_geometry::Side::Inside,
-            caps: true,
+            open: OpenFaces::NONE,
         };
         def.walls[0].pose = Pose::new(DVec3::ZERO, across);
         def.walls[0].motion = Motion::Rotate {

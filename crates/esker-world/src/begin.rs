@@ -11,6 +11,7 @@ use glam::DVec3;
 use crate::World;
 use crate::clock::Clock;
 use crate::definition::Method;
+use crate::supply::EmissionStep;
 
 /// Steps between two re-sortings of the grains in memory: grains move a
 /// fraction of a diameter per step.
@@ -103,9 +104,14 @@ impl World {
 
     /// Adds the grains that are due; returns how many.
     fn emit_grains(&mut self) -> usize {
-        let (time, step, rotates) = (self.time(), self.step, self.rotation);
+        let period = EmissionStep {
+            time: self.time(),
+            step: self.step,
+            rotates: self.rotation,
+            periodic: self.periodic,
+        };
         let (emitters, grains) = (self.emitters.iter_mut(), &mut self.grains);
-        emitters.map(|e| e.emit(time, step, grains, rotates)).sum()
+        emitters.map(|e| e.emit(period, grains)).sum()
     }
 
     fn remove_lost(&mut self) -> usize {

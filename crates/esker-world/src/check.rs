@@ -1,11 +1,12 @@
 //! Checks of a definition that need its grains and walls: what a parser alone
 //! cannot see.
 
-use esker_geometry::{BroadPhase, Touch, sphere_sphere};
+use esker_geometry::{BroadPhase, Touch, WallShape, sphere_sphere};
 use glam::DVec3;
 
-use crate::definition::WorldDef;
+use crate::definition::{WallDef, WorldDef};
 use crate::packing;
+use crate::periodic::Periodic;
 use crate::random::{RandomStream, Source};
 use crate::validate::validate;
 
@@ -45,20 +46,35 @@ pub fn find_problems(def: &WorldDef) -> Vec<Problem> {
             }),
         }
     }
-    overlapping_grains(&grains, &mut problems);
+    overlapping_grains(&grains, Periodic::new(&def.periodic), &mut problems);
     grains_in_walls(def, &grains, &mut problems);
     emitters_in_walls(def, &mut problems);
     problems
 }
 
 /// The worst overlap per pair of packings.
-fn overlapping_grains(grains: &[(DVec3, f64, usize)], problems: &mut Vec<Problem>) {
-    let centres: Vec<DVec3> = grains.iter().map(|g| g.0).collect();
-    let radii: Vec<f64> = grains.iter().map(|g| g.1).collect();
+fn overlapping_grains(
+    grains: &[(DVec3, f64, usize)],
+    periodic: Option<Periodic>,
+    problems: &mut Vec<Problem>,
+) {
+    let wrapped = |x: DVec3| periodic.map_or(x, |p| p.wrapped(x));
+    let mut centres: Vec<DVec3> = grains.iter().map(|g| wrapped(g.0)).collect();
+    let mut radii: Vec<f64> = grains.iter().map(|g| g.1).collect();
+    let mut images = Vec::new();
+    if let Some(periodic) = periodic {
+        periodic.list_images(&centres, &radii, &mut images);
+        centres.extend(images.iter().map(|image| image.position));
+        radii.extend(images.iter().map(|image| grains[image.source as usize].1));
+    }
+    let source = |i: usize| match i.checked_sub(grains.len()) {
+        Some(k) => images[k].source as usize,
+        None => i,
+    };
     let mut pairs = Vec::new();
     if let Err(crowd) = BroadPhase::default().find_pairs(&centres, &radii, &mut pairs) {
         problems.push(Problem {
-            path: format!("grains.{}", grains[crowd.sphere as usize].2),
+            path: format!("grains.{}", grains[source(crowd.sphere as usize)].2),
             message: crowd.to_string(),
             advice: "give every grain a place of its own".into(),
         });
@@ -66,12 +82,17 @@ fn overlapping_grains(grains: &[(DVec3, f64, usize)], problems: &mut Vec<Problem
     }
     let mut worst = std::collections::BTreeMap::new();
     for [i, j] in pairs.into_iter().map(|p| p.map(|k| k as usize)) {
+        // Two images are seen once more where they are grains.
+        if i.min(j) >= grains.len() {
+            continue;
+        }
         let Some(touch) = sphere_sphere(centres[i], radii[i], centres[j], radii[j], 0.0) else {
             continue;
         };
         let share = touch.overlap / radii[i].min(radii[j]);
         if share > MOST_INITIAL_OVERLAP {
-            let (low, high) = (grains[i].2.min(grains[j].2), grains[i].2.max(grains[j].2));
+            let packings = [i, j].map(|k| grains[source(k)].2);
+            let (low, high) = (packings[0].min(packings[1]), packings[0].max(packings[1]));
             let entry = worst.entry((low, high)).or_insert((0.0, 0_usize, i, j));
             entry.1 += 1;
             if share > entry.0 {
@@ -106,7 +127,8 @@ fn grains_in_walls(def: &WorldDef, grains: &[(DVec3, f64, usize)], problems: &mu
     let mut touches = Vec::new();
     let mut worst = std::collections::BTreeMap::new();
     for (position, radius, packing) in grains {
-        for (w, wall) in def.walls.iter().enumerate() {
+        let walls = def.walls.iter().enumerate();
+        for (w, wall) in walls.filter(|(_, wall)| wall.presence.contains(0.0)) {
             let share = deepest(wall, *position, *radius, &mut touches) / radius;
             if share > MOST_INITIAL_OVERLAP {
                 let entry = worst
@@ -150,7 +172,8 @@ fn emitters_in_walls(def: &WorldDef, problems: &mut Vec<Problem>) {
             continue;
         };
         let mut stream = RandomStream::new(def.seed, Source::Check(index));
-        for wall in &def.walls {
+        let present = |wall: &&WallDef| wall.presence.contains(emitter.start);
+        for wall in def.walls.iter().filter(present) {
             let hits = (0..EMITTER_SAMPLES)
                 .map(|_| region.sample(stream.uniform3()))
                 .filter(|&x| deepest(wall, x, radius, &mut touches) > MOST_INITIAL_OVERLAP * radius)
@@ -172,12 +195,7 @@ fn emitters_in_walls(def: &WorldDef, problems: &mut Vec<Problem>) {
 }
 
 /// Deepest overlap of a sphere with a wall at time zero, m; zero without contact.
-fn deepest(
-    wall: &crate::definition::WallDef,
-    centre: DVec3,
-    radius: f64,
-    touches: &mut Vec<Touch>,
-) -> f64 {
+fn deepest(wall: &WallDef, centre: DVec3, radius: f64, touches: &mut Vec<Touch>) -> f64 {
     touches.clear();
     wall.shape
         .touches(wall.pose.to_local(centre), radius, 0.0, touches);
@@ -194,11 +212,14 @@ pub fn greatest_prescribed_speed(def: &WorldDef) -> f64 {
     let grains = def.packings.iter().map(|p| p.velocity.length());
     let emitters = def.emitters.iter().map(|e| e.velocity.length());
     let walls = def.walls.iter().map(|w| {
-        let reach = w
-            .shape
-            .bounds()
-            .map_or(0.0, |b| b.min.abs().max(b.max.abs()).length());
-        w.surface_velocity.length() + w.motion.greatest_speed(reach)
+        let mut points = match w.shape {
+            WallShape::HalfSpace => Vec::new(),
+            _ => w.shape.triangulate(0.0).vertices,
+        };
+        for point in &mut points {
+            *point = w.pose.to_world(*point);
+        }
+        w.surface_velocity.length() + w.motion.greatest_speed(&points)
     });
     grains.chain(emitters).chain(walls).fold(0.0, f64::max)
 }

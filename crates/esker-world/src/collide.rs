@@ -27,14 +27,16 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use esker_geometry::{Aabb, BroadPhase, Seen, SphereTouch, TooManyPairs, Touch};
+use esker_geometry::{Aabb, BroadPhase, Probe, Seen, Side, SphereTouch, TooManyPairs, Touch};
 use esker_parallel::{SharedSlice, Team, keep_slack, prefetch};
 use esker_solver::plan::{FIXED, Place, Places, SweepPlan};
 use glam::DVec3;
 
 use crate::blows::Blows;
 use crate::grains::{GrainId, Grains};
+use crate::history::History;
 use crate::material::PairTable;
+use crate::periodic::{Image, Periodic};
 use crate::reach::{Drift, Mover, Reach};
 use crate::wall::Wall;
 
@@ -74,6 +76,11 @@ impl ContactKey {
             owner,
             other: other.as_u64(),
         }
+    }
+
+    /// The wall's feature, of a contact with a wall.
+    pub fn feature(&self) -> u32 {
+        self.other as u32
     }
 
     /// The wall of the contact, if it is one with a wall.
@@ -146,6 +153,9 @@ fn kind(contact: &ContactGeometry, step: f64) -> u8 {
 /// Grains that are held against a wall together: neighbours in memory, which
 /// are neighbours in space where there are many grains.
 const WALL_CHUNK: usize = 64;
+/// Motion within a step, in radii, from which on a grain's present direction
+/// says little about the walls that it will meet.
+const THROWN_RADII: f64 = 1.0;
 /// Contacts whose candidate is asked for ahead of its use; its grains are asked
 /// for half way.
 const PREFETCHED: usize = 16;
@@ -170,7 +180,9 @@ pub(crate) struct Candidate {
 const FOLLOWS: u32 = 1;
 /// Feature of a pair whose neighbours may push it together unexpectedly.
 const LIVELY: u32 = 2;
-/// Margin of such pairs, in diameters of the smaller grain.
+/// Feature of a pair that touches across a periodic boundary.
+const ACROSS: u32 = 4;
+/// Margin of lively pairs, in diameters of the smaller grain.
 const LIVELY_MARGIN: f64 = 0.1;
 
 /// Motion across the normal within the step, in diameters of the smaller grain,
@@ -187,8 +199,18 @@ pub struct Collider {
     /// plan puts them in order.
     parts: Vec<Vec<Candidate>>,
     blows: Blows,
+    crowd: Crowd,
     /// Order of the contacts found last.
     pub plan: SweepPlan,
+}
+
+/// Grains and their images across periodic boundaries.
+#[derive(Debug, Default)]
+struct Crowd {
+    images: Vec<Image>,
+    /// Of the grains, then of the images.
+    centres: Vec<DVec3>,
+    reaches: Vec<f64>,
 }
 
 /// What contacts are found among.
@@ -198,6 +220,10 @@ pub struct Scene<'a> {
     pub grains: &'a Grains,
     /// The walls.
     pub walls: &'a [Wall],
+    /// Contacts of the last step.
+    pub history: &'a History,
+    /// Periodic boundaries.
+    pub(crate) periodic: Option<Periodic>,
     /// Mean diameter of the grains, m.
     pub mean_diameter: f64,
     /// Reach of the step.
@@ -226,8 +252,10 @@ impl Collider {
             walls,
             mean_diameter,
             reach,
+            ..
         } = scene;
         let drift = &mut self.drift;
+        drift.set_periodic(scene.periodic);
         drift.reach(
             team,
             (grains, walls),
@@ -236,6 +264,9 @@ impl Collider {
             &mut self.reaches,
         );
         self.parts.resize_with(team.threads(), Vec::new);
+        if let Some(periodic) = scene.periodic {
+            return self.find_periodic_pairs(team, scene, periodic);
+        }
         let drift = &self.drift;
         self.broad_phase.search(
             team,
@@ -244,6 +275,66 @@ impl Collider {
             &mut self.parts,
             |pair| near_grains(pair, reach),
         )
+    }
+
+    /// As [`Collider::find_pairs`], among grains and their images.
+    fn find_periodic_pairs(
+        &mut self,
+        team: &mut Team,
+        scene: Scene<'_>,
+        periodic: Periodic,
+    ) -> Result<(), TooManyPairs> {
+        let Scene { grains, reach, .. } = scene;
+        let Crowd {
+            images,
+            centres,
+            reaches,
+        } = &mut self.crowd;
+        periodic.list_images(&grains.position, &self.reaches, images);
+        centres.clear();
+        centres.extend_from_slice(&grains.position);
+        centres.extend(images.iter().map(|image| image.position));
+        reaches.clear();
+        reaches.extend_from_slice(&self.reaches);
+        reaches.extend(
+            images
+                .iter()
+                .map(|image| self.reaches[image.source as usize]),
+        );
+        let source = |i: u32| match (i as usize).checked_sub(grains.len()) {
+            Some(k) => images[k].source,
+            None => i,
+        };
+        let drift = &self.drift;
+        let result = self.broad_phase.search(
+            team,
+            (centres, reaches),
+            |i| Mover::of(grains, drift, source(i as u32) as usize),
+            &mut self.parts,
+            |pair| {
+                let sources = [source(pair[0].index), source(pair[1].index)];
+                let is_image = [0, 1].map(|k| pair[k].index != sources[k]);
+                let seen = [0, 1].map(|k| Seen {
+                    index: sources[k],
+                    ..pair[k]
+                });
+                let (mut candidate, is_near) = near_grains(seen, reach);
+                candidate.feature |= u32::from(is_image != [false; 2]) * ACROSS;
+                // From the one with the smaller id to the other, as everywhere.
+                let [a, b] = if seen[0].tag.id < seen[1].tag.id {
+                    [0, 1]
+                } else {
+                    [1, 0]
+                };
+                let branch = seen[b].centre - seen[a].centre;
+                let is_pair = is_image != [true; 2] && sources[0] != sources[1];
+                (candidate, is_near && is_pair && periodic.is_nearest(branch))
+            },
+        );
+        result.map_err(|crowd| TooManyPairs {
+            sphere: source(crowd.sphere),
+            ..crowd
+        })
     }
 
     /// Replaces `contacts` by all contacts, in the order of the new plan.
@@ -298,7 +389,16 @@ impl Collider {
             reach,
             ..
         } = scene;
-        let agitated = &self.drift.agitated;
+        let drift = &self.drift;
+        // Impacts that throw a grain far throw it into walls that are far.
+        let thrown = |i: usize| {
+            let motion = drift.impact_motion(i, reach);
+            if motion > THROWN_RADII * grains.radius[i] {
+                motion
+            } else {
+                drift.agitated[i]
+            }
+        };
         let parts = SharedSlice::new(&mut self.parts);
         team.run(|worker| {
             // SAFETY: every worker has a part of its own.
@@ -307,15 +407,15 @@ impl Collider {
             TOUCHES.with_borrow_mut(|touches| {
                 for start in range.clone().step_by(WALL_CHUNK) {
                     let chunk = start..range.end.min(start + WALL_CHUNK);
-                    let swarm = Swarm::of(grains, agitated, chunk.clone());
+                    let swarm = Swarm::of(grains, thrown, chunk.clone());
                     for (w, wall) in walls.iter().enumerate() {
-                        if swarm.is_clear_of(wall, reach) {
+                        if !wall.is_present || swarm.is_clear_of(wall, reach) {
                             continue;
                         }
                         for i in chunk.clone() {
                             touches.clear();
-                            let grain = (i, agitated[i]);
-                            near_wall(grains, grain, (w as u32, wall), reach, touches, out);
+                            let grain = (i, thrown(i));
+                            near_wall(scene, grain, (w as u32, wall), touches, out);
                         }
                     }
                 }
@@ -394,6 +494,8 @@ impl Places for Chosen<'_> {
         };
         let follows =
             matches!(contact.partner, Partner::Grain(_)) && part[place].feature & FOLLOWS != 0;
+        let is_across =
+            matches!(contact.partner, Partner::Grain(_)) && part[place].feature & ACROSS != 0;
         let law = if let [law] = laws {
             *law
         } else {
@@ -405,7 +507,13 @@ impl Places for Chosen<'_> {
         };
         Place {
             point: contact.point,
-            arms: contact.arms,
+            // Blocks do not know that its grains, at opposite ends, are side by side:
+            // no arm is long enough for them.
+            arms: if is_across {
+                [f64::INFINITY; 2]
+            } else {
+                contact.arms
+            },
             bodies: [contact.grain, body],
             name: [contact.key.owner.as_u64(), contact.key.other],
             law: law + u16::from(follows) * self.order.following,
@@ -506,7 +614,7 @@ struct Swarm {
 }
 
 impl Swarm {
-    fn of(grains: &Grains, agitated: &[f64], range: Range<usize>) -> Self {
+    fn of(grains: &Grains, agitated: impl Fn(usize) -> f64, range: Range<usize>) -> Self {
         let mut bounds = Aabb::EMPTY;
         let (mut greatest_radius, mut greatest_square) = (0.0, 0.0);
         let mut greatest_agitated = 0.0;
@@ -514,7 +622,7 @@ impl Swarm {
             bounds = bounds.including(grains.position[i]);
             greatest_radius = f64::max(greatest_radius, grains.radius[i]);
             greatest_square = f64::max(greatest_square, grains.state[i].velocity.length_squared());
-            greatest_agitated = f64::max(greatest_agitated, agitated[i]);
+            greatest_agitated = f64::max(greatest_agitated, agitated(i));
         }
         Swarm {
             centre: 0.5 * (bounds.min + bounds.max),
@@ -564,13 +672,18 @@ fn near_grains([a, b]: [Seen<'_, Mover>; 2], reach: Reach) -> (Candidate, bool) 
 
 /// Adds the touches of a grain with a wall; `touches` is scratch.
 fn near_wall(
-    grains: &Grains,
+    scene: Scene<'_>,
     (i, agitated): (usize, f64),
     (index, wall): (u32, &Wall),
-    reach: Reach,
     touches: &mut Vec<Touch>,
     out: &mut Vec<Candidate>,
 ) {
+    let Scene {
+        grains,
+        history,
+        reach,
+        ..
+    } = scene;
     let (position, radius) = (grains.position[i], grains.radius[i]);
     let velocity = grains.state[i].velocity;
     let speed = velocity.distance(wall.twist.at(position)) + wall.twist.spin.length() * radius;
@@ -582,17 +695,43 @@ fn near_wall(
     {
         return;
     }
-    wall.shape.touches(local, radius, margin, touches);
+    let probe = Probe {
+        centre: local,
+        radius,
+        margin,
+        motion: agitated + reach.step * velocity.distance(wall.twist.at(wall.pose.position)),
+        last_side: &|| {
+            let mut sides = history
+                .features_at(grains.id[i], index)
+                .filter_map(|feature| wall.shape.side_of(feature));
+            let first = sides.next()?;
+            let is_inside = first == Side::Inside || sides.any(|side| side == Side::Inside);
+            Some(if is_inside {
+                Side::Inside
+            } else {
+                Side::Outside
+            })
+        },
+    };
+    wall.shape.touches_of(&probe, touches);
+    // Such a grain may be turned by one wall to another within the step.
+    let fastest = speed.max(agitated / reach.step);
+    let is_fast = reach.step * fastest > THROWN_RADII * radius;
     for touch in touches.iter() {
         let normal = wall.pose.orientation * touch.normal;
         let point = position + normal * (radius - 0.5 * touch.overlap);
+        let approach = if is_fast {
+            fastest
+        } else {
+            normal.dot(velocity - wall.twist.at(point))
+        };
         out.push(Candidate {
             grain: i as u32,
             partner: Partner::Wall(index),
             feature: touch.feature,
             normal,
             overlap: touch.overlap,
-            approach: normal.dot(velocity - wall.twist.at(point)),
+            approach,
             curvature: touch.curvature,
         });
     }

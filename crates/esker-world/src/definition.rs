@@ -41,6 +41,8 @@ pub struct WorldDef {
     pub emitters: Vec<EmitterDef>,
     /// Regions that remove grains.
     pub sinks: Vec<SinkDef>,
+    /// Axes along which the world continues itself: from where to where, m.
+    pub periodic: [Option<[f64; 2]>; 3],
     /// Grains whose centre leaves this box are removed and counted as lost.
     pub bounds: Option<[DVec3; 2]>,
     /// Whether the energy ledger is kept: a pass over all contacts per substep.
@@ -64,6 +66,7 @@ impl Default for WorldDef {
             packings: Vec::new(),
             emitters: Vec::new(),
             sinks: Vec::new(),
+            periodic: [None; 3],
             bounds: None,
             energy_ledger: false,
         }
@@ -355,6 +358,30 @@ pub struct WallDef {
     /// Velocity of its surface relative to the wall, in the wall's own frame,
     /// m/s: a conveyor belt. Only the part along the surface acts.
     pub surface_velocity: DVec3,
+    /// When it is there.
+    pub presence: Presence,
+}
+
+/// The time for which a wall is there, s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Presence {
+    /// It appears at this time.
+    pub from: f64,
+    /// It vanishes at this time.
+    pub until: f64,
+}
+
+impl Presence {
+    /// From the start to the end.
+    pub const ALWAYS: Presence = Presence {
+        from: 0.0,
+        until: f64::INFINITY,
+    };
+
+    /// Whether the wall is there at a time, s.
+    pub fn contains(&self, time: f64) -> bool {
+        (self.from..self.until).contains(&time)
+    }
 }
 
 /// How a wall moves: a closed function of time, so that nothing drifts and a
@@ -411,6 +438,19 @@ pub enum Motion {
         /// A point of the axis, m (it moves with the displacement).
         centre: DVec3,
     },
+    /// Another motion from `start` to `stop` seconds: its own time counts from
+    /// `start`, and it stays where it is at `stop`.
+    During {
+        /// The motion.
+        motion: Box<Motion>,
+        /// Time at which it starts, s.
+        start: f64,
+        /// Time at which it stops, s.
+        stop: f64,
+    },
+    /// Several motions at once. Displacements add up and carry the axes of
+    /// rotations along; each rotation carries along those before it.
+    Together(Vec<Motion>),
 }
 
 /// Sizes of grains.
@@ -483,7 +523,7 @@ pub enum Placement {
         spacing: Option<f64>,
         /// Random displacement per axis, as a share of the free space between neighbours (0…1).
         jitter: f64,
-        /// At most this many grains.
+        /// This many grains, from the bottom up; `None`: as many as fit.
         count: Option<usize>,
         /// Sizes.
         sizes: SizeDistribution,
@@ -494,6 +534,15 @@ pub enum Placement {
         region: Region,
         /// How many.
         count: usize,
+        /// Sizes.
+        sizes: SizeDistribution,
+    },
+    /// A random packing, dense or loose.
+    Packed {
+        /// Region that holds the whole grains.
+        region: Region,
+        /// Share of the region that grains fill.
+        fraction: f64,
         /// Sizes.
         sizes: SizeDistribution,
     },

@@ -28,6 +28,7 @@ use glam::DVec3;
 use crate::World;
 use crate::collide::{ContactGeometry, Partner};
 use crate::grains::Grains;
+use crate::periodic::Periodic;
 use crate::step::StepError;
 use crate::wall::Wall;
 use crate::world::pair_of;
@@ -202,6 +203,7 @@ impl World {
             walls,
             pairs,
             workspace,
+            periodic,
             step,
             ..
         } = self;
@@ -213,7 +215,7 @@ impl World {
                 contacts[range].iter().fold([0.0; 2], |sum, contact| {
                     let pair = pair_of(contact, pairs, grains, walls);
                     let stiffness = pair.stiffness(contact.elastic_radius);
-                    let end = overlap_at_end(contact, grains, walls, *step);
+                    let end = overlap_at_end(contact, grains, *periodic, walls, *step);
                     let [start, end] = [contact.overlap, end]
                         .map(|overlap| pair.elastic_energy(stiffness, overlap.max(0.0)));
                     [sum[0] + start, sum[1] + end]
@@ -226,13 +228,20 @@ impl World {
 
 /// Overlap of a contact after its step, m: exact among grains; at a wall,
 /// along the normal that the step used.
-fn overlap_at_end(contact: &ContactGeometry, grains: &Grains, walls: &[Wall], step: f64) -> f64 {
+fn overlap_at_end(
+    contact: &ContactGeometry,
+    grains: &Grains,
+    periodic: Option<Periodic>,
+    walls: &[Wall],
+    step: f64,
+) -> f64 {
     let i = contact.grain as usize;
     match contact.partner {
         Partner::Grain(j) => {
             let j = j as usize;
-            let distance = grains.position[i].distance(grains.position[j]);
-            grains.radius[i] + grains.radius[j] - distance
+            let branch = grains.position[j] - grains.position[i];
+            let branch = periodic.map_or(branch, |p| p.branch(branch));
+            grains.radius[i] + grains.radius[j] - branch.length()
         }
         Partner::Wall(w) => {
             let start = contact.point - contact.normal * contact.arms[0];

@@ -173,7 +173,10 @@ impl World {
         let (other_velocity, with_wall) = match contact.partner {
             Partner::Grain(j) => {
                 let b = &self.grains.state[j as usize];
-                let apart = self.grains.position[j as usize] - self.grains.position[grain];
+                let mut apart = self.grains.position[j as usize] - self.grains.position[grain];
+                if let Some(periodic) = &self.periodic {
+                    apart = periodic.branch(apart);
+                }
                 let distance = apart.length();
                 normal = apart / distance;
                 overlap = contact.diameter() - distance;

@@ -79,7 +79,7 @@ impl World {
 mod tests {
     use super::*;
     use crate::definition::*;
-    use esker_geometry::{Pose, Region, WallShape};
+    use esker_geometry::{OpenFaces, Pose, Region, WallShape};
     use glam::DVec3;
 
     fn heap(method: Method) -> World {
@@ -97,11 +97,13 @@ mod tests {
                 shape: WallShape::Box {
                     half_extents: DVec3::new(0.025, 0.025, 0.2),
                     side: esker_geometry::Side::Inside,
+                    open: OpenFaces::NONE,
                 },
                 pose: Pose::IDENTITY,
                 material: 0,
                 motion: Motion::Still,
                 surface_velocity: DVec3::ZERO,
+                presence: Presence::ALWAYS,
             }],
             packings: vec![PackingDef {
                 material: 0,

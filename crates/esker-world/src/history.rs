@@ -7,6 +7,7 @@ use esker_parallel::{SharedSlice, Team, prefetch};
 use glam::DVec3;
 
 use crate::collide::{ContactGeometry, ContactKey};
+use crate::grains::GrainId;
 
 /// One remembered contact.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,24 +49,28 @@ const PREFETCHED: usize = 16;
 const SAME_DIRECTION: f64 = 0.95;
 
 impl History {
-    /// Remembers contacts that carry load.
+    /// Remembers contacts that carry load, and besides them those with the
+    /// indices `held`, which carried some within the step.
     pub fn store(
         &mut self,
         team: &mut Team,
         slots: usize,
-        contacts: &[ContactGeometry],
-        impulses: &[Impulse],
+        (contacts, impulses): (&[ContactGeometry], &[Impulse]),
+        held: impl Iterator<Item = usize>,
     ) {
+        let remember = |i: usize| Remembered {
+            key: contacts[i].key,
+            normal: contacts[i].normal,
+            impulse: impulses[i],
+        };
         team.select(
             contacts.len(),
             &mut self.entries,
             |i| impulses[i].normal > 0.0,
-            |i| Remembered {
-                key: contacts[i].key,
-                normal: contacts[i].normal,
-                impulse: impulses[i],
-            },
+            remember,
         );
+        let only_held = held.filter(|&i| impulses[i].normal == 0.0);
+        self.entries.extend(only_held.map(remember));
         self.link(team, slots);
     }
 
@@ -152,7 +157,7 @@ impl History {
                 prefetch(&self.names, self.start(ahead.key.owner.slot as usize));
             }
             let contact = &contacts[i];
-            let mut names = self.of_owner(contact).iter();
+            let mut names = self.of_owner(contact.key.owner).iter();
             let found = names.find(|name| name.other == contact.key.other);
             self.claim(found.map(|name| name.entry as usize), contact)
         });
@@ -162,15 +167,27 @@ impl History {
                 continue;
             }
             let contact = &contacts[i as usize];
-            let names = self.of_owner(contact).iter();
+            let names = self.of_owner(contact.key.owner).iter();
             let same = names.map(|name| name.entry as usize).filter(|&e| {
                 let entry = &self.entries[e];
                 !self.claimed[e].load(Ordering::Relaxed)
+                    && entry.impulse.normal > 0.0
                     && entry.key.wall_index() == contact.key.wall_index()
                     && entry.normal.dot(contact.normal) > SAME_DIRECTION
             });
             impulses[i as usize] = self.claim(same.min(), contact);
         }
+    }
+
+    /// Features of a wall that held a grain in the last step, in no order.
+    pub fn features_at(&self, owner: GrainId, wall: u32) -> impl Iterator<Item = u32> {
+        let names = self.of_owner(owner).iter();
+        let keys = names.map(move |name| ContactKey {
+            owner,
+            other: name.other,
+        });
+        keys.filter(move |key| key.wall_index() == Some(wall))
+            .map(|key| key.feature())
     }
 
     /// First name of a slot, or the end of all where there is no such slot.
@@ -179,10 +196,9 @@ impl History {
         start.map_or(self.names.len(), |s| s.load(Ordering::Relaxed) as usize)
     }
 
-    /// Names of a contact's owner, in no order. All names of a slot are those
+    /// Names of an owner, in no order. All names of a slot are those
     /// of the grain that had it when they were stored.
-    fn of_owner(&self, contact: &ContactGeometry) -> &[Name] {
-        let owner = contact.key.owner;
+    fn of_owner(&self, owner: GrainId) -> &[Name] {
         let slot = owner.slot as usize;
         let names = &self.names[self.start(slot)..self.start(slot + 1)];
         match names.first() {
@@ -238,7 +254,8 @@ mod tests {
         ];
         let mut history = History::default();
         let mut team = Team::new(2);
-        history.store(&mut team, 6, &old, &[load(1.0), load(2.0), load(3.0)]);
+        let loads = [load(1.0), load(2.0), load(3.0)];
+        history.store(&mut team, 6, (&old, &loads), std::iter::empty());
         let tilted = DVec3::new(0.1, 0.0, 1.0).normalize();
         let new = [
             contact(ContactKey::wall(id(2, 0), 1, 8), tilted),

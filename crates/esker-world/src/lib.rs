@@ -18,6 +18,7 @@
 //!         material: 0,
 //!         motion: Motion::Still,
 //!         surface_velocity: DVec3::ZERO,
+//!         presence: Presence::ALWAYS,
 //!     }],
 //!     packings: vec![PackingDef {
 //!         material: 0,
@@ -59,7 +60,9 @@ pub mod integrate;
 pub mod load;
 pub mod material;
 pub mod packing;
+pub mod periodic;
 pub mod random;
+mod random_packing;
 pub mod reach;
 pub mod report;
 mod sizes;

@@ -101,11 +101,18 @@ impl World {
         let sums = &mut work.wall_sums;
         sums.clear();
         sums.resize(walls.len(), LoadIntegral::default());
+        for wall in walls.iter_mut() {
+            wall.outer_contacts = 0;
+        }
         let contacts = work.collider.plan.fixed.iter();
         for (&i, impulse) in contacts.zip(&work.wall_impulses) {
             let contact = &work.contacts[i as usize];
             if let Partner::Wall(w) = contact.partner {
-                sums[w as usize] += LoadIntegral::of(&walls[w as usize], contact, impulse);
+                let wall = &mut walls[w as usize];
+                sums[w as usize] += LoadIntegral::of(wall, contact, impulse);
+                if impulse.normal > 0.0 && wall.is_held_outside(contact) {
+                    wall.outer_contacts += 1;
+                }
             }
         }
         for (wall, sum) in walls.iter_mut().zip(&*sums) {

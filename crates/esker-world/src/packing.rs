@@ -6,6 +6,7 @@ use glam::DVec3;
 use crate::definition::{PackingDef, Placement, SizeDistribution, WorldDef};
 use crate::grains::NewGrain;
 use crate::random::{RandomStream, Source};
+use crate::random_packing;
 
 /// Why a packing could not be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -16,6 +17,28 @@ pub enum PackingError {
         /// Greatest diameter asked for, m.
         diameter: f64,
     },
+    /// A lattice with fewer places than grains asked for.
+    #[error("only {fitting} of {wanted} grains fit on the lattice in the region")]
+    LatticeFull {
+        /// Places of the lattice.
+        fitting: usize,
+        /// Grains asked for.
+        wanted: usize,
+    },
+    /// A fraction beyond random close packing.
+    #[error(
+        "no random packing that fills {:.1} % of the region was found; about {:.1} % would fit",
+        100.0 * fraction, 100.0 * possible
+    )]
+    TooFull {
+        /// Share of the region asked for.
+        fraction: f64,
+        /// Share that would fit, by the overlaps that are left.
+        possible: f64,
+    },
+    /// Too many grains in one place.
+    #[error("the grains lie on top of one another")]
+    Crowded,
     /// Random places ran out.
     #[error("only {placed} of {wanted} grains fit at random without overlap")]
     TooDense {
@@ -52,6 +75,14 @@ pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError
                     diameter: 2.0 * sizes.greatest(),
                 });
             }
+            if let Some(wanted) = *count
+                && places.len() < wanted
+            {
+                return Err(PackingError::LatticeFull {
+                    fitting: places.len(),
+                    wanted,
+                });
+            }
             let free = 0.5 * jitter * (spacing - 2.0 * sizes.greatest()).max(0.0);
             Ok(places
                 .into_iter()
@@ -67,6 +98,14 @@ pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError
             sizes,
         } => {
             let grains = random_places(region, *count, sizes, &mut stream)?;
+            Ok(grains.into_iter().map(|(x, r)| grain(x, r)).collect())
+        }
+        Placement::Packed {
+            region,
+            fraction,
+            sizes,
+        } => {
+            let grains = random_packing::pack(region, *fraction, sizes, &mut stream)?;
             Ok(grains.into_iter().map(|(x, r)| grain(x, r)).collect())
         }
         Placement::Column {
@@ -110,6 +149,14 @@ pub fn count_estimate(packing: &PackingDef) -> usize {
             let cells = region.volume() / spacing.powi(3);
             (cells.ceil() as usize).min(count.unwrap_or(usize::MAX))
         }
+        Placement::Packed {
+            region,
+            fraction,
+            sizes,
+        } => {
+            let grain = 4.0 / 3.0 * std::f64::consts::PI * sizes.mean_cube();
+            (fraction * region.volume() / grain).round() as usize
+        }
         Placement::Random { count, .. } | Placement::Column { count, .. } => *count,
         Placement::Listed { grains } => grains.len(),
     }
@@ -117,7 +164,12 @@ pub fn count_estimate(packing: &PackingDef) -> usize {
 
 /// Mass of a homogeneous sphere, kg.
 pub fn sphere_mass(density: f64, radius: f64) -> f64 {
-    density * 4.0 / 3.0 * std::f64::consts::PI * radius.powi(3)
+    density * sphere_volume(radius)
+}
+
+/// Volume of a sphere, m³.
+pub(crate) fn sphere_volume(radius: f64) -> f64 {
+    4.0 / 3.0 * std::f64::consts::PI * radius.powi(3)
 }
 
 fn new_grain(def: &WorldDef, packing: &PackingDef, position: DVec3, radius: f64) -> NewGrain {

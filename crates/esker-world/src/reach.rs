@@ -28,6 +28,7 @@ use esker_parallel::{SharedSlice, Team, fit, make_room};
 use glam::DVec3;
 
 use crate::grains::{GrainId, Grains};
+use crate::periodic::Periodic;
 use crate::wall::Wall;
 
 /// What decides how far grains reach.
@@ -117,6 +118,8 @@ pub(crate) struct Drift {
     size: [usize; 3],
     /// Whether grains are farther out than the cells, along each axis.
     is_cut: [bool; 3],
+    /// Lower end and width, m, of periodic axes.
+    periods: [Option<(f64, f64)>; 3],
     /// Cell of each grain.
     cell_of: Vec<u32>,
     sums: Sums,
@@ -126,6 +129,8 @@ pub(crate) struct Drift {
     mean: DVec3,
     /// Greatest distance of a cell's velocity from the mean, m/s.
     deviation: f64,
+    /// Greatest speed of grains that may get beyond the cells around, m/s.
+    far: f64,
     /// Diameter of the smallest grain, m.
     min_diameter: f64,
     /// Largest motion within the step that no grain's own velocity gives, m.
@@ -182,15 +187,14 @@ impl Drift {
     ) {
         self.lay_cells(team, grains, mean_diameter);
         self.take_means(team, grains);
-        let far = self.take_deviations(team, grains, reach);
+        self.far = self.take_deviations(team, grains, reach);
         self.compare_cells(team, walls, reach);
         let mut agitated = std::mem::take(&mut self.agitated);
         let drift = &*self;
         let cell_of = |i: usize| &drift.cells[drift.cell_of[i] as usize];
         team.fill(&mut agitated, grains.len(), |i| {
-            let cell = cell_of(i);
-            let speed = (1.0 + reach.restitution) * cell.unrest.max(far);
-            (reach.step * speed).min(AGITATED_RADII * grains.radius[i])
+            let motion = drift.impact_motion(i, reach);
+            motion.min(AGITATED_RADII * grains.radius[i])
         });
         team.fill(out, grains.len(), |i| {
             let (radius, velocity) = (grains.radius[i], grains.state[i].velocity);
@@ -206,8 +210,19 @@ impl Drift {
         self.agitated = agitated;
         let unrest = self.cells.iter().map(|cell| cell.unrest);
         // A push through a chain can throw off its end with twice its speed.
-        let speed = 2.0 * unrest.fold(far, f64::max) + reach.fall.length();
+        let speed = 2.0 * unrest.fold(self.far, f64::max) + reach.fall.length();
         self.unexpected = reach.step * speed;
+    }
+
+    /// Says along which axes the last cells are neighbours of the first.
+    pub(crate) fn set_periodic(&mut self, periodic: Option<Periodic>) {
+        self.periods = std::array::from_fn(|axis| periodic?.range(axis));
+    }
+
+    /// How far impacts may move a grain within the step, m.
+    pub(crate) fn impact_motion(&self, grain: usize, reach: Reach) -> f64 {
+        let unrest = self.cells[self.cell_of[grain] as usize].unrest;
+        reach.step * (1.0 + reach.restitution) * unrest.max(self.far)
     }
 
     /// How far grains may move within the step by pushes that their velocities
@@ -254,12 +269,29 @@ impl Drift {
             self.size = ((top - self.origin) / self.edge)
                 .to_array()
                 .map(|n| n.clamp(0.0, MOST_CELLS) as usize + 1);
+            let fits = self.lay_periodic_cells();
             // Not more cells than grains, or nearly so.
-            if self.size.iter().product::<usize>() <= grains.len() + 8 {
+            if fits && self.size.iter().product::<usize>() <= grains.len() + 8 {
                 break;
             }
             self.edge *= 2.0;
         }
+    }
+
+    /// Lays cells from end to end of periodic axes, the last of them up to twice
+    /// as wide; returns whether they are not too many.
+    fn lay_periodic_cells(&mut self) -> bool {
+        let mut fits = true;
+        for axis in 0..3 {
+            if let Some((low, width)) = self.periods[axis] {
+                let cells = (width / self.edge).floor().max(1.0);
+                fits &= cells <= MOST_CELLS;
+                self.origin[axis] = low;
+                self.size[axis] = cells.min(MOST_CELLS) as usize;
+                self.is_cut[axis] = false;
+            }
+        }
+        fits
     }
 
     /// Cells that are neighbours in space are neighbours here, or one.
@@ -379,11 +411,17 @@ impl Drift {
     fn neighbours(&self, cell: usize) -> impl Iterator<Item = &Cell> {
         let [nx, ny, nz] = self.size;
         let [x, y, z] = self.coordinates(cell);
-        let beside = |k: usize, n: usize| k.saturating_sub(1)..(k + 2).min(n);
-        let cells = beside(z, nz).flat_map(move |z| {
-            let rows = beside(y, ny).map(move |y| (z * ny + y) * nx);
-            rows.flat_map(move |row| &self.cells[row + x.saturating_sub(1)..row + (x + 2).min(nx)])
-        });
+        let beside = |axis: usize, k: usize, n: usize| {
+            let (first, end) = match self.periods[axis] {
+                Some(_) => (k + n - 1, k + n + 2),
+                None => (k.saturating_sub(1), (k + 2).min(n)),
+            };
+            (first..end).map(move |k| if k >= n { (k - n) % n } else { k })
+        };
+        let xs = beside(0, x, nx);
+        let rows =
+            beside(2, z, nz).flat_map(move |z| beside(1, y, ny).map(move |y| (z * ny + y) * nx));
+        let cells = rows.flat_map(move |row| xs.clone().map(move |x| &self.cells[row + x]));
         cells.filter(|there| there.is_taken)
     }
 
@@ -396,14 +434,17 @@ impl Drift {
         // The outermost cells may hold grains from anywhere beyond.
         let is_outermost =
             (0..3).any(|k| self.is_cut[k] && (at[k] == 0 || at[k] + 1 == self.size[k]));
+        // The last cell of a periodic axis is wider than others.
+        let is_wide = (0..3).any(|k| self.periods[k].is_some() && at[k] + 1 == self.size[k]);
         let half_diagonal = 0.5 * 3_f64.sqrt() * self.edge;
-        let speeds = walls.iter().map(|wall| {
+        let present = walls.iter().filter(|wall| wall.is_present);
+        let speeds = present.map(|wall| {
             let turning = wall.twist.spin.length() * half_diagonal;
             let sliding = self.cells[cell].velocity.distance(wall.twist.at(centre));
             let speed = sliding + deviation + turning;
             let near = half_diagonal + 0.5 * self.edge + reach.step * speed;
             let local = wall.pose.to_local(centre);
-            if !is_outermost && wall.shape.is_clear_of(local, near) {
+            if !is_outermost && !is_wide && wall.shape.is_clear_of(local, near) {
                 0.0
             } else {
                 speed
@@ -458,7 +499,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{Motion, WallDef};
+    use crate::definition::{Motion, Presence, WallDef};
     use crate::grains::NewGrain;
     use crate::random::{RandomStream, Source};
     use esker_geometry::{BroadPhase, Pose, WallShape};
@@ -565,6 +606,7 @@ mod tests {
                 material: 0,
                 motion: Motion::Still,
                 surface_velocity: DVec3::ZERO,
+                presence: Presence::ALWAYS,
             },
             0.01,
         );

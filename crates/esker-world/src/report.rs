@@ -132,6 +132,9 @@ pub struct StepReport {
     pub removed: usize,
     /// Grains removed as the step began because they had left the bounds.
     pub lost: usize,
+    /// Grains that emitters owe after the step: due by then, but there was no
+    /// room for them.
+    pub owed: u64,
     /// Threads used.
     pub threads: usize,
     /// Time per stage.

@@ -34,6 +34,7 @@ use crate::definition::{NormalLaw, Smooth};
 use crate::grains::Grains;
 use crate::integrate;
 use crate::material::PairTable;
+use crate::periodic::Periodic;
 use crate::wall::Wall;
 
 /// Longest stable substep (6), s, of a contact with effective mass
@@ -101,6 +102,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) pairs: &'a PairTable,
     pub(crate) walls: &'a [Wall],
     pub(crate) gravity: DVec3,
+    pub(crate) periodic: Option<Periodic>,
     /// Substep h_s, s.
     pub(crate) step: f64,
 }
@@ -127,7 +129,7 @@ impl SmoothStepper {
         }
         for substep in 0..method.substeps {
             if substep > 0 {
-                self.follow(scene.step, &grains.position, bodies);
+                self.follow(scene, &grains.position, bodies);
             }
             self.sum_forces(method, scene.step, bodies, impulses);
             if let Some(losses) = &mut self.losses {
@@ -219,10 +221,14 @@ impl SmoothStepper {
     }
 
     /// Brings the geometry of all contacts to the present.
-    fn follow(&mut self, step: f64, positions: &[DVec3], bodies: &[BodyState]) {
+    fn follow(&mut self, scene: &Scene<'_>, positions: &[DVec3], bodies: &[BodyState]) {
+        let branch = |i: usize, j: usize| {
+            let branch = positions[j] - positions[i];
+            scene.periodic.map_or(branch, |p| p.branch(branch))
+        };
         for contact in &mut self.contacts {
             let [a, b] = contact.bodies.map(|i| i as usize);
-            contact.follow(positions, &bodies[a], &bodies[b], step);
+            contact.follow(branch, &bodies[a], &bodies[b], scene.step);
         }
     }
 
@@ -320,10 +326,16 @@ impl SmoothContact {
     }
 
     /// Brings the geometry to the present.
-    fn follow(&mut self, positions: &[DVec3], a: &BodyState, b: &BodyState, step: f64) {
+    fn follow(
+        &mut self,
+        branch: impl Fn(usize, usize) -> DVec3,
+        a: &BodyState,
+        b: &BodyState,
+        step: f64,
+    ) {
         if self.among_grains {
             let [i, j] = self.bodies.map(|i| i as usize);
-            let branch = positions[j] - positions[i];
+            let branch = branch(i, j);
             let distance = branch.length();
             let reach = self.arms[0] + self.arms[1] + self.overlap;
             if distance > 0.0 {
@@ -438,6 +450,7 @@ mod tests {
                 material: 0,
                 motion: Motion::Still,
                 surface_velocity: DVec3::ZERO,
+                presence: Presence::ALWAYS,
             }],
             packings: vec![PackingDef {
                 material: 0,

@@ -339,7 +339,7 @@ fn check_grain(def: &WorldDef, state: &WorldState, grain: &GrainState) -> Result
 mod tests {
     use super::*;
     use crate::definition::*;
-    use esker_geometry::{Pose, Region, Side, WallShape};
+    use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 
     fn methods() -> [Method; 2] {
         [
@@ -381,6 +381,7 @@ mod tests {
             material: 0,
             motion,
             surface_velocity: DVec3::ZERO,
+            presence: Presence::ALWAYS,
         }
     }
 
@@ -395,7 +396,7 @@ mod tests {
                 },
                 spacing: None,
                 jitter: 0.5,
-                count: Some(120),
+                count: None,
                 sizes: SizeDistribution::Uniform {
                     min: 4e-3,
                     max: 6e-3,
@@ -411,7 +412,7 @@ mod tests {
                     radius: 0.06,
                     length: 0.05,
                     side: Side::Inside,
-                    caps: true,
+                    open: OpenFaces::NONE,
                 },
                 Pose::IDENTITY,
                 Motion::Rotate {

@@ -137,6 +137,8 @@ impl World {
         let scene = Scene {
             grains: &self.grains,
             walls: &self.walls,
+            history: &self.history,
+            periodic: self.periodic,
             mean_diameter,
             reach,
         };
@@ -157,6 +159,8 @@ impl World {
         let scene = Scene {
             grains: &self.grains,
             walls: &self.walls,
+            history: &self.history,
+            periodic: self.periodic,
             mean_diameter,
             reach,
         };
@@ -410,6 +414,7 @@ impl World {
             pairs: &self.pairs,
             walls: &self.walls,
             gravity: self.gravity,
+            periodic: self.periodic,
             step,
         };
         work.smooth_stepper.measure_losses(self.energy.is_some());
@@ -446,6 +451,7 @@ impl World {
             emitted: turnover.emitted,
             removed: turnover.removed,
             lost: turnover.lost,
+            owed: self.emitters.iter().map(|e| e.owed(time)).sum(),
             contacts: self.workspace.contacts.len(),
             sweeps: advanced.solve.sweeps,
             impacts: advanced.impacts,
@@ -459,15 +465,31 @@ impl World {
             ledger.drives += drives;
         }
         self.check_finite(time)?;
-        let work = &self.workspace;
-        let slots = self.grains.slots();
-        self.history
-            .store(&mut self.team, slots, &work.contacts, &work.impulses);
+        self.remember_contacts();
         self.judge(&mut report);
+        if let Some(periodic) = self.periodic {
+            periodic.wrap(&mut self.team, &mut self.grains);
+        }
         for wall in &mut self.walls {
             wall.move_to(time);
         }
         Ok(report)
+    }
+
+    /// Keeps what the next step starts from: impulses, and from which side
+    /// containers held grains.
+    fn remember_contacts(&mut self) {
+        let (work, walls) = (&self.workspace, &self.walls);
+        let at_walls = work.collider.plan.fixed.iter().zip(&work.wall_impulses);
+        let held = at_walls.filter_map(|(&i, impulse)| {
+            let key = &work.contacts[i as usize].key;
+            let wall = &walls[key.wall_index()? as usize];
+            let has_side = wall.shape.side_of(key.feature()).is_some();
+            (has_side && impulse.normal > 0.0).then_some(i as usize)
+        });
+        let slots = self.grains.slots();
+        let contacts = (&work.contacts[..], &work.impulses[..]);
+        self.history.store(&mut self.team, slots, contacts, held);
     }
 
     fn measure_overlaps(&mut self, report: &mut StepReport) {

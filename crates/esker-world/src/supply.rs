@@ -6,6 +6,7 @@ use glam::DVec3;
 use crate::definition::{EmitterDef, Rate, SinkDef, Total, WorldDef};
 use crate::grains::{Grains, NewGrain};
 use crate::packing::{Placed, sphere_mass};
+use crate::periodic::Periodic;
 use crate::random::{RandomStream, Source};
 
 /// Random places tried per grain and step before the emitter waits for room.
@@ -71,8 +72,34 @@ impl Emitter {
             }
     }
 
+    /// Grains that should have appeared by `time` and found no room.
+    pub fn owed(&self, time: f64) -> u64 {
+        if self.progress.blocked_steps == 0 {
+            return 0;
+        }
+        let grain = sphere_mass(self.density, self.def.sizes.mean_cube().cbrt());
+        let active = (time.min(self.def.stop) - self.def.start).max(0.0);
+        let EmitterProgress { emitted, mass, .. } = self.progress;
+        let by_rate = match self.def.rate {
+            Rate::Number(rate) => rate * active - emitted as f64,
+            Rate::Mass(rate) => (rate * active - mass) / grain,
+        };
+        let by_total = match self.def.total {
+            Total::Unlimited => f64::INFINITY,
+            Total::Number(number) => number as f64 - emitted as f64,
+            Total::Mass(total) => (total - mass) / grain,
+        };
+        by_rate.min(by_total).max(0.0) as u64
+    }
+
     /// Adds the grains that are due in the step that starts at `time`.
-    pub fn emit(&mut self, time: f64, step: f64, grains: &mut Grains, rotates: bool) -> usize {
+    pub(crate) fn emit(&mut self, period: EmissionStep, grains: &mut Grains) -> usize {
+        let EmissionStep {
+            time,
+            step,
+            rotates,
+            periodic,
+        } = period;
         if time + step <= self.def.start || self.is_finished(time) {
             return 0;
         }
@@ -97,7 +124,12 @@ impl Emitter {
                 break;
             };
             let near = near.get_or_insert_with(|| {
-                grains_near(&self.def.region, grains, self.def.sizes.greatest())
+                grains_near(
+                    &self.def.region,
+                    grains,
+                    self.def.sizes.greatest(),
+                    periodic,
+                )
             });
             let place = (0..PLACES_TRIED)
                 .map(|_| region.sample(self.stream.uniform3()))
@@ -109,6 +141,9 @@ impl Emitter {
                 break;
             };
             near.add(position, radius);
+            let seen_at = periodic.iter().flat_map(|p| p.seen_at(position));
+            seen_at.for_each(|x| near.add(x, radius));
+            let position = periodic.map_or(position, |p| p.wrapped(position));
             grains.insert(
                 NewGrain {
                     position,
@@ -131,15 +166,37 @@ impl Emitter {
     }
 }
 
-fn grains_near(region: &Region, grains: &Grains, radius: f64) -> Placed {
+/// The step in which grains are emitted.
+#[derive(Clone, Copy)]
+pub(crate) struct EmissionStep {
+    /// Its start, s.
+    pub(crate) time: f64,
+    /// Its length, s.
+    pub(crate) step: f64,
+    /// Whether grains rotate.
+    pub(crate) rotates: bool,
+    /// Periodic boundaries.
+    pub(crate) periodic: Option<Periodic>,
+}
+
+/// Grains near a region, images across periodic boundaries included.
+fn grains_near(
+    region: &Region,
+    grains: &Grains,
+    radius: f64,
+    periodic: Option<Periodic>,
+) -> Placed {
     let bounds = region.bounds();
     let greatest = grains.radius.iter().copied().fold(radius, f64::max);
     let reach = DVec3::splat(greatest + radius);
     let (low, high) = (bounds.min - reach, bounds.max + reach);
     let mut near = Placed::new(2.0 * greatest);
     for (&x, &r) in grains.position.iter().zip(&grains.radius) {
-        if x.cmpge(low).all() && x.cmple(high).all() {
-            near.add(x, r);
+        let seen_at = periodic.iter().flat_map(|p| p.seen_at(x));
+        for x in std::iter::once(x).chain(seen_at) {
+            if x.cmpge(low).all() && x.cmple(high).all() {
+                near.add(x, r);
+            }
         }
     }
     near

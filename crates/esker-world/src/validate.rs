@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use esker_geometry::{Pose, Region};
+use esker_geometry::{Pose, Region, WallShape};
 use esker_solver::by_name;
 use glam::DVec3;
 
@@ -14,6 +14,7 @@ use crate::check::Problem;
 use crate::definition::*;
 use crate::grains::sphere_inertia;
 use crate::packing::{count_estimate, sphere_mass};
+use crate::periodic::MIN_DIAMETERS;
 
 /// Most grains that packings may ask for together.
 pub const MOST_GRAINS: usize = 100_000_000;
@@ -37,6 +38,7 @@ pub fn validate(def: &WorldDef) -> Checked {
     for (i, def_of_wall) in def.walls.iter().enumerate() {
         wall(def, &format!("wall.{i}"), def_of_wall)?;
     }
+    periodic(def)?;
     let grains = def.packings.iter().map(count_estimate);
     let count = grains.fold(0, usize::saturating_add);
     require(count <= MOST_GRAINS, "grains", || {
@@ -195,10 +197,11 @@ fn wall(def: &WorldDef, path: &str, wall: &WallDef) -> Checked {
         format_args!("{path}.surface_velocity"),
         wall.surface_velocity,
     )?;
-    motion(&format!("{path}.motion"), &wall.motion)
+    period(path, wall.presence.from, wall.presence.until)?;
+    motion_at(&format!("{path}.motion"), &wall.motion)
 }
 
-fn motion(path: &str, motion: &Motion) -> Checked {
+fn motion_at(path: &str, motion: &Motion) -> Checked {
     match motion {
         Motion::Still => Ok(()),
         Motion::Translate {
@@ -263,7 +266,91 @@ fn motion(path: &str, motion: &Motion) -> Checked {
             unit(format_args!("{path}.axis"), *axis)?;
             vector(format_args!("{path}.centre"), *centre)
         }
+        Motion::During {
+            motion: inner,
+            start,
+            stop,
+        } => {
+            period(path, *start, *stop)?;
+            motion_at(path, inner)
+        }
+        Motion::Together(motions) => {
+            let mut parts = motions.iter().enumerate();
+            parts.try_for_each(|(k, part)| motion_at(&format!("{path}.{k}"), part))
+        }
     }
+}
+
+fn periodic(def: &WorldDef) -> Checked {
+    let diameter = 2.0 * greatest_radius(def);
+    for (axis, range) in def.periodic.iter().enumerate() {
+        let Some([low, high]) = *range else { continue };
+        let path = format!("periodic.{}", ["x", "y", "z"][axis]);
+        finite(&path, low)?;
+        finite(&path, high)?;
+        let least = MIN_DIAMETERS * diameter;
+        require(high - low >= least && high > low, &path, || {
+            (
+                format!(
+                    "the periodic box is {} m wide, from {low} m to {high} m",
+                    high - low
+                ),
+                format!(
+                    "make it at least {MIN_DIAMETERS} diameters of the largest grain wide: {least} m"
+                ),
+            )
+        })?;
+        for (k, wall) in def.walls.iter().enumerate() {
+            require(
+                fits_period(wall, axis, [low, high], diameter),
+                format_args!("wall.{k}"),
+                || {
+                    (
+                        format!("the wall \"{}\" does not continue itself across the ends of `{path}`", wall.name),
+                        "make it parallel to this axis and longer than the box by a diameter at both ends (planes, \
+                         boxes, cylinders), or keep it a diameter away from both"
+                            .into(),
+                    )
+                },
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a wall at time zero is the same in every period along an axis, or
+/// in the middle of one.
+fn fits_period(wall: &WallDef, axis: usize, [low, high]: [f64; 2], diameter: f64) -> bool {
+    let local = wall.pose.orientation.conjugate() * DVec3::AXES[axis];
+    const PARALLEL: f64 = 1.0 - 1e-9;
+    let is_along_z = local.z.abs() > PARALLEL;
+    let is_uniform = match wall.shape {
+        WallShape::HalfSpace => return local.z.abs() < 1e-9,
+        WallShape::Box { .. } => is_along_z || local.x.abs() > PARALLEL || local.y.abs() > PARALLEL,
+        WallShape::Cylinder { .. } => is_along_z,
+        WallShape::Cone { .. } | WallShape::Mesh(_) => false,
+    };
+    let Some(bounds) = wall.shape.bounds() else {
+        return false;
+    };
+    let bounds = bounds.transformed(&wall.pose);
+    let [from, to] = [bounds.min[axis], bounds.max[axis]];
+    let is_longer = from <= low - diameter && to >= high + diameter;
+    let is_inside = from >= low + diameter && to <= high - diameter;
+    is_inside || (is_uniform && is_longer)
+}
+
+/// Largest radius of the grains of a definition, m.
+fn greatest_radius(def: &WorldDef) -> f64 {
+    let packings = def.packings.iter().map(|packing| match &packing.placement {
+        Placement::Lattice { sizes, .. }
+        | Placement::Random { sizes, .. }
+        | Placement::Packed { sizes, .. }
+        | Placement::Column { sizes, .. } => sizes.greatest(),
+        Placement::Listed { grains } => grains.iter().map(|g| g.radius).fold(0.0, f64::max),
+    });
+    let emitters = def.emitters.iter().map(|emitter| emitter.sizes.greatest());
+    packings.chain(emitters).fold(0.0, f64::max)
 }
 
 fn packing(def: &WorldDef, path: &str, packing: &PackingDef) -> Checked {
@@ -288,6 +375,15 @@ fn packing(def: &WorldDef, path: &str, packing: &PackingDef) -> Checked {
             ..
         } => {
             region(&format!("{path}.region"), place)?;
+            sizes(path, radii, density)
+        }
+        Placement::Packed {
+            region: place,
+            fraction,
+            sizes: radii,
+        } => {
+            region(&format!("{path}.region"), place)?;
+            share(format_args!("{path}.fraction"), *fraction)?;
             sizes(path, radii, density)
         }
         Placement::Column {

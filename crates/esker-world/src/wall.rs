@@ -1,9 +1,10 @@
 //! Walls: shapes with prescribed motion.
 
-use esker_geometry::{Aabb, Pose, WallShape};
+use esker_geometry::{Aabb, Pose, Side, WallShape};
 use glam::DVec3;
 
-use crate::definition::{Motion, WallDef};
+use crate::collide::ContactGeometry;
+use crate::definition::{Motion, Presence, WallDef};
 use crate::drive::Twist;
 use crate::load::{LoadIntegral, WallLoad};
 
@@ -25,14 +26,21 @@ pub struct Wall {
     /// Mean velocity over the last step; over the first before it. Written by
     /// stage `begin`.
     pub twist: Twist,
+    /// Whether it is there in the last step; in the first before it. Written by
+    /// stage `begin`.
+    pub is_present: bool,
     /// Mean load of the grains in the last step. Written by stage `finish`.
     pub load: WallLoad,
     /// Load integrated since the start. Written by stage `finish`.
     pub total_load: LoadIntegral,
+    /// Contacts in which it held grains from outside in the last step, where it
+    /// is a closed container. Written by stage `finish`.
+    pub outer_contacts: usize,
     /// Surface velocity in the world's frame as the last step began, m/s.
     /// Written by stage `begin`.
     belt: DVec3,
     initial: Pose,
+    presence: Presence,
     bounds: Option<Aabb>,
 }
 
@@ -49,8 +57,11 @@ impl Wall {
             twist: Twist::default(),
             load: WallLoad::default(),
             total_load: LoadIntegral::default(),
+            outer_contacts: 0,
             belt: DVec3::ZERO,
             initial: def.pose,
+            presence: def.presence,
+            is_present: true,
             bounds: def.shape.bounds(),
         };
         wall.move_to(0.0);
@@ -64,10 +75,17 @@ impl Wall {
     }
 
     /// Sets the velocity of a wall that stands where it is at `time` for the
-    /// step that begins there.
+    /// step that begins there, and whether it is there in that step.
     pub fn set_velocity(&mut self, time: f64, step: f64) {
-        self.twist = self.motion.twist(time, step);
+        self.twist = self.motion.twist(&self.initial, time, step);
+        self.is_present = self.presence.contains(time + 0.5 * step);
         self.belt = self.pose.orientation * self.surface_velocity;
+    }
+
+    /// Whether a closed container holds the grain of a contact from outside.
+    pub(crate) fn is_held_outside(&self, contact: &ContactGeometry) -> bool {
+        self.shape.is_closed_container()
+            && self.shape.side_of(contact.key.feature()) == Some(Side::Outside)
     }
 
     /// Bounds in the wall's own frame; `None` when unbounded.

@@ -14,10 +14,11 @@ use crate::clock::Clock;
 use crate::collide::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
 use crate::energy::EnergyLedger;
-use crate::grains::Grains;
+use crate::grains::{Grains, NewGrain};
 use crate::history::History;
 use crate::material::{PairConstants, PairTable};
 use crate::packing::{self, PackingError};
+use crate::periodic::Periodic;
 use crate::step::Workspace;
 use crate::supply::{Emitter, Sink};
 use crate::validate::validate;
@@ -49,6 +50,7 @@ pub struct World {
     pub(crate) longest_step: Option<f64>,
     pub(crate) contact: ContactSettings,
     pub(crate) rotation: bool,
+    pub(crate) periodic: Option<Periodic>,
     pub(crate) bounds: Option<[DVec3; 2]>,
     pub(crate) pairs: PairTable,
     pub(crate) team: Team,
@@ -95,11 +97,13 @@ impl World {
     pub fn new(def: &WorldDef) -> Result<Self, BuildError> {
         validate(def)?;
         let mut grains = Grains::default();
+        let periodic = Periodic::new(&def.periodic);
         for index in 0..def.packings.len() {
             let placed = packing::place(def, index)
                 .map_err(|source| BuildError::Packing { index, source })?;
             for grain in placed {
-                grains.insert(grain, def.rotation);
+                let position = periodic.map_or(grain.position, |p| p.wrapped(grain.position));
+                grains.insert(NewGrain { position, ..grain }, def.rotation);
             }
         }
         Ok(World::with_grains(def, grains))
@@ -133,6 +137,7 @@ impl World {
             longest_step: def.longest_step,
             contact: def.contact.clone(),
             rotation: def.rotation,
+            periodic: Periodic::new(&def.periodic),
             bounds: def.bounds,
             pairs: PairTable::new(&def.materials, &def.pairs),
             team: Team::default(),

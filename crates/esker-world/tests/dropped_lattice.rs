@@ -39,6 +39,7 @@ fn a_lattice_dropped_on_a_floor_does_not_fall_into_itself() {
                 material: 0,
                 motion: Motion::Still,
                 surface_velocity: DVec3::ZERO,
+                presence: Presence::ALWAYS,
             }],
             packings: vec![PackingDef {
                 material: 0,

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use esker_geometry::{Pose, Region, Side, WallShape};
+use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::World;
 use esker_world::definition::*;
 use glam::{DQuat, DVec3};
@@ -43,7 +43,7 @@ fn drum(method: Method, packing: PackingDef) -> WorldDef {
                 radius: DRUM_RADIUS,
                 length: 2.0 * DRUM_LENGTH,
                 side: Side::Inside,
-                caps: false,
+                open: OpenFaces::ENDS,
             },
             Pose::new(DVec3::ZERO, along_y),
         )

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use esker_geometry::{Pose, Region, Side, WallShape};
+use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::definition::*;
 use esker_world::{EnergyLedger, World};
 use glam::DVec3;
@@ -39,7 +39,7 @@ fn drum(method: Method, step: f64) -> WorldDef {
         radius: 0.1,
         length: 0.046,
         side: Side::Inside,
-        caps: true,
+        open: OpenFaces::NONE,
     };
     let axis = glam::DQuat::from_rotation_arc(DVec3::Z, DVec3::Y);
     WorldDef {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use esker_geometry::{Pose, Side, WallShape};
+use esker_geometry::{OpenFaces, Pose, Side, WallShape};
 use esker_world::World;
 use esker_world::definition::*;
 use esker_world::grains::sphere_inertia;
@@ -311,6 +311,7 @@ fn the_order_in_which_grains_are_listed_does_not_matter() {
                 WallShape::Box {
                     half_extents: DVec3::splat(6.0 * PELLET_RADIUS),
                     side: Side::Inside,
+                    open: OpenFaces::NONE,
                 },
                 Pose::IDENTITY,
             )];

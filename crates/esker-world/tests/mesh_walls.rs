@@ -6,7 +6,7 @@ use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use common::*;
-use esker_geometry::{Pose, Side, TriangleMesh, TriangleSoup, WallShape};
+use esker_geometry::{OpenFaces, Pose, Side, TriangleMesh, TriangleSoup, WallShape};
 use esker_world::World;
 use esker_world::definition::*;
 use glam::{DQuat, DVec3};
@@ -123,7 +123,7 @@ fn tube(radius: f64, length: f64) -> WallShape {
         radius,
         length,
         side: Side::Inside,
-        caps: false,
+        open: OpenFaces::ENDS,
     }
 }
 
@@ -275,7 +275,7 @@ fn rolling_resistance_in_and_on_a_mesh_tube_is_that_of_the_analytic_one() {
                 radius,
                 length,
                 side,
-                caps: false,
+                open: OpenFaces::ENDS,
             };
             let analytic = loss(tube, &on(side, 0.0, radius), method.clone());
             losses.push(analytic);

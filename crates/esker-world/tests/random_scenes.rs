@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::*;
-use esker_geometry::{Pose, Region, Side, WallShape};
+use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::collide::{ContactKey, Partner};
 use esker_world::definition::*;
 use esker_world::{GrainId, World};
@@ -105,7 +105,7 @@ prop_compose! {
                 motion: box_motion,
                 surface_velocity: DVec3::X * belt,
                 ..wall(
-                    WallShape::Box { half_extents: DVec3::splat(BOX), side: Side::Inside },
+                    WallShape::Box { half_extents: DVec3::splat(BOX), side: Side::Inside, open: OpenFaces::NONE },
                     Pose::IDENTITY,
                 )
             },
@@ -116,7 +116,7 @@ prop_compose! {
                         radius: 0.02,
                         length: 0.1,
                         side: Side::Outside,
-                        caps: true,
+                        open: OpenFaces::NONE,
                     },
                     Pose::new(-DVec3::Z * 0.6 * BOX, DQuat::from_rotation_x(1.2)),
                 )

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use esker_geometry::{Pose, Region, Side, WallShape};
+use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::collide::Partner;
 use esker_world::definition::*;
 use esker_world::{StepReport, World};
@@ -27,6 +27,7 @@ fn block(half_extents: DVec3, position: DVec3, motion: Motion) -> WallDef {
     let shape = WallShape::Box {
         half_extents,
         side: Side::Outside,
+        open: OpenFaces::NONE,
     };
     WallDef {
         motion,
@@ -235,6 +236,7 @@ fn a_run_whose_grains_are_sorted_in_memory_resumes_around_the_sorting() {
         WallShape::Box {
             half_extents: DVec3::new(0.15, 0.15, 1.0),
             side: Side::Inside,
+            open: OpenFaces::NONE,
         },
         Pose::IDENTITY,
     ));

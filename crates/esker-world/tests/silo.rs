@@ -6,7 +6,7 @@ mod common;
 use std::sync::OnceLock;
 
 use common::*;
-use esker_geometry::{Pose, Region, Side, WallShape};
+use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::definition::*;
 use glam::DVec3;
 
@@ -27,7 +27,7 @@ fn silo(method: Method, packing: PackingDef, margin: f64) -> WorldDef {
                 radius: 4.5 * DIAMETER,
                 length: 80.0 * DIAMETER,
                 side: Side::Inside,
-                caps: false,
+                open: OpenFaces::ENDS,
             },
             Pose::from_position(DVec3::Z * 39.0 * DIAMETER),
         ),

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use common::*;
-use esker_geometry::{Pose, Region, Side, WallShape};
+use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::definition::*;
 use glam::{DQuat, DVec3};
 
@@ -72,7 +72,7 @@ fn drum(method: Method) -> WorldDef {
                 radius: 0.1,
                 length: 0.06,
                 side: Side::Inside,
-                caps: true,
+                open: OpenFaces::NONE,
             },
             Pose::new(DVec3::ZERO, DQuat::from_rotation_arc(DVec3::Z, DVec3::Y)),
         )

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use esker_geometry::{Pose, Region, Side, TriangleMesh, WallShape};
+use esker_geometry::{OpenFaces, Pose, Region, Side, TriangleMesh, WallShape};
 use esker_world::World;
 use esker_world::definition::*;
 use glam::{DQuat, DVec3};
@@ -73,7 +73,7 @@ fn drum(method: Method) -> WorldDef {
         radius: 0.1,
         length: 0.07,
         side: Side::Inside,
-        caps: true,
+        open: OpenFaces::NONE,
     })];
     def.packings = vec![inside_drum(300)];
     def
@@ -259,7 +259,7 @@ fn a_cylinder_in_blocks_is_a_cylinder_in_plain_order() {
                 radius: 4.5 * d,
                 length: 100.0 * d,
                 side: Side::Inside,
-                caps: false,
+                open: OpenFaces::ENDS,
             },
             Pose::IDENTITY,
         ),

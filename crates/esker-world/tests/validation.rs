@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use esker_geometry::{Pose, Region, Side, WallShape};
+use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::definition::*;
 use esker_world::{BuildError, RestoreError, World};
 use glam::{DQuat, DVec3};
@@ -69,6 +69,7 @@ fn sound() -> WorldDef {
             WallShape::Box {
                 half_extents: DVec3::splat(0.5),
                 side: Side::Inside,
+                open: OpenFaces::NONE,
             },
             Pose::IDENTITY,
         ),
@@ -242,7 +243,7 @@ const DAMAGES: &[(&str, Damage)] = &[
             radius: -1.0,
             length: 1.0,
             side: Side::Inside,
-            caps: true,
+            open: OpenFaces::NONE,
         };
     }),
     ("wall.0.motion.velocity", |d| {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use esker_geometry::{Pose, Region, Side, WallShape};
+use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::World;
 use esker_world::definition::*;
 use esker_world::grains::sphere_inertia;
@@ -38,13 +38,13 @@ fn machine(method: Method, step: f64) -> WorldDef {
         radius: 0.08,
         length: 0.06,
         side: Side::Inside,
-        caps: true,
+        open: OpenFaces::NONE,
     };
     let rod = WallShape::Cylinder {
         radius: 0.01,
         length: 0.05,
         side: Side::Outside,
-        caps: true,
+        open: OpenFaces::NONE,
     };
     let floor = Pose::new(
         DVec3::new(0.0, -0.06, 0.0),

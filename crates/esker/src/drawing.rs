@@ -125,22 +125,18 @@ impl<'a> Drawing<'a> {
     /// Bars between centres whose section grows with the normal force.
     fn chains(&self, frame: &Frame) -> Vec<Line> {
         let step = self.recording.header().impulse_step;
-        let centre = |id| frame.index_of(id).map(|i| frame.position[i]);
         let mean = frame.radius.iter().sum::<f64>() / frame.radius.len().max(1) as f64;
         let forces = frame.contacts.iter().map(|c| c.normal_impulse / step);
         let greatest = forces.fold(0.0, f64::max);
-        let bars = frame.contacts.iter().filter_map(|contact| {
+        let bars = frame.contacts.iter().map(|contact| {
             let force = contact.normal_impulse / step;
-            let to = match contact.partner {
-                FramePartner::Grain(id) => centre(id)?,
-                FramePartner::Wall(_) => contact.point,
-            };
-            Some(Line {
-                from: centre(contact.grain)?,
+            let [from, to] = frame.contact_ends(contact);
+            Line {
+                from,
                 to,
                 radius: THICKEST_CHAIN * mean * (force / greatest).sqrt(),
                 value: force,
-            })
+            }
         });
         bars.filter(|bar| bar.value > 0.0).collect()
     }

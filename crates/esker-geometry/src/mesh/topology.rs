@@ -368,7 +368,7 @@ impl DisjointSets {
 
 #[cfg(test)]
 mod tests {
-    use crate::{DVec3, EdgeKind, Side, TriangleMesh, WallShape};
+    use crate::{DVec3, EdgeKind, OpenFaces, Side, TriangleMesh, WallShape};
 
     #[test]
     fn cube_has_six_patches_twelve_creases_and_eight_corners() {
@@ -377,7 +377,12 @@ mod tests {
             (Side::Inside, EdgeKind::Concave),
         ] {
             let half_extents = DVec3::ONE;
-            let cube = WallShape::Box { half_extents, side }.triangulate(0.0);
+            let cube = WallShape::Box {
+                half_extents,
+                side,
+                open: OpenFaces::NONE,
+            }
+            .triangulate(0.0);
             let mesh = TriangleMesh::new(cube).unwrap();
             assert_eq!(mesh.patch_count(), 6);
             let count = |kind| mesh.edges().iter().filter(|edge| edge.kind == kind).count();

@@ -16,20 +16,46 @@ mod sphere_sphere;
 
 pub use sphere_sphere::{SphereTouch, sphere_sphere};
 
-use crate::shape::{MAX_CONFORMITY, Touch, WallShape};
+use crate::shape::{MAX_CONFORMITY, Side, Touch, WallShape};
 use glam::DVec3;
 use sphere_frustum::Frustum;
 
+/// How far beyond the surface of a container a centre is taken for one that was squeezed out of
+/// it, where it was held inside last, in radii.
+const INSIDE_RECOVERY: f64 = 1.0;
+/// How far within a container a centre is taken for one that was squeezed in, where it was held
+/// outside last, in radii.
+const OUTSIDE_RECOVERY: f64 = 0.5;
+
 /// The sphere of a query, in the wall's local frame.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Probe {
+#[derive(Clone, Copy)]
+pub struct Probe<'a> {
+    /// Its centre (m).
     pub centre: DVec3,
+    /// Its radius (m).
     pub radius: f64,
     /// Touches with a gap below this are reported (m).
     pub margin: f64,
+    /// How far it may move before it is looked at again (m). Tangent planes of a hollow wall that
+    /// it can reach on its way are touches too.
+    pub motion: f64,
+    /// From which side the wall held it last. Asked only where the centre is so near the surface
+    /// of a container that it may have been squeezed through; without an answer the centre decides.
+    pub last_side: &'a dyn Fn() -> Option<Side>,
 }
 
-impl Probe {
+impl<'a> Probe<'a> {
+    /// A sphere of which nothing else is known.
+    pub fn at(centre: DVec3, radius: f64, margin: f64) -> Probe<'a> {
+        Probe {
+            centre,
+            radius,
+            margin,
+            motion: 0.0,
+            last_side: &|| None,
+        }
+    }
+
     /// Whether a surface at this signed distance counts as touched.
     fn reaches(&self, distance: f64) -> bool {
         self.radius - distance > -self.margin
@@ -45,41 +71,98 @@ impl Probe {
             feature,
         }
     }
+
+    /// The touch of a point, if in reach; `fallback` is its normal where the centre is the point.
+    fn point_touch(&self, point: DVec3, fallback: DVec3, feature: u32) -> Option<Touch> {
+        let offset = point - self.centre;
+        let distance = offset.length();
+        if !self.reaches(distance) {
+            return None;
+        }
+        let normal = if distance > 0.0 {
+            offset / distance
+        } else {
+            fallback
+        };
+        Some(self.touch(normal, distance, 0.0, feature))
+    }
+
+    /// Whether a container holds the sphere from inside, from the depth of its centre within the
+    /// container (negative beyond it) and whether all faces that are that near are closed.
+    ///
+    /// The side of the centre decides, but for a sphere that was squeezed more than a radius into
+    /// the shell: it goes back to where it was. Whichever way it is decided, a sphere that changes
+    /// sides then overlaps less than before, so that the wall does not add energy.
+    fn is_held_inside(&self, depth: f64, is_closed: bool) -> bool {
+        let is_inside = depth >= 0.0;
+        let recovery = if is_inside {
+            OUTSIDE_RECOVERY
+        } else {
+            INSIDE_RECOVERY
+        };
+        if !is_closed || depth.abs() > recovery * self.radius {
+            return is_inside;
+        }
+        (self.last_side)().map_or(is_inside, |side| side == Side::Inside)
+    }
 }
 
 impl WallShape {
     /// Appends every touch with `overlap > -margin` of the sphere, all in the wall's local frame.
-    ///
-    /// Containers (`Side::Inside`) report each face separately. A centre up to one radius beyond
-    /// a face of a closed container is pushed back inside; further out the sphere is taken to be
-    /// outside, where a container has no touches. Solids report one touch, the nearest point, and
-    /// push a centre inside them out through the nearest face.
+    /// See [`WallShape::touches_of`].
     pub fn touches(&self, centre: DVec3, radius: f64, margin: f64, out: &mut Vec<Touch>) {
-        let probe = Probe {
-            centre,
-            radius,
-            margin,
-        };
+        self.touches_of(&Probe::at(centre, radius, margin), out);
+    }
+
+    /// Appends every touch with `overlap > -margin` of the sphere, all in the wall's local frame.
+    ///
+    /// Containers (`Side::Inside`) are thin shells: from inside each face is reported separately,
+    /// from outside the nearest point, and around open faces the rims. Solids report one touch,
+    /// the nearest point, and push a centre inside them out through the nearest face.
+    pub fn touches_of(&self, probe: &Probe<'_>, out: &mut Vec<Touch>) {
         match self {
-            Self::HalfSpace => sphere_half_space::touches(&probe, out),
-            Self::Box { half_extents, side } => {
-                sphere_box::touches(&probe, *half_extents, *side, out);
-            }
+            Self::HalfSpace => sphere_half_space::touches(probe, out),
+            Self::Box {
+                half_extents,
+                side,
+                open,
+            } => match side {
+                Side::Inside => sphere_box::shell(probe, *half_extents, *open, out),
+                Side::Outside => sphere_box::solid(probe, *half_extents, out),
+            },
             Self::Cylinder {
                 radius,
                 length,
                 side,
-                caps,
-            } => Frustum::new(*radius, *radius, *length).touches(&probe, *side, *caps, out),
+                open,
+            } => Frustum::new(*radius, *radius, *length).touches(probe, *side, *open, out),
             Self::Cone {
                 radius_bottom,
                 radius_top,
                 length,
                 side,
-                caps,
-            } => Frustum::new(*radius_bottom, *radius_top, *length)
-                .touches(&probe, *side, *caps, out),
-            Self::Mesh(mesh) => sphere_mesh::touches(&probe, mesh, out),
+                open,
+            } => {
+                Frustum::new(*radius_bottom, *radius_top, *length).touches(probe, *side, *open, out)
+            }
+            Self::Mesh(mesh) => sphere_mesh::touches(probe, mesh, out),
+        }
+    }
+
+    /// From which side a container holds a sphere that touches this feature; `None` for rims and
+    /// for walls that are no containers.
+    pub fn side_of(&self, feature: u32) -> Option<Side> {
+        match self {
+            Self::Box {
+                side: Side::Inside, ..
+            } => sphere_box::side_of(feature),
+            Self::Cylinder {
+                side: Side::Inside, ..
+            }
+            | Self::Cone {
+                side: Side::Inside, ..
+            } => sphere_frustum::side_of(feature),
+            _ => None,
         }
     }
 }

@@ -16,12 +16,16 @@
 //! the tube or sits on the axis of a cone, and there they hold it from all sides instead of
 //! throwing it to and fro.
 //!
-//! An open shell is thin: a centre up to half a radius beyond it is pushed back inside, a centre
-//! further out is treated as a grain that touches the shell from outside. So grains inside are
-//! safe against tunnelling, and grains outside a lifted tube or below a hopper are not sucked in.
+//! A sphere that moves by `m` before it is looked at again would leave along a frozen tangent
+//! plane, by the sagitta `m²/2R`. Where that is more than [`MAX_SAGITTA`] radii the planes within
+//! its reach are touches too, so close to one another that the polygon they form departs from the
+//! circle by no more than that.
+//!
+//! From outside the shell is convex: one touch, on the mantle, a closed end or a rim. Over an open
+//! end the rim is touched, and what can be seen of the inner surface.
 
 use super::Probe;
-use crate::shape::{Side, Touch};
+use crate::shape::{Face, OpenFaces, Side, Touch};
 use glam::{DVec2, DVec3};
 use std::f64::consts::PI;
 
@@ -33,10 +37,25 @@ mod feature {
     pub const CAP_BOTTOM: u32 = 9;
     pub const CAP_TOP: u32 = 10;
     pub const MANTLE_OUTER: u32 = 11;
+    pub const CAP_BOTTOM_OUTER: u32 = 12;
+    pub const CAP_TOP_OUTER: u32 = 13;
+    /// Tangent planes ahead of a fast sphere, from here on.
+    pub const TANGENT: u32 = 16;
 }
 
-/// How far beyond an open shell a centre still counts as inside, in sphere radii.
-const SHELL_RECOVERY: f64 = 0.5;
+/// Departure of tangent planes from the mantle that is accepted, in sphere radii.
+const MAX_SAGITTA: f64 = 0.2;
+/// Tangent planes ahead, to either side, at most.
+const MAX_TANGENTS: f64 = 32.0;
+
+/// See `WallShape::side_of`.
+pub(super) fn side_of(feature: u32) -> Option<Side> {
+    match feature {
+        feature::RIM_BOTTOM..feature::CAP_BOTTOM => None,
+        feature::MANTLE_OUTER..feature::TANGENT => Some(Side::Outside),
+        _ => Some(Side::Inside),
+    }
+}
 
 /// The mantle line of equation (1).
 pub(super) struct Frustum {
@@ -74,27 +93,27 @@ impl Frustum {
         }
     }
 
-    pub(super) fn touches(&self, probe: &Probe, side: Side, caps: bool, out: &mut Vec<Touch>) {
-        match (side, caps) {
-            (Side::Inside, true) => self.container(probe, out),
-            (Side::Inside, false) => self.open_shell(probe, out),
-            (Side::Outside, _) => self.solid(probe, out),
+    pub(super) fn touches(&self, probe: &Probe, side: Side, open: OpenFaces, out: &mut Vec<Touch>) {
+        match side {
+            Side::Inside => self.shell(probe, open, out),
+            Side::Outside => self.solid(probe, out),
         }
     }
 
     /// Equations (2) to (4) at the azimuth of the centre (`third = 0`) or a third of a turn on.
     fn meridian(&self, centre: DVec3, third: u32) -> Meridian {
+        self.meridian_at(centre, DVec2::from_angle(2.0 * PI / 3.0 * f64::from(third)))
+    }
+
+    /// Equations (2) to (4) at an azimuth, as a rotation from that of the centre.
+    fn meridian_at(&self, centre: DVec3, turn: DVec2) -> Meridian {
         let rho = centre.x.hypot(centre.y);
         let own = if rho > 0.0 {
             DVec2::new(centre.x / rho, centre.y / rho)
         } else {
             DVec2::X
         };
-        let turn = DVec2::from_angle(2.0 * PI / 3.0 * f64::from(third));
-        let (radial, rho) = match third {
-            0 => (own, rho),
-            _ => (turn.rotate(own), rho * turn.x),
-        };
+        let (radial, rho) = (turn.rotate(own), rho * turn.x);
         let position = DVec2::new(rho, centre.z);
         let distance = self.outward.dot(self.bottom - position);
         Meridian {
@@ -120,12 +139,13 @@ impl Frustum {
     }
 
     /// A touch of the mantle from inside.
-    fn mantle_touch(&self, probe: &Probe, meridian: &Meridian, third: u32) -> Touch {
+    fn mantle_touch(&self, probe: &Probe, meridian: &Meridian, feature: u32) -> Touch {
+        let curvature = -self.mantle_curvature(meridian);
         probe.touch(
             self.mantle_normal(meridian),
             meridian.distance,
-            -self.mantle_curvature(meridian),
-            feature::MANTLE + third,
+            curvature,
+            feature,
         )
     }
 
@@ -151,103 +171,199 @@ impl Frustum {
     /// The touch of the rim point at the azimuth of the meridian, if in reach.
     fn rim_touch(&self, probe: &Probe, meridian: &Meridian, third: u32) -> Option<Touch> {
         let (rim, feature) = self.nearest_rim(meridian);
-        let offset = rim.x * meridian.radial + DVec3::Z * rim.y - probe.centre;
-        let distance = offset.length();
-        if !probe.reaches(distance) {
-            return None;
-        }
-        let normal = if distance > 0.0 {
-            offset / distance
-        } else {
-            self.mantle_normal(meridian)
-        };
-        Some(probe.touch(normal, distance, 0.0, feature + third))
+        let point = rim.x * meridian.radial + DVec3::Z * rim.y;
+        probe.point_touch(point, self.mantle_normal(meridian), feature + third)
     }
 
-    /// Closed container: mantle and both caps, each as a half-space.
-    fn container(&self, probe: &Probe, out: &mut Vec<Touch>) {
+    /// Thin shell with open or closed ends.
+    fn shell(&self, probe: &Probe, open: OpenFaces, out: &mut Vec<Touch>) {
+        // The end of a cone that is a point has nothing to open.
+        let is_open = [
+            open.contains(Face::Bottom) && self.bottom.x > 0.0,
+            open.contains(Face::Top) && self.top.x > 0.0,
+        ];
         let nearest = self.meridian(probe.centre, 0);
-        let to_bottom = probe.centre.z - self.bottom.y;
-        let to_top = self.top.y - probe.centre.z;
-        let least = nearest.distance.min(to_bottom).min(to_top);
-        if least < -probe.radius {
+        let to_ends = self.distances_to_ends(probe);
+        let depth = nearest.distance.min(to_ends[0]).min(to_ends[1]);
+        let is_closed = (0..2).all(|end| {
+            let is_out = to_ends[end] < 0.0 || to_ends[end] == depth;
+            !(is_open[end] && is_out)
+        });
+        if probe.is_held_inside(depth, is_closed) {
+            self.seen_inside(probe, is_open, depth < 0.0, out);
+        } else if depth >= 0.0 {
+            out.push(self.outward_touch(probe, &nearest, to_ends, depth));
+        } else if let Some(end) = (0..2).find(|end| is_open[*end] && to_ends[*end] < 0.0) {
+            self.over_open_end(probe, is_open, end, out);
+        } else {
+            self.seen_outside(probe, &nearest, out);
+        }
+    }
+
+    /// Distances of the centre to the planes of both ends, negative beyond them (m).
+    fn distances_to_ends(&self, probe: &Probe) -> [f64; 2] {
+        [probe.centre.z - self.bottom.y, self.top.y - probe.centre.z]
+    }
+
+    /// Mantle and closed ends, each as a half-space, and rims of open ends that the foot of the
+    /// centre overshoots.
+    fn seen_inside(
+        &self,
+        probe: &Probe,
+        is_open: [bool; 2],
+        is_beyond: bool,
+        out: &mut Vec<Touch>,
+    ) {
+        for third in 0..3 {
+            let meridian = self.meridian(probe.centre, third);
+            let end = usize::from(meridian.along >= 0.5 * self.slant);
+            // From inside, a mantle whose foot lies off it hides behind the end it meets there:
+            // nothing that overlaps its plane alone touches it.
+            let is_hidden = !is_beyond && meridian.distance < probe.radius;
+            if self.is_on_mantle(&meridian) || (!is_open[end] && !is_hidden) {
+                if probe.reaches(meridian.distance) {
+                    out.push(self.mantle_touch(probe, &meridian, feature::MANTLE + third));
+                }
+            } else if is_open[end] {
+                out.extend(self.rim_touch(probe, &meridian, third));
+            }
+        }
+        self.tangents_ahead(probe, is_open, out);
+        let rho = probe.centre_in_meridian().x;
+        let to_ends = self.distances_to_ends(probe);
+        for end in 0..2 {
+            let radius = [self.bottom.x, self.top.x][end];
+            let is_seen = is_beyond || rho <= radius || to_ends[end] >= probe.radius;
+            if radius > 0.0 && !is_open[end] && is_seen && probe.reaches(to_ends[end]) {
+                out.push(self.cap_touch(probe, end));
+            }
+        }
+    }
+
+    /// An end, touched from inside.
+    fn cap_touch(&self, probe: &Probe, end: usize) -> Touch {
+        let normal = [DVec3::NEG_Z, DVec3::Z][end];
+        let feature = [feature::CAP_BOTTOM, feature::CAP_TOP][end];
+        probe.touch(normal, self.distances_to_ends(probe)[end], 0.0, feature)
+    }
+
+    /// An end, touched from outside.
+    fn outer_cap_touch(&self, probe: &Probe, end: usize) -> Touch {
+        let normal = [DVec3::Z, DVec3::NEG_Z][end];
+        let feature = [feature::CAP_BOTTOM_OUTER, feature::CAP_TOP_OUTER][end];
+        probe.touch(normal, -self.distances_to_ends(probe)[end], 0.0, feature)
+    }
+
+    /// Tangent planes that a sphere can reach within its motion, besides the nearest.
+    fn tangents_ahead(&self, probe: &Probe, is_open: [bool; 2], out: &mut Vec<Touch>) {
+        let widest = self.bottom.x.max(self.top.x);
+        let accepted = MAX_SAGITTA * probe.radius;
+        if probe.motion * probe.motion < 2.0 * accepted * widest {
             return;
         }
-        // From inside, a face whose foot lies off it hides behind the face it meets there.
-        let is_beyond = least < 0.0;
-        for third in 0..3 {
-            let meridian = self.meridian(probe.centre, third);
-            if probe.reaches(meridian.distance) && (is_beyond || self.is_on_mantle(&meridian)) {
-                out.push(self.mantle_touch(probe, &meridian, third));
-            }
-        }
-        let rho = probe.centre.truncate().length();
-        for (radius, distance, normal, feature) in [
-            (self.bottom.x, to_bottom, DVec3::NEG_Z, feature::CAP_BOTTOM),
-            (self.top.x, to_top, DVec3::Z, feature::CAP_TOP),
-        ] {
-            if radius > 0.0 && probe.reaches(distance) && (is_beyond || rho <= radius) {
-                out.push(probe.touch(normal, distance, 0.0, feature));
+        let rho = probe.centre_in_meridian().x;
+        let swept = if probe.motion < rho {
+            (probe.motion / rho).asin()
+        } else {
+            PI
+        };
+        // Between two planes the polygon is (1/cos(spacing/2) − 1) R from the circle.
+        let spacing = 2.0 * (2.0 * accepted / widest).sqrt().min(0.25);
+        let count = (swept / spacing).ceil().min(MAX_TANGENTS);
+        let probe = &Probe {
+            margin: probe.margin.max(probe.motion),
+            ..*probe
+        };
+        for k in 1..=count as u32 {
+            let (sin, cos) = (swept * f64::from(k) / count).sin_cos();
+            for (side, sin) in [sin, -sin].into_iter().enumerate() {
+                let meridian = self.meridian_at(probe.centre, DVec2::new(cos, sin));
+                let end = usize::from(meridian.along >= 0.5 * self.slant);
+                let is_ahead = !is_open[end] && meridian.distance >= probe.radius;
+                if (self.is_on_mantle(&meridian) || is_ahead) && probe.reaches(meridian.distance) {
+                    let feature = feature::TANGENT + 2 * k + side as u32;
+                    out.push(self.mantle_touch(probe, &meridian, feature));
+                }
             }
         }
     }
 
-    /// Thin shell without caps: mantle from inside or outside, or the rims.
-    fn open_shell(&self, probe: &Probe, out: &mut Vec<Touch>) {
-        let recovery = SHELL_RECOVERY * probe.radius;
+    /// Rims, and the inner surface as far as it can be seen through an open end.
+    fn over_open_end(&self, probe: &Probe, is_open: [bool; 2], end: usize, out: &mut Vec<Touch>) {
+        let rho = probe.centre_in_meridian().x;
+        let radii = [self.bottom.x, self.top.x];
         for third in 0..3 {
             let meridian = self.meridian(probe.centre, third);
-            let (rim, _) = self.nearest_rim(&meridian);
-            let is_at_apex = rim.x == 0.0 && rim.distance(probe.centre_in_meridian()) <= recovery;
-            if self.is_on_mantle(&meridian) || is_at_apex {
-                if meridian.distance >= -recovery {
-                    if probe.reaches(meridian.distance) {
-                        out.push(self.mantle_touch(probe, &meridian, third));
-                    }
-                } else {
-                    // Seen from outside the shell is convex: one touch is all.
+            if self.is_on_mantle(&meridian) {
+                if meridian.distance < 0.0 {
+                    // Beside the opening of a cone, the outer side is seen, and it is convex.
                     if probe.reaches(-meridian.distance) {
                         out.push(self.outer_mantle_touch(probe, &meridian));
                     }
                     return;
                 }
-            } else if third == 0 || rim.x > 0.0 {
+                if probe.reaches(meridian.distance) {
+                    out.push(self.mantle_touch(probe, &meridian, feature::MANTLE + third));
+                }
+            } else if is_open[usize::from(meridian.along >= 0.5 * self.slant)] {
                 out.extend(self.rim_touch(probe, &meridian, third));
             }
         }
+        let far = 1 - end;
+        let is_seen = rho <= radii[end] && rho <= radii[far];
+        if is_seen && !is_open[far] && probe.reaches(self.distances_to_ends(probe)[far]) {
+            out.push(self.cap_touch(probe, far));
+        }
     }
 
-    /// Solid with caps: the nearest point of the convex outline.
+    /// The nearest point of a convex shell from outside.
+    fn seen_outside(&self, probe: &Probe, meridian: &Meridian, out: &mut Vec<Touch>) {
+        let rho = probe.centre_in_meridian().x;
+        let to_ends = self.distances_to_ends(probe);
+        let radii = [self.bottom.x, self.top.x];
+        if let Some(end) = (0..2).find(|&end| rho <= radii[end] && to_ends[end] <= 0.0) {
+            out.extend(
+                probe
+                    .reaches(-to_ends[end])
+                    .then(|| self.outer_cap_touch(probe, end)),
+            );
+        } else if self.is_on_mantle(meridian) {
+            let is_reached = probe.reaches(-meridian.distance);
+            out.extend(is_reached.then(|| self.outer_mantle_touch(probe, meridian)));
+        } else {
+            out.extend(self.rim_touch(probe, meridian, 0));
+        }
+    }
+
+    /// The nearest face for a centre that is inside and is pushed out.
+    fn outward_touch(
+        &self,
+        probe: &Probe,
+        meridian: &Meridian,
+        to_ends: [f64; 2],
+        depth: f64,
+    ) -> Touch {
+        if meridian.distance == depth {
+            self.outer_mantle_touch(probe, meridian)
+        } else {
+            self.outer_cap_touch(probe, usize::from(to_ends[1] == depth))
+        }
+    }
+
+    /// Solid: the nearest point of the convex outline.
     fn solid(&self, probe: &Probe, out: &mut Vec<Touch>) {
         let meridian = self.meridian(probe.centre, 0);
-        let rho = probe.centre.truncate().length();
-        let to_bottom = probe.centre.z - self.bottom.y;
-        let to_top = self.top.y - probe.centre.z;
-        let bottom_touch = || probe.touch(DVec3::Z, -to_bottom, 0.0, feature::CAP_BOTTOM);
-        let top_touch = || probe.touch(DVec3::NEG_Z, -to_top, 0.0, feature::CAP_TOP);
-        let least = meridian.distance.min(to_bottom).min(to_top);
-        if least >= 0.0 {
-            out.push(if meridian.distance == least {
-                self.outer_mantle_touch(probe, &meridian)
-            } else if to_bottom == least {
-                bottom_touch()
-            } else {
-                top_touch()
-            });
-        } else if rho <= self.bottom.x && to_bottom <= 0.0 {
-            out.extend(probe.reaches(-to_bottom).then(bottom_touch));
-        } else if rho <= self.top.x && to_top <= 0.0 {
-            out.extend(probe.reaches(-to_top).then(top_touch));
-        } else if self.is_on_mantle(&meridian) {
-            let is_reached = probe.reaches(-meridian.distance);
-            out.extend(is_reached.then(|| self.outer_mantle_touch(probe, &meridian)));
+        let to_ends = self.distances_to_ends(probe);
+        let depth = meridian.distance.min(to_ends[0]).min(to_ends[1]);
+        if depth >= 0.0 {
+            out.push(self.outward_touch(probe, &meridian, to_ends, depth));
         } else {
-            out.extend(self.rim_touch(probe, &meridian, 0));
+            self.seen_outside(probe, &meridian, out);
         }
     }
 }
 
-impl Probe {
+impl Probe<'_> {
     /// The centre as `(ρ, z)`.
     fn centre_in_meridian(&self) -> DVec2 {
         DVec2::new(self.centre.truncate().length(), self.centre.z)
@@ -256,31 +372,46 @@ impl Probe {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Side, Touch, WallShape};
+    use crate::{Face, OpenFaces, Probe, Side, Touch, WallShape};
+    const BOTH: [OpenFaces; 2] = [OpenFaces::NONE, OpenFaces::ENDS];
     use glam::DVec3;
 
-    fn cylinder(side: Side, caps: bool) -> WallShape {
+    fn cylinder(side: Side, open: OpenFaces) -> WallShape {
         WallShape::Cylinder {
             radius: 1.0,
             length: 4.0,
             side,
-            caps,
+            open,
         }
     }
 
-    fn cone(radius_bottom: f64, radius_top: f64, side: Side, caps: bool) -> WallShape {
+    fn cone(radius_bottom: f64, radius_top: f64, side: Side, open: OpenFaces) -> WallShape {
         WallShape::Cone {
             radius_bottom,
             radius_top,
             length: 2.0,
             side,
-            caps,
+            open,
         }
     }
 
     fn touches(shape: &WallShape, centre: [f64; 3], radius: f64) -> Vec<Touch> {
+        touches_from(None, shape, centre, radius)
+    }
+
+    /// Touches of a sphere that the wall held from this side last.
+    fn touches_from(
+        last_side: Option<Side>,
+        shape: &WallShape,
+        centre: [f64; 3],
+        radius: f64,
+    ) -> Vec<Touch> {
         let mut out = Vec::new();
-        shape.touches(DVec3::from(centre), radius, 0.0, &mut out);
+        let probe = Probe {
+            last_side: &|| last_side,
+            ..Probe::at(DVec3::from(centre), radius, 0.0)
+        };
+        shape.touches_of(&probe, &mut out);
         for touch in &out {
             assert!((touch.normal.length() - 1.0).abs() < 1e-12);
             let point = DVec3::from(centre) + (radius - touch.overlap) * touch.normal;
@@ -291,8 +422,8 @@ mod tests {
 
     #[test]
     fn tube_touch_has_radial_normal_and_hollow_curvature() {
-        for caps in [false, true] {
-            let out = touches(&cylinder(Side::Inside, caps), [0.0, 0.81, 0.5], 0.2);
+        for open in BOTH {
+            let out = touches(&cylinder(Side::Inside, open), [0.0, 0.81, 0.5], 0.2);
             assert_eq!(out.len(), 1);
             assert!((out[0].normal - DVec3::Y).length() < 1e-15);
             assert!((out[0].overlap - 0.01).abs() < 1e-14);
@@ -302,10 +433,15 @@ mod tests {
 
     #[test]
     fn drum_corner_gives_mantle_and_cap() {
-        let out = touches(&cylinder(Side::Inside, true), [0.85, 0.0, -1.9], 0.2);
+        let out = touches(
+            &cylinder(Side::Inside, OpenFaces::NONE),
+            [0.85, 0.0, -1.9],
+            0.2,
+        );
         assert_eq!(out.len(), 2);
         assert_eq!(out[1].normal, DVec3::NEG_Z);
-        let lost_in_corner = touches(&cylinder(Side::Inside, true), [1.1, 0.0, -2.1], 0.2);
+        let drum = cylinder(Side::Inside, OpenFaces::NONE);
+        let lost_in_corner = touches_from(Some(Side::Inside), &drum, [1.1, 0.0, -2.1], 0.2);
         assert_eq!(lost_in_corner.len(), 2);
         assert!(
             lost_in_corner
@@ -315,27 +451,133 @@ mod tests {
     }
 
     #[test]
-    fn centre_slightly_beyond_the_tube_is_pushed_back_inside() {
-        let out = touches(&cylinder(Side::Inside, false), [1.05, 0.0, 0.0], 0.2);
+    fn centre_beyond_the_shell_is_pushed_back_to_where_it_was() {
+        for open in BOTH {
+            let shape = cylinder(Side::Inside, open);
+            for (last, x, normal, overlap) in [
+                (Some(Side::Inside), 1.15, 1.0, 0.35),
+                (Some(Side::Outside), 1.15, -1.0, 0.05),
+                (None, 1.15, -1.0, 0.05),
+                (Some(Side::Outside), 0.95, -1.0, 0.25),
+                (Some(Side::Inside), 0.95, 1.0, 0.15),
+                (None, 0.95, 1.0, 0.15),
+            ] {
+                let out = touches_from(last, &shape, [x, 0.0, 0.0], 0.2);
+                assert_eq!(out.len(), 1);
+                assert!((out[0].overlap - overlap).abs() < 1e-14, "{last:?} at {x}");
+                assert_eq!(out[0].normal, normal * DVec3::X);
+                if last.is_some() {
+                    assert_eq!(shape.side_of(out[0].feature), last, "the side stays");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn closed_drum_is_solid_from_outside() {
+        let drum = cylinder(Side::Inside, OpenFaces::NONE);
+        for (centre, normal) in [
+            ([0.0, 1.15, 0.3], DVec3::NEG_Y),
+            ([0.3, 0.2, 2.1], DVec3::NEG_Z),
+            ([1.06, 0.0, 2.08], DVec3::new(-0.6, 0.0, -0.8)),
+        ] {
+            let out = touches(&drum, centre, 0.2);
+            assert_eq!(out.len(), 1);
+            assert!((out[0].normal - normal).length() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn beaker_has_a_bottom_a_rim_and_no_lid() {
+        let beaker = cylinder(Side::Inside, OpenFaces::NONE.with(Face::Top));
+        assert_eq!(
+            touches(&beaker, [0.0, 0.0, -1.9], 0.2)[0].normal,
+            DVec3::NEG_Z
+        );
+        assert_eq!(touches(&beaker, [0.0, 0.0, -2.1], 0.2)[0].normal, DVec3::Z);
+        assert!(touches(&beaker, [0.0, 0.0, 1.95], 0.2).is_empty());
+        let rim = touches(&beaker, [0.97, 0.0, 2.04], 0.2);
+        assert_eq!(rim.len(), 1);
+        assert!((rim[0].normal - DVec3::new(0.6, 0.0, -0.8)).length() < 1e-12);
+    }
+
+    #[test]
+    fn sphere_higher_than_a_dish_touches_its_bottom() {
+        let dish = WallShape::Cylinder {
+            radius: 1.0,
+            length: 0.1,
+            side: Side::Inside,
+            open: OpenFaces::NONE.with(Face::Top),
+        };
+        let out = touches(&dish, [0.2, 0.0, 0.14], 0.2);
         assert_eq!(out.len(), 1);
-        assert!((out[0].overlap - 0.25).abs() < 1e-14);
-        assert_eq!(out[0].normal, DVec3::X);
+        assert_eq!(out[0].normal, DVec3::NEG_Z);
+        assert!((out[0].overlap - 0.01).abs() < 1e-14);
+    }
+
+    #[test]
+    fn tangent_planes_ahead_close_the_tube_around_a_fast_sphere() {
+        let shape = cylinder(Side::Inside, OpenFaces::NONE);
+        let radius = 0.05;
+        let centre = DVec3::new(0.9, 0.0, 0.0);
+        let planes = |motion: f64| {
+            let mut out = Vec::new();
+            let probe = Probe {
+                motion,
+                ..Probe::at(centre, radius, 2.0)
+            };
+            shape.touches_of(&probe, &mut out);
+            out
+        };
+        let slow = planes(0.02);
+        assert!(slow.iter().all(|t| t.feature < super::feature::TANGENT));
+        let fast = planes(3.0);
+        // Wherever the sphere goes within all planes, it stays near the circle.
+        for k in 0..1000 {
+            let direction = glam::DVec2::from_angle(0.00628 * f64::from(k)).extend(0.0);
+            let way = |t: &Touch| (-t.overlap - (centre.dot(-t.normal))) / direction.dot(t.normal);
+            let ahead = fast.iter().filter(|t| direction.dot(t.normal) > 1e-9);
+            let farthest = ahead.map(way).fold(f64::INFINITY, f64::min);
+            assert!(
+                farthest - (1.0 - radius) < 0.21 * radius,
+                "{farthest} at {k}"
+            );
+        }
+        let mut names: Vec<u32> = fast.iter().map(|t| t.feature).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), fast.len());
     }
 
     #[test]
     fn grain_outside_an_open_tube_rests_on_its_outer_face() {
-        let out = touches(&cylinder(Side::Inside, false), [1.19, 0.0, 0.0], 0.2);
+        let out = touches(
+            &cylinder(Side::Inside, OpenFaces::ENDS),
+            [1.19, 0.0, 0.0],
+            0.2,
+        );
         assert_eq!(out.len(), 1);
         assert!((out[0].overlap - 0.01).abs() < 1e-14);
         assert_eq!(out[0].normal, DVec3::NEG_X);
         assert!(out[0].curvature > 0.0);
-        assert!(touches(&cylinder(Side::Inside, true), [1.21, 0.0, 0.0], 0.2).is_empty());
+        assert!(
+            touches(
+                &cylinder(Side::Inside, OpenFaces::NONE),
+                [1.21, 0.0, 0.0],
+                0.2
+            )
+            .is_empty()
+        );
     }
 
     #[test]
     fn open_rim_is_an_edge_from_either_side() {
         for (x, normal) in [(0.97, 0.6), (1.03, -0.6)] {
-            let out = touches(&cylinder(Side::Inside, false), [x, 0.0, 2.04], 0.2);
+            let out = touches(
+                &cylinder(Side::Inside, OpenFaces::ENDS),
+                [x, 0.0, 2.04],
+                0.2,
+            );
             assert_eq!(out.len(), 1);
             assert!((out[0].normal - DVec3::new(normal, 0.0, -0.8)).length() < 1e-12);
             assert!((out[0].overlap - 0.15).abs() < 1e-12);
@@ -345,12 +587,16 @@ mod tests {
 
     #[test]
     fn sphere_wider_than_the_tube_is_held_evenly() {
-        let out = touches(&cylinder(Side::Inside, false), [0.0; 3], 1.1);
+        let out = touches(&cylinder(Side::Inside, OpenFaces::ENDS), [0.0; 3], 1.1);
         assert_eq!(out.len(), 3);
         let sum: DVec3 = out.iter().map(|t| t.normal * t.overlap).sum();
         assert!(sum.length() < 1e-14);
         assert!(out.iter().all(|t| 1.0 / 1.1 + t.curvature > 0.0));
-        let on_the_rim = touches(&cylinder(Side::Inside, false), [0.0, 0.0, 2.4], 1.1);
+        let on_the_rim = touches(
+            &cylinder(Side::Inside, OpenFaces::ENDS),
+            [0.0, 0.0, 2.4],
+            1.1,
+        );
         assert_eq!(on_the_rim.len(), 3);
         let sum: DVec3 = on_the_rim.iter().map(|t| t.normal).sum();
         assert!(sum.truncate().length() < 1e-14 && sum.z < 0.0);
@@ -359,10 +605,10 @@ mod tests {
     #[test]
     fn sphere_on_the_axis_of_a_cone_rests_on_three_points() {
         // Half-angle 45°: apex at z = -1, so a sphere of radius r rests at height √2 r above it.
-        for caps in [false, true] {
+        for open in BOTH {
             let radius = 0.1_f64;
             let z = -1.0 + 2.0_f64.sqrt() * radius - 1e-3;
-            let out = touches(&cone(0.0, 2.0, Side::Inside, caps), [0.0, 0.0, z], radius);
+            let out = touches(&cone(0.0, 2.0, Side::Inside, open), [0.0, 0.0, z], radius);
             assert_eq!(out.len(), 3);
             for touch in &out {
                 assert!((touch.overlap - 1e-3 / 2.0_f64.sqrt()).abs() < 1e-12);
@@ -373,9 +619,9 @@ mod tests {
 
     #[test]
     fn centre_just_below_the_apex_is_pushed_back_up() {
-        for caps in [false, true] {
-            let shape = cone(0.0, 2.0, Side::Inside, caps);
-            let out = touches(&shape, [0.0, 0.0, -1.03], 0.1);
+        for open in BOTH {
+            let shape = cone(0.0, 2.0, Side::Inside, open);
+            let out = touches_from(Some(Side::Inside), &shape, [0.0, 0.0, -1.03], 0.1);
             let push: DVec3 = out.iter().map(|t| -t.normal * t.overlap).sum();
             assert!(push.z > 0.1 && push.truncate().length() < 1e-12);
         }
@@ -383,7 +629,7 @@ mod tests {
 
     #[test]
     fn hopper_wall_touch_is_perpendicular_to_the_slope() {
-        let shape = cone(0.5, 1.5, Side::Inside, false);
+        let shape = cone(0.5, 1.5, Side::Inside, OpenFaces::ENDS);
         // Foot (1, 0) of the generatrix; inner side is towards the axis and up.
         let slant = 5.0_f64.sqrt();
         let inward = DVec3::new(-2.0, 0.0, 1.0) / slant;
@@ -398,7 +644,7 @@ mod tests {
 
     #[test]
     fn closed_hopper_floor_hides_the_mantle_continued_below_it() {
-        let shape = cone(0.5, 1.5, Side::Inside, true);
+        let shape = cone(0.5, 1.5, Side::Inside, OpenFaces::NONE);
         let out = touches(&shape, [0.3, 0.0, -0.92], 0.1);
         assert_eq!(out.len(), 1);
         assert_eq!(out[0].normal, DVec3::NEG_Z);
@@ -406,7 +652,7 @@ mod tests {
 
     #[test]
     fn solid_gives_one_touch_on_mantle_cap_and_rim() {
-        let shape = cylinder(Side::Outside, true);
+        let shape = cylinder(Side::Outside, OpenFaces::NONE);
         for (centre, normal, curvature) in [
             ([0.0, 1.15, 0.3], DVec3::NEG_Y, 1.0),
             ([0.3, 0.2, 2.1], DVec3::NEG_Z, 0.0),
@@ -422,13 +668,17 @@ mod tests {
 
     #[test]
     fn solid_pushes_a_centre_inside_out_through_the_nearest_face() {
-        let shape = cylinder(Side::Outside, true);
+        let shape = cylinder(Side::Outside, OpenFaces::NONE);
         let mantle = touches(&shape, [-0.9, 0.0, 0.0], 0.2);
         assert!((mantle[0].normal - DVec3::X).length() < 1e-12);
         assert!((mantle[0].overlap - 0.3).abs() < 1e-12);
         let cap = touches(&shape, [0.1, 0.0, 1.95], 0.2);
         assert_eq!(cap[0].normal, DVec3::NEG_Z);
-        let apex = touches(&cone(1.0, 0.0, Side::Outside, true), [0.0, 0.0, 1.1], 0.2);
+        let apex = touches(
+            &cone(1.0, 0.0, Side::Outside, OpenFaces::NONE),
+            [0.0, 0.0, 1.1],
+            0.2,
+        );
         assert_eq!(apex.len(), 1);
         assert!((apex[0].overlap - 0.1).abs() < 1e-12);
     }

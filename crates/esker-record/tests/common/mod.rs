@@ -62,6 +62,7 @@ pub fn emitting_world() -> WorldDef {
                 phase: 0.2,
             },
             surface_velocity: DVec3::ZERO,
+            presence: Presence::ALWAYS,
         }],
         emitters: vec![EmitterDef {
             name: "hopper".into(),

@@ -28,6 +28,34 @@ const DENSITY_OF_WALLS: f64 = 1.0;
 const LEAST_ACCURACY: f64 = 1e-4;
 const GREATEST_ACCURACY: f64 = 0.2;
 
+/// What stands for any material in a `[[pair]]`.
+const ANY_MATERIAL: &str = "*";
+
+/// The pairs that a `[[pair]]` covers: two materials, `None` for any, which
+/// comes last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Covered([Option<usize>; 2]);
+
+impl Covered {
+    fn new(a: Option<usize>, b: Option<usize>) -> Self {
+        let key = |m: &Option<usize>| m.unwrap_or(usize::MAX);
+        let mut materials = [a, b];
+        materials.sort_unstable_by_key(key);
+        Covered(materials)
+    }
+
+    fn covers(self, [a, b]: [usize; 2]) -> bool {
+        let fits = |m: Option<usize>, material: usize| m.is_none_or(|m| m == material);
+        let [m, n] = self.0;
+        (fits(m, a) && fits(n, b)) || (fits(m, b) && fits(n, a))
+    }
+
+    /// How many materials it names.
+    fn names(self) -> usize {
+        self.0.iter().flatten().count()
+    }
+}
+
 /// All parts of a scene but its name.
 pub(crate) struct Parts {
     pub world: WorldDef,
@@ -80,6 +108,7 @@ impl Builder<'_, '_> {
         let packings = self.packings(root);
         let emitters = self.emitters(root);
         let sinks = self.sinks(root);
+        let periodic = self.periodic(root);
         let bounds = self.bounds(root);
         let accuracy = self.accuracy(root);
         Some(WorldDef {
@@ -97,6 +126,7 @@ impl Builder<'_, '_> {
             packings,
             emitters,
             sinks,
+            periodic,
             bounds,
             energy_ledger: root.table("record")?.boolean("energy")?,
         })
@@ -216,38 +246,84 @@ impl Builder<'_, '_> {
         Some(material)
     }
 
+    /// The laws of all pairs that the scene names, wildcards resolved.
     fn pairs(&mut self, root: &Node) -> Vec<PairDef> {
-        let mut seen: BTreeMap<[usize; 2], String> = BTreeMap::new();
-        let mut pairs = Vec::new();
+        let mut seen: BTreeMap<Covered, String> = BTreeMap::new();
+        let mut laws: Vec<(Covered, PairLaw)> = Vec::new();
         for node in root.list("pair") {
-            if let Some(pair) = self.pair(node) {
-                let mut key = pair.materials;
-                key.sort_unstable();
-                if let Some(first) = seen.get(&key) {
-                    let finding = self
-                        .finding(
-                            ProblemKind::Conflict,
-                            &node.at("materials"),
-                            format!("this pair has a law already, at `{first}`"),
-                        )
-                        .advice("keep one [[pair]] for these two materials");
-                    self.push(finding);
-                } else {
-                    seen.insert(key, node.path.clone());
-                    pairs.push(pair);
-                }
+            let Some((covered, law)) = self.pair(node) else {
+                continue;
+            };
+            if let Some(first) = seen.get(&covered) {
+                let finding = self
+                    .finding(
+                        ProblemKind::Conflict,
+                        &node.at("materials"),
+                        format!("this pair has a law already, at `{first}`"),
+                    )
+                    .advice("keep one [[pair]] for these two materials");
+                self.push(finding);
+            } else {
+                seen.insert(covered, node.path.clone());
+                laws.push((covered, law));
             }
         }
+        self.check_ambiguous_pairs(&seen);
+        let count = self.materials.len();
+        let pairs = (0..count).flat_map(|a| (a..count).map(move |b| [a, b]));
         pairs
+            .filter_map(|materials| {
+                let covering = laws.iter().filter(|(c, _)| c.covers(materials));
+                let (_, law) = covering.max_by_key(|(c, _)| c.names())?;
+                Some(PairDef {
+                    materials,
+                    law: *law,
+                })
+            })
+            .collect()
     }
 
-    fn pair(&mut self, node: &Node) -> Option<PairDef> {
+    /// `["a", "*"]` and `["b", "*"]` both cover a and b: their own pair must
+    /// say which law holds, unless it has one.
+    fn check_ambiguous_pairs(&mut self, seen: &BTreeMap<Covered, String>) {
+        let single = |c: &Covered| match c.0 {
+            [Some(a), None] => Some(a),
+            _ => None,
+        };
+        let singles: Vec<(usize, &String)> = seen
+            .iter()
+            .filter_map(|(c, path)| Some((single(c)?, path)))
+            .collect();
+        for (k, (a, first)) in singles.iter().enumerate() {
+            for (b, second) in &singles[k + 1..] {
+                if seen.contains_key(&Covered::new(Some(*a), Some(*b))) {
+                    continue;
+                }
+                let [a, b] = [*a, *b].map(|m| self.materials[m].name.clone());
+                let finding = self
+                    .finding(
+                        ProblemKind::Conflict,
+                        &format!("{second}.materials"),
+                        format!(
+                            "\"{a}\" and \"{b}\" are covered by two laws, here and at `{first}`"
+                        ),
+                    )
+                    .advice(format!(
+                        "add a [[pair]] with materials = [\"{a}\", \"{b}\"]"
+                    ));
+                self.push(finding);
+            }
+        }
+    }
+
+    fn pair(&mut self, node: &Node) -> Option<(Covered, PairLaw)> {
         let path = node.at("materials");
         let names = node.texts("materials")?;
-        let indices: Vec<Option<usize>> = names
-            .iter()
-            .map(|name| self.material_named(name, &path))
-            .collect();
+        let mut material = |name: &String| match name.as_str() {
+            ANY_MATERIAL => Some(None),
+            name => self.material_named(name, &path).map(Some),
+        };
+        let indices: Vec<Option<Option<usize>>> = names.iter().map(&mut material).collect();
         let &[Some(a), Some(b)] = indices.as_slice() else {
             return None;
         };
@@ -257,16 +333,24 @@ impl Builder<'_, '_> {
             },
             _ => NormalLaw::Hertz,
         };
-        Some(PairDef {
-            materials: [a, b],
-            law: PairLaw {
-                normal,
-                friction: node.number("friction")?,
-                rolling: node.number("rolling")?,
-                twisting: node.number("twisting")?,
-                restitution: node.number("restitution")?,
-                damping: node.number("damping")?,
-            },
+        let law = PairLaw {
+            normal,
+            friction: node.number("friction")?,
+            rolling: node.number("rolling")?,
+            twisting: node.number("twisting")?,
+            restitution: node.number("restitution")?,
+            damping: node.number("damping")?,
+        };
+        Some((Covered::new(a, b), law))
+    }
+
+    fn periodic(&mut self, root: &Node) -> [Option<[f64; 2]>; 3] {
+        let Some(node) = root.table("periodic") else {
+            return [None; 3];
+        };
+        ["x", "y", "z"].map(|axis| {
+            let ends = node.numbers(axis)?;
+            Some([ends[0], ends[1]])
         })
     }
 

@@ -51,6 +51,14 @@ impl Builder<'_, '_> {
                     sizes: sizes?,
                 })
             }
+            "packing" => {
+                let region = self.region(node)?;
+                Some(Placement::Packed {
+                    region,
+                    fraction: node.number("fraction")?,
+                    sizes: sizes?,
+                })
+            }
             _ if count.is_none() => {
                 if !count_is_faulty {
                     let finding = self

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
-use esker_geometry::{MeshError, Pose, Side, TriangleMesh, TriangleSoup, WallShape};
-use esker_world::definition::{Motion, WallDef};
+use esker_geometry::{
+    Face, MeshError, OpenFaces, Pose, Side, TriangleMesh, TriangleSoup, WallShape,
+};
+use esker_world::definition::{Motion, Presence, WallDef};
 use glam::{DQuat, DVec3};
 
 use super::Builder;
 use crate::csv::{MotionTable, read_motion};
+use crate::format::FACES;
 use crate::report::ProblemKind;
 use crate::walk::Node;
 
@@ -27,6 +30,7 @@ impl Builder<'_, '_> {
         let material = self.material_of(node);
         let shape = self.shape(node);
         let motion = self.motion(node);
+        let presence = self.presence(node);
         let pose = Pose {
             position: node.vector("position")?,
             orientation: orientation(node)?,
@@ -39,6 +43,7 @@ impl Builder<'_, '_> {
             material: material?,
             motion: motion?,
             surface_velocity,
+            presence: presence?,
         })
     }
 
@@ -47,24 +52,25 @@ impl Builder<'_, '_> {
             Some("outside") => Side::Outside,
             _ => Side::Inside,
         };
-        let caps = node.boolean("caps").unwrap_or(side == Side::Outside);
+        let open = self.open_faces(node)?;
         let shape = match node.text("shape")? {
             "box" => WallShape::Box {
                 half_extents: node.vector("size")? / 2.0,
                 side,
+                open,
             },
             "cylinder" => WallShape::Cylinder {
                 radius: node.number("radius")?,
                 length: node.number("length")?,
                 side,
-                caps,
+                open,
             },
             "cone" => WallShape::Cone {
                 radius_bottom: node.number("radius_bottom")?,
                 radius_top: node.number("radius_top")?,
                 length: node.number("length")?,
                 side,
-                caps,
+                open,
             },
             "mesh" => WallShape::Mesh(Arc::new(self.mesh(node)?)),
             _ => WallShape::HalfSpace,
@@ -74,6 +80,33 @@ impl Builder<'_, '_> {
             return None;
         }
         Some(shape)
+    }
+
+    /// Faces that are open: `open` says it, or for round walls `caps`.
+    fn open_faces(&mut self, node: &Node) -> Option<OpenFaces> {
+        let Some(names) = node.texts("open") else {
+            let is_faulty = self.locations.has(&node.at("open"));
+            let is_container = node.text("side") != Some("outside");
+            let is_round = node.text("shape") != Some("box");
+            let has_caps = node.boolean("caps").unwrap_or(false);
+            let open = if is_container && is_round && !has_caps {
+                OpenFaces::ENDS
+            } else {
+                OpenFaces::NONE
+            };
+            return (!is_faulty).then_some(open);
+        };
+        if self.locations.has(&node.at("caps")) {
+            self.report(
+                ProblemKind::Conflict,
+                &node.at("caps"),
+                "`caps` and `open` exclude one another",
+            );
+            return None;
+        }
+        let faces = FACES.iter().zip(Face::ALL);
+        let named = faces.filter(|(name, _)| names.iter().any(|given| given == *name));
+        Some(named.map(|(_, face)| face).collect())
     }
 
     fn mesh(&mut self, node: &Node) -> Option<TriangleMesh> {
@@ -97,51 +130,92 @@ impl Builder<'_, '_> {
 
     /// `Some(Still)` where the wall has no motion, `None` where it is faulty.
     fn motion(&mut self, wall: &Node) -> Option<Motion> {
-        let Some(node) = wall.table("motion") else {
-            return (!self.locations.has(&wall.at("motion"))).then_some(Motion::Still);
-        };
+        let nodes = wall.list("motion");
+        let motions: Vec<Option<Motion>> = nodes
+            .iter()
+            .map(|node| self.one_motion(wall, node))
+            .collect();
+        let mut motions = motions.into_iter().collect::<Option<Vec<_>>>()?;
+        match motions.len() {
+            0 => (!self.locations.has(&wall.at("motion"))).then_some(Motion::Still),
+            1 => motions.pop(),
+            _ => Some(Motion::Together(motions)),
+        }
+    }
+
+    fn one_motion(&mut self, wall: &Node, node: &Node) -> Option<Motion> {
         let centre = || node.vector("centre").or_else(|| wall.vector("position"));
-        match node.text("type")? {
+        let (start, stop) = self.period(node)?;
+        let motion = match node.text("type")? {
             "translate" => {
-                let (start, stop) = self.period(node)?;
-                Some(Motion::Translate {
+                return Some(Motion::Translate {
                     velocity: node.vector("velocity")?,
                     start,
                     stop,
-                })
+                });
             }
             "rotate" => {
-                let (start, stop) = self.period(node)?;
                 let rate = node.number("rate");
                 let rate = rate.or_else(|| Some(node.number("rpm")? * TAU / 60.0))?;
-                Some(Motion::Rotate {
+                return Some(Motion::Rotate {
                     axis: node.vector("axis")?,
                     centre: centre()?,
                     rate,
                     start,
                     stop,
-                })
+                });
             }
-            "oscillate" => Some(Motion::Oscillate {
+            "oscillate" => Motion::Oscillate {
                 direction: node.vector("direction")?,
                 amplitude: node.number("amplitude")?,
                 frequency: node.number("frequency")?,
                 phase: node.number("phase")?,
-            }),
+            },
             _ => {
                 let table = match node.text("file") {
                     Some(_) => self.motion_file(node)?,
                     None => self.motion_rows(node)?,
                 };
-                Some(Motion::Table {
+                Motion::Table {
                     times: table.times,
                     displacements: table.displacements,
                     angles: table.angles,
                     axis: node.vector("axis")?,
                     centre: centre()?,
-                })
+                }
             }
+        };
+        if (start, stop) == (0.0, f64::INFINITY) {
+            return Some(motion);
         }
+        Some(Motion::During {
+            motion: Box::new(motion),
+            start,
+            stop,
+        })
+    }
+
+    /// When a wall is there.
+    fn presence(&mut self, wall: &Node) -> Option<Presence> {
+        let from = wall.number("from")?;
+        let path = wall.at("until");
+        let until = match wall.number("until") {
+            Some(until) => until,
+            None if self.locations.has(&path) => return None,
+            None => f64::INFINITY,
+        };
+        if until <= from {
+            let finding = self
+                .finding(
+                    ProblemKind::BadValue,
+                    &path,
+                    format!("the wall vanishes at {until} s, before it appears at {from} s"),
+                )
+                .expected(format!("a time after {from} s"));
+            self.push(finding);
+            return None;
+        }
+        Some(Presence { from, until })
     }
 
     fn motion_file(&mut self, node: &Node) -> Option<MotionTable> {

@@ -5,7 +5,7 @@ use esker_analysis::discharge::{self, Material};
 use esker_analysis::packing;
 use esker_geometry::{Pose, Region, WallShape};
 use esker_plot::{Axis, Plot, Series, number};
-use esker_world::definition::{Motion, Placement, WallDef, WorldDef};
+use esker_world::definition::{Motion, Placement, Presence, WallDef, WorldDef};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +98,7 @@ fn world(size: Size, orifice: f64) -> Result<WorldDef, StudyError> {
             stop: 10.0,
         },
         surface_velocity: DVec3::ZERO,
+        presence: Presence::ALWAYS,
     });
     Ok(def)
 }

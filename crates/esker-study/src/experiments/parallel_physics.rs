@@ -17,9 +17,9 @@ use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use esker_analysis::series;
-use esker_geometry::{Pose, Region, TriangleMesh, TriangleSoup, WallShape};
+use esker_geometry::{OpenFaces, Pose, Region, TriangleMesh, TriangleSoup, WallShape};
 use esker_plot::{Axis, Plot, Series, number};
-use esker_world::definition::{Motion, Placement, SizeDistribution, WallDef, WorldDef};
+use esker_world::definition::{Motion, Placement, Presence, SizeDistribution, WallDef, WorldDef};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,7 @@ impl System {
             material,
             motion: Motion::Still,
             surface_velocity: DVec3::ZERO,
+            presence: Presence::ALWAYS,
         };
         let sizes = SizeDistribution::Fixed {
             radius: 0.5 * DIAMETER,
@@ -98,7 +99,7 @@ impl System {
                     radius,
                     length: 20.0,
                     side: esker_geometry::Side::Inside,
-                    caps: false,
+                    open: OpenFaces::ENDS,
                 };
                 def.walls = vec![still(tube, 0.0), still(WallShape::HalfSpace, 0.0)];
                 let tall = count as f64 * size.pick(3.2e-4, 8e-4) + 0.1;

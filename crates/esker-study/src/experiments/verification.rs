@@ -13,7 +13,7 @@ use esker_analysis::series::statistics;
 use esker_geometry::{Pose, WallShape};
 use esker_plot::{Axis, Plot, Series, number};
 use esker_world::World;
-use esker_world::definition::{ListedGrain, Motion, Placement, WallDef, WorldDef};
+use esker_world::definition::{ListedGrain, Motion, Placement, Presence, WallDef, WorldDef};
 use glam::{DQuat, DVec3};
 
 use crate::bench::{self, Start};
@@ -100,6 +100,7 @@ fn piston(start: Start, sweeps: usize, step: f64) -> Result<f64, StudyError> {
             stop,
         },
         surface_velocity: DVec3::ZERO,
+        presence: Presence::ALWAYS,
     });
     let mut world = bench::build(&def)?;
     let mut errors = Vec::new();

@@ -62,6 +62,7 @@ pub fn wall(shape: WallShape, pose: Pose) -> WallDef {
         material: 0,
         motion: Motion::Still,
         surface_velocity: DVec3::ZERO,
+        presence: Presence::ALWAYS,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_geometry::{Pose, Region, WallShape};
 use esker_world::World;
 use esker_world::definition::{
-    ListedGrain, Material, Method, Motion, PackingDef, PairDef, PairLaw, Placement,
+    ListedGrain, Material, Method, Motion, PackingDef, PairDef, PairLaw, Placement, Presence,
     SizeDistribution, WallDef, WorldDef,
 };
 use glam::{DQuat, DVec3};
@@ -54,6 +54,7 @@ fn floor() -> WallDef {
         material: 0,
         motion: Motion::Still,
         surface_velocity: DVec3::ZERO,
+        presence: Presence::ALWAYS,
     }
 }
 

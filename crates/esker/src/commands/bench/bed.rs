@@ -148,6 +148,7 @@ fn definition(width: f64, depth: f64, rows: RowCount, method: Method) -> WorldDe
         material: 0,
         motion: Motion::Still,
         surface_velocity: DVec3::ZERO,
+        presence: Presence::ALWAYS,
     };
     let rolling = match rows {
         RowCount::Three => 0.0,

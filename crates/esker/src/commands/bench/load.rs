@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use esker_geometry::{Pose, Region, Side, WallShape};
+use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::definition::*;
 use esker_world::{Stage, StageTimes, World};
 use glam::{DQuat, DVec3};
@@ -136,7 +136,7 @@ fn drum() -> WorldDef {
                 radius: RADIUS,
                 length: LENGTH,
                 side: Side::Inside,
-                caps: true,
+                open: OpenFaces::NONE,
             },
             pose,
             material: 0,
@@ -148,6 +148,7 @@ fn drum() -> WorldDef {
                 stop: f64::INFINITY,
             },
             surface_velocity: DVec3::ZERO,
+            presence: Presence::ALWAYS,
         }],
         packings: vec![PackingDef {
             material: 0,

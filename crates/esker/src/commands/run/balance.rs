@@ -19,12 +19,14 @@ pub struct WallSummary {
     power: f64,
     /// Work of the drive on the grains, J.
     work: f64,
+    /// Most contacts at once in which a closed container held grains from outside.
+    most_outer_contacts: u64,
     #[serde(skip)]
     is_driven: bool,
 }
 
 impl WallSummary {
-    pub fn new(wall: &Wall, time: f64) -> Self {
+    pub fn new(wall: &Wall, time: f64, most_outer_contacts: u64) -> Self {
         let mean = wall.total_load.mean(time);
         WallSummary {
             name: wall.name.clone(),
@@ -32,8 +34,20 @@ impl WallSummary {
             torque: mean.torque.to_array(),
             power: mean.power,
             work: wall.total_load.work,
+            most_outer_contacts,
             is_driven: wall.motion != Motion::Still || wall.surface_velocity != DVec3::ZERO,
         }
+    }
+
+    /// A warning where grains met the outer side of a closed container.
+    pub fn warning(&self) -> Option<String> {
+        (self.most_outer_contacts > 0).then(|| {
+            format!(
+                "  WARNING     up to {} grains at once touched the closed wall {} from outside; \
+                 open a face to let grains in, or say side = \"outside\" for a solid",
+                self.most_outer_contacts, self.name
+            )
+        })
     }
 
     /// A line about the drive; `None` for a wall without one.

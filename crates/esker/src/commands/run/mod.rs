@@ -168,7 +168,7 @@ fn simulate(
     let (start, before) = (Instant::now(), totals.wall);
     while !until.reached(world) && !watch.stop.load(Ordering::Relaxed) {
         let report = world.step().with_context(|| failure(name, output))?;
-        totals.add(&report);
+        totals.add(&report, &world.walls);
         totals.wall = before + start.elapsed().as_secs_f64();
         output.after_step(world, &report, totals)?;
         if let Some(profile) = &mut profile {

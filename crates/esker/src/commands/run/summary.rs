@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use esker_scene::Scene;
 use esker_world::definition::{Method, Solver};
+use esker_world::wall::Wall;
 use esker_world::{OtherBody, Stage, StepReport, World, WorstContact};
 use serde::Serialize;
 
@@ -55,6 +56,8 @@ pub struct Totals {
     most_sweeps: f64,
     /// Shortest step, s; zero before the first.
     shortest_step: f64,
+    /// Most contacts at once with the outer side of each closed container.
+    most_outer_contacts: Vec<f64>,
 }
 
 /// The contact that was most in excess of its law, as numbers.
@@ -85,6 +88,9 @@ impl Worst {
         }
     }
 }
+
+/// How a checkpoint names [`Totals::most_outer_contacts`], before the wall's index.
+const OUTER_CONTACTS: &str = "most_outer_contacts.";
 
 /// Access to one number of [`Totals`].
 type Number = fn(&mut Totals) -> &mut f64;
@@ -126,8 +132,12 @@ const NUMBERS: [(&str, Number); 32] = [
 ];
 
 impl Totals {
-    /// Adds one step.
-    pub fn add(&mut self, report: &StepReport) {
+    /// Adds one step of a world.
+    pub fn add(&mut self, report: &StepReport, walls: &[Wall]) {
+        self.most_outer_contacts.resize(walls.len(), 0.0);
+        for (most, wall) in self.most_outer_contacts.iter_mut().zip(walls) {
+            *most = most.max(wall.outer_contacts as f64);
+        }
         for (sum, stage) in self.stages.iter_mut().zip(Stage::ALL) {
             *sum += report.times.get(stage).as_secs_f64();
         }
@@ -181,7 +191,9 @@ impl Totals {
             .iter()
             .map(|(name, number)| ((*name).to_owned(), *number(&mut totals)));
         let stages = Stage::ALL.iter().zip(self.stages);
+        let walls = self.most_outer_contacts.iter().enumerate();
         numbers
+            .chain(walls.map(|(k, most)| (format!("{OUTER_CONTACTS}{k}"), *most)))
             .chain(stages.map(|(stage, seconds)| (stage.name().to_owned(), seconds)))
             .collect()
     }
@@ -194,6 +206,10 @@ impl Totals {
                 *number(&mut totals) = *value;
             } else if let Some(i) = Stage::ALL.iter().position(|stage| stage.name() == name) {
                 totals.stages[i] = *value;
+            } else if let Some(wall) = name.strip_prefix(OUTER_CONTACTS)
+                && wall.parse() == Ok(totals.most_outer_contacts.len())
+            {
+                totals.most_outer_contacts.push(*value);
             }
         }
         totals
@@ -242,6 +258,7 @@ pub struct Summary {
     real_time_factor: f64,
     seconds_per_contact_iteration: f64,
     stage_seconds: BTreeMap<&'static str, f64>,
+    emitters: Vec<EmitterSummary>,
     sinks: Vec<SinkSummary>,
     state_hash: String,
 }
@@ -322,6 +339,16 @@ impl WorstSummary {
 }
 
 #[derive(Serialize)]
+struct EmitterSummary {
+    name: String,
+    number: u64,
+    /// kg.
+    mass: f64,
+    /// Grains that were due and found no room.
+    owed: u64,
+}
+
+#[derive(Serialize)]
 struct SinkSummary {
     name: String,
     number: u64,
@@ -376,7 +403,11 @@ impl Summary {
             walls: world
                 .walls
                 .iter()
-                .map(|wall| WallSummary::new(wall, world.time()))
+                .enumerate()
+                .map(|(k, wall)| {
+                    let outer = totals.most_outer_contacts.get(k).copied();
+                    WallSummary::new(wall, world.time(), outer.unwrap_or(0.0) as u64)
+                })
                 .collect(),
             mean_residual: seen.then(|| totals.residual_sum / totals.residual_count),
             worst_residual: seen.then_some(totals.worst_residual),
@@ -408,6 +439,16 @@ impl Summary {
                 .iter()
                 .zip(totals.stages)
                 .map(|(stage, seconds)| (stage.name(), seconds))
+                .collect(),
+            emitters: world
+                .emitters
+                .iter()
+                .map(|emitter| EmitterSummary {
+                    name: emitter.def.name.clone(),
+                    number: emitter.progress.emitted,
+                    mass: emitter.progress.mass,
+                    owed: emitter.owed(world.time()),
+                })
                 .collect(),
             sinks,
             state_hash: format!("{:016x}", world.grains.state_hash()),
@@ -539,6 +580,16 @@ impl Summary {
                 worst.time
             );
         }
+        for emitter in self.emitters.iter().filter(|e| e.owed > 0) {
+            println!(
+                "  WARNING     emitter {} gave {} grains and owes {}: its region was full; enlarge it, \
+                 give its grains a velocity, or lower the rate",
+                emitter.name, emitter.number, emitter.owed
+            );
+        }
+        for warning in self.walls.iter().filter_map(WallSummary::warning) {
+            println!("{warning}");
+        }
         for sink in &self.sinks {
             println!(
                 "  sink        {}: {} grains, {:.4} kg",
@@ -565,8 +616,9 @@ mod tests {
             *number(&mut totals) = 1.0 + i as f64;
         }
         totals.stages = std::array::from_fn(|i| 100.0 + i as f64);
+        totals.most_outer_contacts = vec![0.0, 7.0];
         let tally = totals.to_tally();
         assert_eq!(Totals::from_tally(&tally).to_tally(), tally);
-        assert_eq!(tally.len(), NUMBERS.len() + Stage::ALL.len());
+        assert_eq!(tally.len(), NUMBERS.len() + Stage::ALL.len() + 2);
     }
 }

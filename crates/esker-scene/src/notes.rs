@@ -1,0 +1,113 @@
+//! What a scene may do but probably does not mean: said by `check`, never an
+//! error.
+
+use std::collections::BTreeSet;
+
+use esker_geometry::Region;
+use esker_world::definition::{PairLaw, Placement, WallDef, WorldDef};
+use glam::DVec3;
+
+/// Points of a region that are held against a wall.
+const SAMPLES: usize = 256;
+
+/// Grains that start or appear outside of closed containers.
+pub(crate) fn wrong_sides(world: &WorldDef) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for wall in &world.walls {
+        if wall.shape.is_closed_container() && wall.presence.contains(0.0) {
+            outside(world, wall, &mut warnings);
+        }
+    }
+    warnings
+}
+
+/// Pairs of materials that can touch and have no law of their own.
+pub(crate) fn unnamed_pairs(world: &WorldDef) -> Vec<String> {
+    let of_packings = world.packings.iter().map(|p| p.material);
+    let of_emitters = world.emitters.iter().map(|e| e.material);
+    let grains: BTreeSet<usize> = of_packings.chain(of_emitters).collect();
+    let others = world.walls.iter().map(|w| w.material);
+    let others: BTreeSet<usize> = others.chain(grains.iter().copied()).collect();
+    let touching: BTreeSet<[usize; 2]> = grains
+        .iter()
+        .flat_map(|&a| others.iter().map(move |&b| [a.min(b), a.max(b)]))
+        .collect();
+    let is_named = |pair: &[usize; 2]| {
+        let mut named = world.pairs.iter().map(|p| p.materials);
+        named.any(|[a, b]| [a.min(b), a.max(b)] == *pair)
+    };
+    let default = PairLaw::default();
+    let unnamed = touching.into_iter().filter(|pair| !is_named(pair));
+    unnamed
+        .map(|pair| {
+            let [a, b] = pair.map(|m| &world.materials[m].name);
+            format!(
+                "\"{a}\" and \"{b}\" can touch but no [[pair]] names them: friction {} and restitution {} are \
+                 assumed; materials = [\"*\", \"*\"] gives a law to all others",
+                default.friction, default.restitution
+            )
+        })
+        .collect()
+}
+
+/// Grains that start or appear outside of a closed container: they meet its
+/// outer side, and never get in.
+fn outside(world: &WorldDef, wall: &WallDef, warnings: &mut Vec<String>) {
+    let share_outside = |places: &[DVec3]| {
+        let is_out = |x: &&DVec3| !wall.shape.encloses(wall.pose.to_local(**x));
+        places.iter().filter(is_out).count() as f64 / places.len().max(1) as f64
+    };
+    let packings = world.packings.iter().enumerate();
+    let packings = packings.map(|(k, packing)| {
+        let places = places(&packing.placement);
+        (format!("grains.{k}"), "start", places)
+    });
+    let emitters = world.emitters.iter();
+    let emitters = emitters.map(|e| (format!("emitter {:?}", e.name), "appear", sample(&e.region)));
+    for (source, verb, places) in packings.chain(emitters) {
+        let share = share_outside(&places);
+        if share > 0.0 {
+            warnings.push(format!(
+                "{:.0} % of the places of {source} are outside of the closed wall {:?}: grains that {verb} there \
+                 meet its outer side and stay out; open a face (open = [\"top\"]) to let them in, or say \
+                 side = \"outside\" for a solid",
+                (100.0 * share).max(1.0),
+                wall.name
+            ));
+        }
+    }
+}
+
+/// Places of grains, or points spread over where they will be.
+fn places(placement: &Placement) -> Vec<DVec3> {
+    match placement {
+        Placement::Lattice { region, .. }
+        | Placement::Random { region, .. }
+        | Placement::Packed { region, .. } => sample(region),
+        Placement::Column {
+            base,
+            direction,
+            count,
+            gap,
+            sizes,
+        } => {
+            let length = *count as f64 * (2.0 * sizes.greatest() + gap);
+            [0.0, 0.5, 1.0]
+                .map(|share| *base + *direction * (share * length))
+                .to_vec()
+        }
+        Placement::Listed { grains } => grains.iter().map(|grain| grain.position).collect(),
+    }
+}
+
+/// Points spread evenly over a region.
+fn sample(region: &Region) -> Vec<DVec3> {
+    // Additive recurrence with powers of the plastic number's analogue in three dimensions.
+    const STEPS: DVec3 = DVec3::new(
+        0.819_172_513_396_164_4,
+        0.671_043_606_703_789_2,
+        0.549_700_477_901_997,
+    );
+    let share = |k: usize| (STEPS * (k as f64 + 0.5)).fract().to_array();
+    (0..SAMPLES).map(|k| region.sample(share(k))).collect()
+}
