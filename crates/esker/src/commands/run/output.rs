@@ -25,6 +25,10 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Grains that are expected at least where there are emitters.
 const LEAST_EXPECTED: usize = 1024;
 
+/// Time on the clock after which a run saves its first checkpoint, s, whatever
+/// the interval is: a run that ends early should not lose its start.
+const FIRST_CHECKPOINT: f64 = 5.0;
+
 /// Share of a step by which a moment may be missed through rounding.
 const STEP_TOLERANCE: f64 = 1e-6;
 
@@ -32,8 +36,42 @@ pub struct Output<'a> {
     file: &'a SceneFile,
     recorder: BackgroundRecorder,
     checkpoints: CheckpointStore,
-    last_checkpoint: Instant,
+    schedule: CheckpointSchedule,
     last_frame: Option<u64>,
+}
+
+/// When a run saves checkpoints.
+struct CheckpointSchedule {
+    interval: CheckpointDef,
+    last: Instant,
+    /// Whether this process has saved one.
+    any: bool,
+}
+
+impl CheckpointSchedule {
+    fn new(interval: CheckpointDef) -> Self {
+        CheckpointSchedule {
+            interval,
+            last: Instant::now(),
+            any: false,
+        }
+    }
+
+    /// Whether one is due after the step just made, so many seconds after the
+    /// last one or after the start.
+    fn is_due(&self, report: &StepReport, elapsed: f64) -> bool {
+        let first = !self.any && elapsed >= FIRST_CHECKPOINT;
+        first
+            || match self.interval {
+                CheckpointDef::EverySimulated(every) => is_due(report, every),
+                CheckpointDef::EveryWall(seconds) => elapsed >= seconds,
+            }
+    }
+
+    fn saved(&mut self) {
+        self.last = Instant::now();
+        self.any = true;
+    }
 }
 
 /// A run on its way: the world, sums over its steps, and what it leaves behind.
@@ -99,7 +137,7 @@ impl<'a> Output<'a> {
             file,
             recorder: BackgroundRecorder::new(recorder),
             checkpoints: CheckpointStore::new(dir),
-            last_checkpoint: Instant::now(),
+            schedule: CheckpointSchedule::new(file.scene.checkpoint),
             last_frame: None,
         }
     }
@@ -120,13 +158,8 @@ impl<'a> Output<'a> {
         {
             self.record(world)?;
         }
-        let save = match scene.checkpoint {
-            CheckpointDef::EverySimulated(every) => is_due(report, every),
-            CheckpointDef::EveryWall(seconds) => {
-                self.last_checkpoint.elapsed().as_secs_f64() >= seconds
-            }
-        };
-        if save {
+        let elapsed = self.schedule.last.elapsed().as_secs_f64();
+        if self.schedule.is_due(report, elapsed) {
             self.save(world, totals)?;
         }
         Ok(())
@@ -166,7 +199,7 @@ impl<'a> Output<'a> {
             tally: totals.to_tally(),
             state: world.state(),
         })?;
-        self.last_checkpoint = Instant::now();
+        self.schedule.saved();
         Ok(())
     }
 }
@@ -254,4 +287,32 @@ fn extent(world: &World) -> f64 {
     });
     let reach = reach.filter(|r| r.is_finite()).fold(0.0, f64::max);
     if reach > 0.0 { 1.2 * reach } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_checkpoint_comes_soon_and_the_others_at_their_interval() {
+        let scene = "duration = 1\nstep = 0.01\nmaterial.a = { density = 1, young = 1e6 }\n\
+                     grains = [{ place = \"column\", count = 1, diameter = 0.1 }]";
+        let scene = esker_scene::parse(scene, "one", Path::new("")).expect("a right scene");
+        let mut world = World::new(&scene.world).expect("a right scene");
+        let report = world.step().expect("a grain falls");
+        for interval in [
+            CheckpointDef::EveryWall(600.0),
+            CheckpointDef::EverySimulated(10.0),
+        ] {
+            let mut schedule = CheckpointSchedule::new(interval);
+            assert!(!schedule.is_due(&report, 0.9 * FIRST_CHECKPOINT));
+            assert!(schedule.is_due(&report, FIRST_CHECKPOINT));
+            schedule.saved();
+            assert!(!schedule.is_due(&report, 599.0));
+            let at_600 = schedule.is_due(&report, 600.0);
+            assert_eq!(at_600, interval == CheckpointDef::EveryWall(600.0));
+        }
+        let short = CheckpointSchedule::new(CheckpointDef::EveryWall(1.0));
+        assert!(short.is_due(&report, 1.0));
+    }
 }
