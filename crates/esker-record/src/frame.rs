@@ -89,6 +89,14 @@ pub struct LoadInterval {
 }
 
 impl LoadInterval {
+    /// The interval that starts with a world as it is.
+    pub fn from_now(world: &World) -> Self {
+        LoadInterval {
+            time: world.time(),
+            totals: world.walls.iter().map(|w| w.total_load).collect(),
+        }
+    }
+
     /// The interval that starts with a frame.
     pub fn after(frame: &Frame) -> Self {
         LoadInterval {

@@ -50,6 +50,29 @@ pub struct RecordingHeader {
     pub settings: RecordSettings,
 }
 
+impl RecordingHeader {
+    /// Takes over what frames already written depend on.
+    pub(crate) fn take_over(&mut self, old: &RecordingHeader) {
+        self.settings = old.settings.clone();
+        self.walls = old.walls.clone();
+        self.step = old.step;
+        self.impulse_step = old.impulse_step;
+    }
+
+    /// Whether a recording with this header can go on in a part with another
+    /// one: the same scene, walls and quantities.
+    pub(crate) fn continues_as(&self, next: &RecordingHeader) -> bool {
+        let names = |header: &RecordingHeader| -> Vec<String> {
+            header.walls.iter().map(|w| w.name.clone()).collect()
+        };
+        self.identity == next.identity
+            && self.materials == next.materials
+            && names(self) == names(next)
+            && self.settings.fields == next.settings.fields
+            && self.settings.contacts == next.settings.contacts
+    }
+}
+
 /// Checksum of everything that [`write_header`] writes in this format.
 pub(crate) fn header_checksum(header: &RecordingHeader, format: u32) -> u64 {
     let mut bytes = Vec::new();

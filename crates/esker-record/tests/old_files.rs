@@ -28,8 +28,7 @@ fn write_files_of_this_version() {
         scene: identity,
         version: "0.1.0".into(),
         time: world.time(),
-        frames: recorder.frames(),
-        scalar_rows: recorder.scalar_rows(),
+        mark: recorder.mark(),
         tally: vec![("wall".into(), 1.5)],
         state: world.state(),
     };

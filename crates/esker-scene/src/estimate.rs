@@ -148,7 +148,10 @@ pub fn choose(scene: &mut Scene, tolerance: f64, step_given: bool) {
     if !step_given {
         let step = bed.advice(tolerance, &scene.world).step;
         if step.is_finite() {
-            scene.world.step = step.min(LONGEST_CHOSEN_STEP);
+            let step = step.min(LONGEST_CHOSEN_STEP);
+            let duration = scene.run.duration;
+            let groups = (duration / (LONGEST_GROUP * step)).ceil().max(1.0);
+            scene.world.step = duration / (LONGEST_GROUP * groups);
             scene.world.longest_step = Some(LONGEST_CHOSEN_STEP);
         }
     }
@@ -159,6 +162,10 @@ pub fn choose(scene: &mut Scene, tolerance: f64, step_given: bool) {
         Method::Smooth(_) => {}
     }
 }
+
+/// A chosen step is lengthened up to so many times while running. The duration
+/// is a whole number of these longest steps, so that every run ends with it.
+const LONGEST_GROUP: f64 = 8.0;
 
 /// Longest step that is chosen for a scene, s: drives must be followed too.
 const LONGEST_CHOSEN_STEP: f64 = 0.02;

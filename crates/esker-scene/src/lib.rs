@@ -32,6 +32,7 @@ mod files;
 #[rustfmt::skip]
 pub mod format;
 pub mod keys;
+mod physics;
 mod reference;
 mod report;
 mod scene;
@@ -134,6 +135,7 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Locati
             str::to_string,
         ),
         text: text.to_string(),
+        physics: physics::physics(&root),
         world: parts.world,
         run: parts.run,
         record: parts.record,

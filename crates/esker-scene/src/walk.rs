@@ -88,6 +88,11 @@ impl Node {
         }
     }
 
+    /// The value of a key, whatever it is.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.entries.get(key)
+    }
+
     /// The path of one of its keys.
     pub fn at(&self, key: &str) -> String {
         join(&self.path, key)
@@ -139,6 +144,22 @@ pub(crate) fn walk(
     };
     let node = walker.section(document.get_ref(), 0..0, section, "");
     (node, walker.locations)
+}
+
+/// The value of a key that is left out, where the format gives one.
+pub(crate) fn default_value(key: &'static Key, path: &str) -> Option<Value> {
+    let Need::Default(text) = key.need else {
+        return None;
+    };
+    // The defaults' own spans mean nothing in the scene's source: their places
+    // are not kept, so that a problem is shown at the enclosing section.
+    let mut unused = Report::new("", text);
+    let mut walker = Walker {
+        report: &mut unused,
+        locations: Locations::default(),
+    };
+    let value = DeValue::parse(text).ok()?;
+    walker.value(&value, key, path)
 }
 
 struct Walker<'r, 't> {
@@ -259,17 +280,8 @@ impl Walker<'_, '_> {
         }
         match key.need {
             Need::Optional(_) => {}
-            Need::Default(text) => {
-                // The defaults' own spans mean nothing in this source: their places
-                // are not kept, so that a problem is shown at the enclosing section.
-                let mut unused = Report::new("", text);
-                let mut walker = Walker {
-                    report: &mut unused,
-                    locations: Locations::default(),
-                };
-                if let Ok(value) = DeValue::parse(text)
-                    && let Some(value) = walker.value(&value, key, key_path)
-                {
+            Need::Default(_) => {
+                if let Some(value) = default_value(key, key_path) {
                     node.entries.insert(key.name, value);
                 }
             }

@@ -45,7 +45,9 @@ impl Place {
     fn command(&self, more: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
         command.current_dir(self.dir.path());
-        command.args(["run", "endless.toml", "-o", "out"]).args(more);
+        command
+            .args(["run", "endless.toml", "-o", "out"])
+            .args(more);
         command
     }
 

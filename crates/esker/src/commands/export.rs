@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use esker_record::{export_vtk, walls_in_frame, write_scalars_csv};
 
-use crate::run_folder::open_recording;
+use crate::run_folder::{open_recording, read_scalars};
 
 /// Export a recording: VTK for ParaView, scalars as CSV, walls as STL.
 #[derive(Args)]
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         written.extend(export_vtk(&recording, &folder)?);
     }
     if all || arguments.csv {
-        let scalars = recording.scalars()?;
+        let scalars = read_scalars(&recording)?;
         written.push(write_with(folder.join("scalars.csv"), |out| {
             write_scalars_csv(&scalars, out)
         })?);

@@ -15,7 +15,7 @@ use esker_world::WallLoad;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
-use crate::run_folder::open_recording;
+use crate::run_folder::{open_recording, read_scalars};
 
 /// Measure the grains of a recording: pile, drum, motion, overlaps, forces, walls.
 #[derive(Args)]
@@ -129,7 +129,7 @@ impl<'a> Moment<'a> {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let recording = open_recording(&arguments.run)?;
     let frames = recording.frames().len();
-    let scalars = recording.scalars()?;
+    let scalars = read_scalars(&recording)?;
     let last = frames
         .checked_sub(1)
         .context("the recording has no frames yet")?;

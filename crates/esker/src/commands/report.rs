@@ -12,7 +12,7 @@ use esker_record::{Recording, Scalars};
 use esker_world::{Stage, WallLoad};
 
 use crate::drawing::{Color, Drawing, Style};
-use crate::run_folder::open_recording;
+use crate::run_folder::{open_recording, read_scalars};
 
 /// Write one HTML page with summary, plots, pictures and the scene of a run.
 #[derive(Args)]
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn page(recording: &Recording) -> anyhow::Result<String> {
     let header = recording.header();
-    let scalars = recording.scalars()?;
+    let scalars = read_scalars(&recording)?;
     let name = escape(&header.name);
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\

@@ -6,11 +6,11 @@ use std::time::Instant;
 use anyhow::Context;
 use esker_geometry::Aabb;
 use esker_record::{
-    BackgroundRecorder, Checkpoint, CheckpointStore, GrainField, Precision, RecordSettings,
-    Recorder, RecordingHeader, WallSurface,
+    BackgroundRecorder, Checkpoint, CheckpointError, CheckpointStore, Continued, GrainField,
+    Precision, RecordSettings, Recorder, RecordingHeader, WallSurface,
 };
 use esker_scene::{CheckpointDef, Field, RecordDef};
-use esker_world::{StepReport, World};
+use esker_world::{RestoreError, StepReport, World};
 use glam::DVec3;
 
 use super::summary::Totals;
@@ -28,6 +28,9 @@ const LEAST_EXPECTED: usize = 1024;
 /// Time on the clock after which a run saves its first checkpoint, s, whatever
 /// the interval is: a run that ends early should not lose its start.
 const FIRST_CHECKPOINT: f64 = 5.0;
+
+/// Share by which two steps may differ through rounding.
+const SAME_STEP: f64 = 1e-9;
 
 /// Share of a step by which a moment may be missed through rounding.
 const STEP_TOLERANCE: f64 = 1e-6;
@@ -101,6 +104,17 @@ impl<'a> Output<'a> {
     pub fn resume(dir: &Path, file: &'a SceneFile) -> anyhow::Result<Job<'a>> {
         let latest = CheckpointStore::new(dir)
             .latest(file.identity)
+            .map_err(|error| {
+                let changes = match &error {
+                    CheckpointError::OtherScene { .. } => file.changes_since(dir),
+                    _ => None,
+                };
+                let error = anyhow::Error::new(error);
+                match changes {
+                    Some(changes) => error.context(changes),
+                    None => error,
+                }
+            })
             .with_context(|| format!("cannot resume {}", dir.display()))?;
         for refused in &latest.refused {
             eprintln!("warning: {refused}; taking the older one");
@@ -113,21 +127,34 @@ impl<'a> Output<'a> {
                 checkpoint.version
             );
         }
-        let recorder = Recorder::resume(
-            &dir.join(RECORDING_FILE_NAME),
-            file.identity,
-            checkpoint.frames,
-            checkpoint.scalar_rows,
-        )?;
+        let mark = checkpoint.mark;
+        let totals = Totals::from_tally(&checkpoint.tally);
         eprintln!(
             "resuming at step {}, t = {:.4} s",
             checkpoint.state.steps_done, checkpoint.time
         );
-        let world = World::restore(&file.scene.world, checkpoint.state)
+        let world = restore(file, checkpoint)
             .with_context(|| format!("cannot resume from {}", latest.path.display()))?;
+        let recording = dir.join(RECORDING_FILE_NAME);
+        let wanted = header(file, &world);
+        let asked = wanted.settings.clone();
+        let Continued { recorder, lost } =
+            Recorder::continue_run(&recording, wanted, mark, &world)?;
+        if let Some((why, part)) = lost {
+            eprintln!(
+                "warning: {why}; the recording goes on in {}",
+                part.display()
+            );
+        }
+        if recorder.header().settings != asked {
+            eprintln!(
+                "warning: the recording keeps the fields, precision, compression and contacts \
+                 that it was started with; other ones need a new run"
+            );
+        }
         Ok(Job {
             world,
-            totals: Totals::from_tally(&checkpoint.tally),
+            totals,
             output: Output::new(dir, file, recorder),
         })
     }
@@ -194,14 +221,25 @@ impl<'a> Output<'a> {
             scene: self.file.identity,
             version: VERSION.to_owned(),
             time: world.time(),
-            frames: self.recorder.frames(),
-            scalar_rows: self.recorder.scalar_rows(),
+            mark: self.recorder.mark(),
             tally: totals.to_tally(),
             state: world.state(),
         })?;
         self.schedule.saved();
         Ok(())
     }
+}
+
+/// The world of a checkpoint. Where a scene states an accuracy, its step is
+/// chosen, also by the duration: a longer run goes on with the step it has.
+fn restore(file: &SceneFile, checkpoint: Checkpoint) -> Result<World, RestoreError> {
+    let mut def = file.scene.world.clone();
+    let step = checkpoint.first_step();
+    let differs = |step: &f64| (step / def.step - 1.0).abs() > SAME_STEP;
+    if let Some(step) = step.filter(|step| def.longest_step.is_some() && differs(step)) {
+        def.step = step;
+    }
+    World::restore(&def, checkpoint.state)
 }
 
 /// Whether the step just made reached the next multiple of `every` seconds.
