@@ -231,9 +231,8 @@ fn a_run_goes_on_in_a_new_part_and_all_parts_are_read_as_one() {
 
         let mut world = World::new(&def).unwrap();
         let mut recorder = Recorder::create(&broken, header.clone(), 20).unwrap();
-        let mut restarts = 0;
         // Twice: the part that took over is continued as the first file is.
-        for steps in [75, 50, 75] {
+        for (restarts, steps) in [75, 50, 75].into_iter().enumerate() {
             record_run(&mut world, &mut recorder, steps, 10);
             let (state, mark) = (world.state(), recorder.mark());
             // Beyond the checkpoint, and not part of what comes of it.
@@ -246,7 +245,6 @@ fn a_run_goes_on_in_a_new_part_and_all_parts_are_read_as_one() {
             let continued = Recorder::continue_run(&broken, header.clone(), mark, &world).unwrap();
             assert_eq!(continued.lost.is_some(), restarts == 0, "{name}");
             recorder = continued.recorder;
-            restarts += 1;
         }
         recorder.finish().unwrap();
         assert!(part_path(&broken, 75).exists());

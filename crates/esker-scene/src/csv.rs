@@ -11,6 +11,9 @@ use glam::DVec3;
 
 use crate::suggest::nearest;
 
+/// Greatest size of a number: positions and times in SI units stay far below.
+const GREATEST: f64 = 1e12;
+
 /// What is wrong with a CSV file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("line {line}: {message}")]
@@ -246,6 +249,10 @@ fn read_row(line: usize, text: &str, columns: usize) -> Result<Row, CsvError> {
             let shown: String = word.chars().take(40).collect();
             CsvError::new(line, format!("`{shown}` is not a finite number"))
         })?;
+        if number.abs() > GREATEST {
+            let message = format!("{number:e} is too large: at most {GREATEST:e}");
+            return Err(CsvError::new(line, message));
+        }
         numbers.push(number);
     }
     if numbers.len() != columns {
@@ -297,6 +304,7 @@ mod tests {
                 "not a finite number",
             ),
             (b"x,y,z,radius\n1,2,3,inf\n", 2, "not a finite number"),
+            (b"x,y,z,radius\n1e300,2,3,1\n", 2, "too large"),
             (b"x,y,z,radius\n1,2,3\n", 2, "3 numbers"),
             (b"x,y,z,radius\n1,2,3,-1\n", 2, "greater than 0"),
             (b"x,y,z,radius\n", 1, "no row"),

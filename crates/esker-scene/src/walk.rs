@@ -12,7 +12,10 @@ use glam::DVec3;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::keys::{Group, Key, Kind, Limits, Need, Section, When, list_of_words};
+use crate::keys::{
+    Group, Key, Kind, Limits, Need, POSITIVE, SMALLEST_POSITIVE, Section, When, greatest,
+    list_of_words,
+};
 use crate::report::{Finding, ProblemKind, Report};
 use crate::suggest::nearest;
 
@@ -485,6 +488,10 @@ impl Walker<'_, '_> {
             self.bad(value.span(), key, "is out of range");
             return None;
         }
+        if let Some(problem) = beyond_reason(number, limits, key.unit) {
+            self.bad(value.span(), key, &problem);
+            return None;
+        }
         Some(number)
     }
 
@@ -694,6 +701,28 @@ impl Walker<'_, '_> {
             _ => {}
         }
         self.report.push(finding);
+    }
+}
+
+/// Why a number cannot be meant, if so: beyond every machine and every grain,
+/// where sums and products would overflow.
+fn beyond_reason(number: f64, limits: &Limits, unit: &str) -> Option<String> {
+    let most = greatest(unit);
+    let least = SMALLEST_POSITIVE;
+    if number.abs() > most {
+        Some(
+            format!("is too large: at most {most:e} {unit}")
+                .trim_end()
+                .to_owned(),
+        )
+    } else if *limits == POSITIVE && number < least {
+        Some(
+            format!("is too small: at least {least:e} {unit}")
+                .trim_end()
+                .to_owned(),
+        )
+    } else {
+        None
     }
 }
 

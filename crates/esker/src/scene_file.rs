@@ -74,7 +74,9 @@ impl SceneFile {
         let removed = only_in(&before.physics, &self.scene.physics);
         let added = only_in(&self.scene.physics, &before.physics);
         Some(match (removed.as_slice(), added.as_slice()) {
-            ([], []) => "a file that the scene names was changed since the run began".to_owned(),
+            ([], []) => "a file that the scene names was changed since the run began, \
+                         or an earlier version of the program began it"
+                .to_owned(),
             ([], _) => format!("added since the run began: {}", added.join(", ")),
             (_, []) => format!("removed since the run began: {}", removed.join(", ")),
             _ => format!(

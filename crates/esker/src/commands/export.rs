@@ -1,7 +1,7 @@
 //! `esker export`: a recording as files that other tools open.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +9,8 @@ use anyhow::{Context, bail};
 use clap::Args;
 use esker_record::{export_vtk, walls_in_frame, write_scalars_csv};
 
+use crate::arguments::time;
+use crate::output_file;
 use crate::run_folder::{open_recording, read_scalars};
 
 /// Export a recording: VTK for ParaView, scalars as CSV, walls as STL.
@@ -32,7 +34,7 @@ pub struct Arguments {
     #[arg(long)]
     stl: bool,
     /// Time of the walls' pose in STL, s [default: the first frame]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<f64>,
 }
 
@@ -82,12 +84,7 @@ fn write_with(
     path: PathBuf,
     content: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
 ) -> anyhow::Result<PathBuf> {
-    let write = || {
-        let mut out = BufWriter::new(File::create(&path)?);
-        content(&mut out)?;
-        out.flush()
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))?;
+    output_file::write_with(&path, content)?;
     Ok(path)
 }
 

@@ -15,6 +15,7 @@ use esker_world::WallLoad;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
+use crate::arguments::time;
 use crate::run_folder::{open_recording, read_scalars};
 
 /// Measure the grains of a recording: pile, drum, motion, overlaps, forces, walls.
@@ -29,7 +30,7 @@ pub struct Arguments {
     #[arg(value_name = "MEASURE")]
     measures: Vec<Measure>,
     /// Time of the frame, s [default: the last]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<f64>,
     /// All frames, as CSV
     #[arg(long, conflicts_with_all = ["at", "json"])]
