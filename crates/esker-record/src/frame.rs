@@ -165,6 +165,15 @@ impl Frame {
         self
     }
 
+    /// The same with grains and contacts moved by a vector, m.
+    pub(crate) fn shifted(mut self, by: DVec3) -> Self {
+        if by != DVec3::ZERO {
+            self.position.iter_mut().for_each(|x| *x += by);
+            self.contacts.iter_mut().for_each(|c| c.point += by);
+        }
+        self
+    }
+
     /// The grain with an id, if it is in the frame.
     pub fn index_of(&self, id: u64) -> Option<usize> {
         let order = |id: u64| (id as u32, id >> 32);

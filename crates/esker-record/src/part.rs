@@ -119,7 +119,7 @@ impl Part {
         frame.walls = (0..self.header.walls.len())
             .map(|_| get_wall(&mut source, self.format))
             .collect::<Result<_, _>>()?;
-        Ok(frame)
+        Ok(frame.shifted(self.header.origin))
     }
 
     /// The scalars and wall loads of all steps: as far as they are good where

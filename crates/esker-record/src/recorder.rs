@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use esker_world::{StepReport, World};
+use glam::DVec3;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::bytes::Plain;
@@ -337,7 +338,10 @@ impl Recorder {
     }
 
     fn write_frame(&mut self, frame: &Frame) -> Result<(), RecordError> {
-        let data = FrameBytes::of(frame, &self.header.settings);
+        let data = match self.header.origin {
+            DVec3::ZERO => FrameBytes::of(frame, &self.header.settings),
+            origin => FrameBytes::of(&frame.clone().shifted(-origin), &self.header.settings),
+        };
         let mut row = FrameRow {
             step: frame.step,
             time: frame.time,

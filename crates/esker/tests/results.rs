@@ -456,6 +456,35 @@ fn a_recording_of_an_earlier_version_is_measured_without_its_masses() {
     }
 }
 
+/// Mine coordinates: at 1e6 m single precision has steps of 6 cm.
+#[test]
+fn grains_far_from_zero_are_recorded_where_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let (scene, folder) = (busy_scene(&dir), dir.path().join("out"));
+    rewrite(
+        &scene,
+        "[[-0.04, -0.04, 0.04], [0.04, 0.04, 0.08]]",
+        "[[999999.96, 4e6, 0.04], [1000000.04, 4000000.08, 0.08]]",
+    );
+    succeed(run(&scene, &folder, &["--steps", "50"]));
+    let recording = Recording::open(&folder.join("recording.h5")).unwrap();
+    let frame = recording.frame(recording.frames().len() - 1).unwrap();
+    let checkpoint = folder.join("checkpoint-00000000000000000050.esker");
+    let state = esker::record::Checkpoint::read(&checkpoint).unwrap().state;
+    assert!(state.grains.len() > 10);
+    for grain in state.grains {
+        let recorded = frame.position[frame.index_of(grain.id.as_u64()).unwrap()];
+        let distance = recorded.distance(grain.position);
+        assert!(distance < 1e-6, "{distance}");
+    }
+    // Near zero, tables hold plain positions.
+    let near = Recording::open(Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../esker-record/tests/data/recording-1.h5"
+    )));
+    assert_eq!(near.unwrap().header().origin, [0.0; 3].into());
+}
+
 #[test]
 fn a_wrong_file_is_named() {
     let dir = tempfile::tempdir().unwrap();

@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn page(recording: &Recording) -> anyhow::Result<String> {
     let header = recording.header();
-    let scalars = read_scalars(&recording)?;
+    let scalars = read_scalars(recording)?;
     let name = escape(&header.name);
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\

@@ -32,6 +32,9 @@ const FIRST_CHECKPOINT: f64 = 5.0;
 /// Share by which two steps may differ through rounding.
 const SAME_STEP: f64 = 1e-9;
 
+/// Share of the smallest radius that recorded positions must resolve.
+const FINEST_SHARE: f64 = 1e-3;
+
 /// Share of a step by which a moment may be missed through rounding.
 const STEP_TOLERANCE: f64 = 1e-6;
 
@@ -266,6 +269,7 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
         gravity: world.gravity(),
         step: world.step_length(),
         impulse_step: world.row_step(),
+        origin: origin(world, scene.record.precision),
         walls: world
             .walls
             .iter()
@@ -305,6 +309,36 @@ fn settings(record: &RecordDef) -> RecordSettings {
 /// Half the edge of the squares that unbounded planes are shown as: the reach
 /// of everything bounded from the origin of the planes' frames.
 fn extent(world: &World) -> f64 {
+    let bounds = bounds(world);
+    let planes = world.walls.iter().filter(|w| w.local_bounds().is_none());
+    let reach = planes.map(|plane| {
+        let far = (bounds.min - plane.pose.position).abs();
+        far.max((bounds.max - plane.pose.position).abs()).length()
+    });
+    let reach = reach.filter(|r| r.is_finite()).fold(0.0, f64::max);
+    if reach > 0.0 { 1.2 * reach } else { 1.0 }
+}
+
+/// Where recorded positions are counted from: the scene's zero, unless single
+/// precision would not tell places there apart well enough for the grains.
+fn origin(world: &World, precision: esker_scene::Precision) -> DVec3 {
+    let bounds = bounds(world);
+    let far = bounds.min.abs().max(bounds.max.abs()).max_element();
+    let grains = world.grains.radius.iter().copied();
+    let emitted = world.emitters.iter().map(|e| e.def.sizes.least());
+    let least = grains.chain(emitted).fold(f64::INFINITY, f64::min);
+    let resolution = far * f64::from(f32::EPSILON);
+    let is_fine = resolution <= FINEST_SHARE * least;
+    if precision == esker_scene::Precision::Double || is_fine || !far.is_finite() {
+        DVec3::ZERO
+    } else {
+        // Whole metres, for whoever adds it by hand.
+        bounds.min.midpoint(bounds.max).round()
+    }
+}
+
+/// A box around all that is bounded: grains, emitters and walls.
+fn bounds(world: &World) -> Aabb {
     let grains = world.grains.position.iter().copied();
     let mut points: Vec<DVec3> = grains.collect();
     for emitter in &world.emitters {
@@ -317,14 +351,7 @@ fn extent(world: &World) -> f64 {
             points.extend([bounds.min, bounds.max]);
         }
     }
-    let bounds = Aabb::of_points(points);
-    let planes = world.walls.iter().filter(|w| w.local_bounds().is_none());
-    let reach = planes.map(|plane| {
-        let far = (bounds.min - plane.pose.position).abs();
-        far.max((bounds.max - plane.pose.position).abs()).length()
-    });
-    let reach = reach.filter(|r| r.is_finite()).fold(0.0, f64::max);
-    if reach > 0.0 { 1.2 * reach } else { 1.0 }
+    Aabb::of_points(points)
 }
 
 #[cfg(test)]
