@@ -42,6 +42,8 @@ mod walk;
 
 use std::path::Path;
 
+use esker_world::check::find_problems;
+use esker_world::packing::count_estimate;
 use toml::de::DeTable;
 
 pub use files::{Files, Folder, NoFiles};
@@ -58,7 +60,25 @@ const LONGEST_SCENE: usize = 16 << 20;
 
 /// Reads and checks a scene file.
 pub fn load(path: impl AsRef<Path>) -> Result<Scene, SceneErrors> {
-    let path = path.as_ref();
+    load_with(path.as_ref(), usize::MAX).map(|checked| checked.scene)
+}
+
+/// A scene, and how far it was checked.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The scene.
+    pub scene: Scene,
+    /// Whether its grains were placed, so that it is known that they have room.
+    pub placed: bool,
+}
+
+/// Reads and checks a scene file; where it has more grains at the start than
+/// this, without what needs them placed, which takes time and memory.
+pub fn load_placing_up_to(path: impl AsRef<Path>, grains: usize) -> Result<Checked, SceneErrors> {
+    load_with(path.as_ref(), grains)
+}
+
+fn load_with(path: &Path, most_placed: usize) -> Result<Checked, SceneErrors> {
     let file = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| {
         let message = format!("cannot read the scene: {error}");
@@ -78,18 +98,35 @@ pub fn load(path: impl AsRef<Path>) -> Result<Scene, SceneErrors> {
         }
     };
     let folder = path.parent().unwrap_or(Path::new(""));
-    parse(&text, &file, folder)
+    parse_with(&text, &file, folder, most_placed)
 }
 
 /// Checks a scene given as text; files that it names are looked up in `base_dir`.
 pub fn parse(text: &str, file_name: &str, base_dir: &Path) -> Result<Scene, SceneErrors> {
+    parse_with(text, file_name, base_dir, usize::MAX).map(|checked| checked.scene)
+}
+
+fn parse_with(
+    text: &str,
+    file_name: &str,
+    base_dir: &Path,
+    most_placed: usize,
+) -> Result<Checked, SceneErrors> {
     let files = Folder(base_dir.to_path_buf());
     let (scene, locations) = read(text, file_name, &files)?;
     let mut report = Report::new(file_name, text);
-    let problems = esker_world::check::find_problems(&scene.world);
+    let grains: usize = scene.world.packings.iter().map(count_estimate).sum();
+    let placed = grains <= most_placed;
+    let problems = if placed {
+        find_problems(&scene.world)
+    } else {
+        let mut without_grains = scene.world.clone();
+        without_grains.packings.clear();
+        find_problems(&without_grains)
+    };
     report_all(problems, &locations, &mut report);
     match report.is_empty() {
-        true => Ok(scene),
+        true => Ok(Checked { scene, placed }),
         false => Err(report.into_errors()),
     }
 }

@@ -308,3 +308,28 @@ fn a_message_says_each_thing_once() {
         }
     });
 }
+
+/// It took a minute and gigabytes to say nothing about 1e8 grains.
+#[test]
+fn check_estimates_very_many_grains_without_placing_them() {
+    let many = HEAP.replace("[0.1, 0.1, 0.3]", "[10, 10, 30]").replace(
+        "diameter = 0.016, count = 100",
+        "diameter = 0.01, count = 1e8",
+    );
+    let crowded = HEAP.replace("[0.1, 0.1, 0.3]", "[0.1, 0.1, 0.05]");
+    for (text, placed) in [(many.as_str(), false), (HEAP, true)] {
+        with_scene(text, |folder| {
+            let output = esker(folder, &["check", "heap.toml"]);
+            let told = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{told}");
+            assert!(
+                told.contains("memory ") && told.contains("run time "),
+                "{told}"
+            );
+            assert_eq!(told.contains("--place"), !placed, "{told}");
+        });
+    }
+    with_scene(&crowded, |folder| {
+        assert!(!esker(folder, &["check", "heap.toml"]).status.success());
+    });
+}
