@@ -7,7 +7,7 @@ use clap::Args;
 use esker_scene::Checked;
 
 /// Grains that are placed without being asked to: a second or two.
-const PLACED_UNASKED: usize = 300_000;
+const PLACED_UNASKED: usize = 50_000;
 
 /// Check a scene without running it, and estimate what it needs.
 #[derive(Args)]
