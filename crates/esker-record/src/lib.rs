@@ -38,5 +38,5 @@ pub use layout::{FrameRow, GrainField, Precision, RecordSettings, SCALARS, Scala
 pub use recorder::{Continued, Recorder, RecordingMark};
 pub use recording::{Recording, part_path};
 pub use series::Scalars;
-pub use tables::{walls_in_frame, write_scalars_csv};
+pub use tables::{walls_in_frame, write_grains_csv, write_scalars_csv};
 pub use vtk::export_vtk;

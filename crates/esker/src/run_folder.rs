@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use esker::RECORDING_FILE_NAME;
 use esker_record::{Recording, Scalars};
-
-use crate::commands::run::RECORDING_FILE_NAME;
 
 /// The recording that a command's argument means: a file, or a run's folder.
 pub fn recording_path(run: &Path) -> PathBuf {

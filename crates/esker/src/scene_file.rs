@@ -4,24 +4,24 @@ use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use esker::SceneFolder;
 use esker_record::{Recording, SceneIdentity};
-use esker_scene::{Files, Folder, Scene};
+use esker_scene::{Files, GrainList, RunError, Scene};
+use esker_world::definition::ListedGrain;
 
 use crate::run_folder::recording_path;
 
-/// A scene, its text, and its identity: what decides the course of a run, and
+/// A scene and its identity: what decides the course of a run, and
 /// all files that it names.
 pub struct SceneFile {
     path: PathBuf,
     pub scene: Scene,
-    pub text: String,
     pub identity: SceneIdentity,
 }
 
-/// Files of a folder; remembers what was read.
+/// Files of a scene; remembers what was read.
 struct Remembering {
-    folder: Folder,
+    folder: SceneFolder,
     read: RefCell<Vec<Vec<u8>>>,
 }
 
@@ -31,24 +31,36 @@ impl Files for Remembering {
         self.read.borrow_mut().push(content.clone());
         Ok(content)
     }
+
+    fn grains_of_run(&self, name: &str, at: Option<f64>) -> Result<GrainList, RunError> {
+        let list = self.folder.grains_of_run(name, at)?;
+        // What is taken counts, not the rest of a run's large files.
+        self.read.borrow_mut().push(bytes_of(&list));
+        Ok(list)
+    }
 }
 
-/// The folder whose files a scene names.
-fn folder_of(scene: &Path) -> Folder {
-    Folder(scene.parent().unwrap_or(Path::new("")).to_path_buf())
+/// Everything of a list that a run depends on.
+fn bytes_of(list: &GrainList) -> Vec<u8> {
+    let vectors = |grain: &ListedGrain| [grain.position, grain.velocity, grain.spin];
+    let numbers = list.grains.iter().flat_map(|grain| {
+        let vectors = vectors(grain).into_iter().flat_map(|v| v.to_array());
+        vectors.chain([grain.radius])
+    });
+    let mut bytes: Vec<u8> = numbers.flat_map(f64::to_le_bytes).collect();
+    bytes.extend(list.material.iter().flat_map(|m| m.to_le_bytes()));
+    bytes.extend(list.materials.join("\n").into_bytes());
+    bytes
 }
 
 impl SceneFile {
     /// Reads and checks a scene file.
     pub fn load(path: &Path) -> anyhow::Result<Self> {
-        let scene = esker_scene::load(path)?;
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
         let files = Remembering {
-            folder: folder_of(path),
+            folder: SceneFolder::of_scene(path),
             read: RefCell::default(),
         };
-        esker_scene::interpret(&text, &path.display().to_string(), &files)?;
+        let scene = esker_scene::load_from(path, &files, usize::MAX)?.scene;
         let files = files.read.into_inner();
         let physics = scene.physics.join("\n");
         let parts = std::iter::once(physics.as_bytes()).chain(files.iter().map(Vec::as_slice));
@@ -56,7 +68,6 @@ impl SceneFile {
         Ok(SceneFile {
             path: path.to_owned(),
             scene,
-            text,
             identity,
         })
     }
@@ -66,7 +77,9 @@ impl SceneFile {
     pub fn changes_since(&self, run: &Path) -> Option<String> {
         let recording = Recording::open(&recording_path(run)).ok()?;
         let text = &recording.header().scene;
-        let before = esker_scene::interpret(text, "recorded scene", &folder_of(&self.path)).ok()?;
+        let before =
+            esker_scene::interpret(text, "recorded scene", &SceneFolder::of_scene(&self.path))
+                .ok()?;
         let only_in = |some: &[String], others: &[String]| -> Vec<String> {
             let missing = some.iter().filter(|line| !others.contains(line));
             missing.map(|line| format!("`{line}`")).collect()

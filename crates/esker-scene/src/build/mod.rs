@@ -34,6 +34,8 @@ pub(crate) struct Parts {
     pub run: RunDef,
     pub record: RecordDef,
     pub checkpoint: CheckpointDef,
+    /// The section `grains.N` that each packing comes from.
+    pub packing_sections: Vec<usize>,
 }
 
 /// Builds all parts; `None` only where something was reported.
@@ -49,8 +51,10 @@ pub(crate) fn build(
         files,
         materials: Vec::new(),
         has_density: Vec::new(),
+        packing_sections: Vec::new(),
     };
     let world = builder.world(root);
+    let packing_sections = builder.packing_sections;
     let record = settings::record(root);
     let checkpoint = settings::checkpoint(root);
     Some(Parts {
@@ -60,6 +64,7 @@ pub(crate) fn build(
         },
         record: record?,
         checkpoint: checkpoint?,
+        packing_sections,
     })
 }
 
@@ -70,6 +75,7 @@ struct Builder<'a, 't> {
     materials: Vec<Material>,
     /// Whether the scene gives a density, per material.
     has_density: Vec<bool>,
+    packing_sections: Vec<usize>,
 }
 
 impl Builder<'_, '_> {
@@ -77,7 +83,8 @@ impl Builder<'_, '_> {
         self.read_materials(root);
         let pairs = self.pairs(root);
         let walls = self.walls(root);
-        let packings = self.packings(root);
+        let (packings, sections) = self.packings(root);
+        self.packing_sections = sections;
         let emitters = self.emitters(root);
         let sinks = self.sinks(root);
         let bounds = self.bounds(root);
@@ -201,6 +208,12 @@ impl Builder<'_, '_> {
     /// The material of grains, which need a density.
     fn material_of_grains(&mut self, node: &Node) -> Option<usize> {
         let material = self.material_of(node)?;
+        self.require_density(material);
+        Some(material)
+    }
+
+    /// Reports, once, a material of grains that has no density.
+    fn require_density(&mut self, material: usize) {
         if !self.has_density[material] {
             let name = self.materials[material].name.clone();
             let finding = self
@@ -213,7 +226,6 @@ impl Builder<'_, '_> {
             self.push(finding);
             self.has_density[material] = true;
         }
-        Some(material)
     }
 
     fn pairs(&mut self, root: &Node) -> Vec<PairDef> {

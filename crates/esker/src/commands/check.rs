@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use esker::SceneFolder;
 use esker_scene::Checked;
 
 /// Grains that are placed without being asked to: a second or two.
@@ -41,7 +42,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         true => usize::MAX,
         false => PLACED_UNASKED,
     };
-    let Checked { scene, placed } = esker_scene::load_placing_up_to(path, most_placed)?;
+    let Checked { scene, placed } =
+        esker_scene::load_from(path, &SceneFolder::of_scene(path), most_placed)?;
     let estimate = esker_scene::estimate::estimate(&scene, None);
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&estimate)?);

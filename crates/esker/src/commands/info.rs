@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use esker::SceneFolder;
 use esker_geometry::TriangleMesh;
 use esker_record::Checkpoint;
 use glam::DVec3;
@@ -155,7 +156,8 @@ fn of_checkpoint(path: &Path) -> anyhow::Result<Vec<Fact>> {
 }
 
 fn of_scene(path: &Path) -> anyhow::Result<Vec<Fact>> {
-    let scene = esker_scene::load(path)?;
+    let files = SceneFolder::of_scene(path);
+    let scene = esker_scene::load_from(path, &files, usize::MAX)?.scene;
     let world = &scene.world;
     let materials: Vec<&str> = world.materials.iter().map(|m| m.name.as_str()).collect();
     let walls: Vec<&str> = world.walls.iter().map(|w| w.name.as_str()).collect();

@@ -9,8 +9,8 @@ use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use esker::RECORDING_FILE_NAME;
 
-use super::output::RECORDING_FILE_NAME;
 use super::summary;
 
 /// Name of the lock's file in the folder.

@@ -20,7 +20,6 @@ use esker_world::World;
 use crate::scene_file::SceneFile;
 use crate::threads::most_threads;
 use folder::ResultFolder;
-pub use output::RECORDING_FILE_NAME;
 use output::{Job, Output};
 use profile::Profile;
 use progress::Progress;

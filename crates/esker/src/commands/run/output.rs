@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context;
+use esker::RECORDING_FILE_NAME;
 use esker_geometry::Aabb;
 use esker_record::{
     BackgroundRecorder, Checkpoint, CheckpointError, CheckpointStore, Continued, GrainField,
@@ -15,9 +16,6 @@ use glam::DVec3;
 
 use super::summary::Totals;
 use crate::scene_file::SceneFile;
-
-/// Name of the recording in the result folder.
-pub const RECORDING_FILE_NAME: &str = "recording.h5";
 
 /// Version of the program, as recordings and checkpoints name it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -257,7 +255,7 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
     let extent = extent(world);
     RecordingHeader {
         name: scene.name.clone(),
-        scene: file.text.clone(),
+        scene: scene.text.clone(),
         identity: file.identity,
         version: VERSION.to_owned(),
         materials: scene
