@@ -30,6 +30,7 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    Init(commands::init::Arguments),
     Run(commands::run::Arguments),
     Check(commands::check::Arguments),
     Bench(commands::bench::Arguments),
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
     // `esker … | head` ends quietly, as other programs do.
     sigpipe::reset();
     let result = match CommandLine::parse().command {
+        Command::Init(arguments) => commands::init::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Bench(arguments) => commands::bench::run(&arguments),
