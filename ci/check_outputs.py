@@ -47,7 +47,7 @@ def main(folder):
             assert time == frame["time"]
             assert data.GetNumberOfPoints() == data.GetNumberOfVerts() == len(rows)
             points = vtk_to_numpy(data.GetPoints().GetData())
-            assert np.array_equal(points, rows["position"].astype(float))
+            assert np.array_equal(points, rows["position"].astype(float) + recording["about/origin"][:])
             for name in grains.dtype.names:
                 if name != "position":
                     found = vtk_to_numpy(data.GetPointData().GetArray(name))

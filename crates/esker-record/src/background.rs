@@ -9,7 +9,7 @@ use esker_world::{StepReport, World};
 use crate::error::RecordError;
 use crate::frame::{Frame, LoadInterval};
 use crate::layout::RecordSettings;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, RecordingMark};
 use crate::series::StepRows;
 
 /// Frames that may wait in memory; a slower disk then slows the run.
@@ -29,8 +29,7 @@ pub struct BackgroundRecorder {
     /// `None` only when the thread has ended.
     jobs: Option<SyncSender<Job>>,
     thread: Option<JoinHandle<Result<(), RecordError>>>,
-    frames: u64,
-    scalar_rows: u64,
+    mark: RecordingMark,
     pending: StepRows,
     interval: LoadInterval,
 }
@@ -39,7 +38,7 @@ impl BackgroundRecorder {
     /// Hands a recorder to a new thread.
     pub fn new(mut recorder: Recorder) -> Self {
         let (jobs, incoming) = sync_channel(MOST_WAITING);
-        let (frames, scalar_rows) = (recorder.frames(), recorder.scalar_rows());
+        let mark = recorder.mark();
         let settings = recorder.header().settings.clone();
         let impulse_step = recorder.header().impulse_step;
         let interval = recorder.interval().clone();
@@ -65,28 +64,22 @@ impl BackgroundRecorder {
             impulse_step,
             jobs: Some(jobs),
             thread: Some(thread),
-            frames,
-            scalar_rows,
+            mark,
             pending: StepRows::default(),
             interval,
         }
     }
 
-    /// Frames recorded so far, waiting ones included.
-    pub fn frames(&self) -> u64 {
-        self.frames
-    }
-
-    /// Rows of scalars recorded so far, waiting ones included.
-    pub fn scalar_rows(&self) -> u64 {
-        self.scalar_rows
+    /// How far the file belongs to the run so far, waiting frames included.
+    pub fn mark(&self) -> RecordingMark {
+        self.mark
     }
 
     /// Records the scalars of the step that was just made; they are written
     /// with the next frame or flush.
     pub fn record_step(&mut self, world: &World, report: &StepReport) {
         self.pending.push(world, report);
-        self.scalar_rows += 1;
+        self.mark.scalar_rows += 1;
     }
 
     /// Records the world as a frame, and all scalars so far. An error of an
@@ -96,7 +89,7 @@ impl BackgroundRecorder {
         self.interval = LoadInterval::after(&frame);
         let frame = Box::new(frame.rescaled(world.row_step(), self.impulse_step));
         let steps = std::mem::take(&mut self.pending);
-        self.frames += 1;
+        self.mark.frames += 1;
         self.send(Job::Frame(frame, steps))
     }
 

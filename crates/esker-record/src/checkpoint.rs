@@ -25,16 +25,20 @@ use esker_world::WorldState;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::bytes::{Malformed, Plain, Source, put_text};
+use crate::recorder::RecordingMark;
 use crate::state_codec::{get_state, put_state};
 
 const MAGIC: &[u8; 8] = b"ESKERCKP";
 /// Version of the format that this program writes; older ones are read.
 pub const CHECKPOINT_FORMAT: u32 = 3;
 const HEADER_SIZE: usize = 68;
+/// Ticks of a state's clock per step of the scene.
+const TICKS_PER_STEP: f64 = 64.0;
 /// How many checkpoints of a run are kept.
 const KEPT: usize = 2;
 
-/// Which scene a file belongs to: a hash of its text and of all files it uses.
+/// Which scene a file belongs to: a hash of what decides the course of a run,
+/// and of all files that the scene uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SceneIdentity(pub u128);
 
@@ -65,10 +69,9 @@ pub struct Checkpoint {
     pub version: String,
     /// Time, s.
     pub time: f64,
-    /// Frames of the recording that belong to the run so far.
-    pub frames: u64,
-    /// Rows of scalars of the recording that belong to the run so far.
-    pub scalar_rows: u64,
+    /// How far the recording belongs to the run so far: the part of it that was
+    /// being written.
+    pub mark: RecordingMark,
     /// Named sums over the run so far that its summary needs.
     pub tally: Vec<(String, f64)>,
     /// The state of the world.
@@ -141,7 +144,7 @@ pub enum CheckpointError {
     },
     /// It belongs to another scene.
     #[error(
-        "checkpoint `{}` belongs to another scene (or the scene or one of its files was changed)",
+        "checkpoint `{}` belongs to another scene, or the physics of this one was changed",
         path.display()
     )]
     OtherScene {
@@ -161,8 +164,8 @@ impl Checkpoint {
     pub fn encode(&self) -> Vec<u8> {
         let mut payload = Vec::new();
         put_text(&mut payload, &self.version);
-        self.frames.put(&mut payload);
-        self.scalar_rows.put(&mut payload);
+        self.mark.frames.put(&mut payload);
+        self.mark.scalar_rows.put(&mut payload);
         (self.tally.len() as u64).put(&mut payload);
         for (name, value) in &self.tally {
             put_text(&mut payload, name);
@@ -213,8 +216,10 @@ impl Checkpoint {
             scene: header.scene,
             time: header.time,
             version: source.text()?,
-            frames: source.get()?,
-            scalar_rows: source.get()?,
+            mark: RecordingMark {
+                frames: source.get()?,
+                scalar_rows: source.get()?,
+            },
             tally: {
                 let count = source.get::<u64>()?;
                 (0..count)
@@ -229,6 +234,12 @@ impl Checkpoint {
         } else {
             Err(Malformed)
         }
+    }
+
+    /// The step that the run began with, s; `None` before the first one.
+    pub fn first_step(&self) -> Option<f64> {
+        let ticks = self.state.ticks;
+        (ticks > 0).then(|| self.time / ticks as f64 * TICKS_PER_STEP)
     }
 
     /// Reads a checkpoint file.

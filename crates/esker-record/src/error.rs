@@ -107,3 +107,24 @@ pub enum RecordError {
         expected: u64,
     },
 }
+
+impl RecordError {
+    /// Whether a file that was written is not there or not usable, as opposed
+    /// to one that cannot be written or that is not to be touched.
+    pub(crate) fn is_loss(&self) -> bool {
+        match self {
+            RecordError::Open { .. }
+            | RecordError::NotHdf5 { .. }
+            | RecordError::Foreign { .. }
+            | RecordError::Damaged { .. }
+            | RecordError::TooShort { .. } => true,
+            RecordError::DiskFull { .. }
+            | RecordError::FileTooLarge { .. }
+            | RecordError::Write { .. }
+            | RecordError::Stopped
+            | RecordError::TooNew { .. }
+            | RecordError::NoPositions { .. }
+            | RecordError::OtherScene { .. } => false,
+        }
+    }
+}

@@ -89,6 +89,14 @@ pub struct LoadInterval {
 }
 
 impl LoadInterval {
+    /// The interval that starts with a world as it is.
+    pub fn from_now(world: &World) -> Self {
+        LoadInterval {
+            time: world.time(),
+            totals: world.walls.iter().map(|w| w.total_load).collect(),
+        }
+    }
+
     /// The interval that starts with a frame.
     pub fn after(frame: &Frame) -> Self {
         LoadInterval {
@@ -184,6 +192,15 @@ impl Frame {
                 contact.rolling_impulse *= factor;
                 contact.twisting_impulse *= factor;
             }
+        }
+        self
+    }
+
+    /// The same with grains and contacts moved by a vector, m.
+    pub(crate) fn shifted(mut self, by: DVec3) -> Self {
+        if by != DVec3::ZERO {
+            self.position.iter_mut().for_each(|x| *x += by);
+            self.contacts.iter_mut().for_each(|c| c.point += by);
         }
         self
     }

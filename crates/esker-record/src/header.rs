@@ -11,7 +11,9 @@ use crate::hdf5::{Number, Reader, Writer};
 use crate::layout::{GrainField, Precision, RecordSettings};
 
 /// Version of the format that this program writes; older ones are read.
-pub const RECORDING_FORMAT: u32 = 2;
+pub const RECORDING_FORMAT: u32 = 3;
+/// First format with an origin.
+const ORIGIN_FORMAT: u32 = 3;
 
 /// Text of the root attribute `format`, by which people know a recording.
 const FORMAT_NAME: &str = "Esker recording";
@@ -44,10 +46,38 @@ pub struct RecordingHeader {
     pub step: f64,
     /// Time that impulses of contacts belong to, s: forces are impulses divided by it.
     pub impulse_step: f64,
+    /// Point that positions of grains and contacts are stored relative to, m, so
+    /// that single precision tells grains apart also far from the scene's zero.
+    /// Whoever reads frames gets places in the scene.
+    pub origin: DVec3,
     /// Walls.
     pub walls: Vec<WallSurface>,
     /// What is recorded.
     pub settings: RecordSettings,
+}
+
+impl RecordingHeader {
+    /// Takes over what frames already written depend on.
+    pub(crate) fn take_over(&mut self, old: &RecordingHeader) {
+        self.settings = old.settings.clone();
+        self.origin = old.origin;
+        self.walls = old.walls.clone();
+        self.step = old.step;
+        self.impulse_step = old.impulse_step;
+    }
+
+    /// Whether a recording with this header can go on in a part with another
+    /// one: the same scene, walls and quantities.
+    pub(crate) fn continues_as(&self, next: &RecordingHeader) -> bool {
+        let names = |header: &RecordingHeader| -> Vec<String> {
+            header.walls.iter().map(|w| w.name.clone()).collect()
+        };
+        self.identity == next.identity
+            && self.materials == next.materials
+            && names(self) == names(next)
+            && self.settings.fields == next.settings.fields
+            && self.settings.contacts == next.settings.contacts
+    }
 }
 
 /// Checksum of everything that [`write_header`] writes in this format.
@@ -65,6 +95,9 @@ pub(crate) fn header_checksum(header: &RecordingHeader, format: u32) -> u64 {
     header.gravity.put(&mut bytes);
     header.step.put(&mut bytes);
     header.impulse_step.put(&mut bytes);
+    if format >= ORIGIN_FORMAT {
+        header.origin.put(&mut bytes);
+    }
     for wall in &header.walls {
         put_text(&mut bytes, &wall.name);
         put_list(&mut bytes, wall.surface.vertices.iter().copied());
@@ -147,6 +180,16 @@ pub(crate) fn write_header(
             &[3],
             bytes_of(&[header.gravity]),
             ("m/s²", "gravity"),
+        ),
+        (
+            "about/origin",
+            Number::F64,
+            &[3],
+            bytes_of(&[header.origin]),
+            (
+                "m",
+                "add this to positions of grains and to points of contacts",
+            ),
         ),
         (
             "about/step",
@@ -295,10 +338,13 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
             newest: RECORDING_FORMAT,
         });
     }
-    let gravity = reader.constant("about/gravity", Number::F64)?;
-    if gravity.len() != DVec3::SIZE {
-        return Err(damaged("about/gravity"));
-    }
+    let vector = |name: &str| {
+        let bytes = reader.constant(name, Number::F64)?;
+        match bytes.len() {
+            DVec3::SIZE => Ok(DVec3::get(&bytes)),
+            _ => Err(damaged(name)),
+        }
+    };
     let fields = text("about/fields")?;
     let header = RecordingHeader {
         name: text("about/name")?,
@@ -308,9 +354,13 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
             .map_err(|_| damaged("about/identity"))?,
         version: text("about/version")?,
         materials: names("about/materials")?,
-        gravity: DVec3::get(&gravity),
+        gravity: vector("about/gravity")?,
         step: real("about/step")?,
         impulse_step: real("about/impulse_step")?,
+        origin: match format {
+            ORIGIN_FORMAT.. => vector("about/origin")?,
+            _ => DVec3::ZERO,
+        },
         walls: read_surfaces(reader, names("walls/name")?)?,
         settings: RecordSettings {
             fields: GrainField::ALL

@@ -1,7 +1,7 @@
 //! What is where in a recording.
 //!
 //! ```text
-//! about/          format, name, scene, version, identity, materials, gravity, step, …
+//! about/          format, name, scene, version, identity, materials, gravity, origin (since format 3), …
 //! walls/          name, vertex, triangle, first_vertex, first_triangle: surfaces in their own frames
 //! grains          table: id and the chosen quantities, all frames one after another
 //! contacts        table: the same for contacts
@@ -165,7 +165,9 @@ impl GrainField {
     fn member(self, precision: Precision) -> Member {
         let real = precision.number();
         match self {
-            GrainField::Position => member("position", real, 3, "m", "centre"),
+            GrainField::Position => {
+                member("position", real, 3, "m", "centre, relative to about/origin")
+            }
             GrainField::Velocity => member("velocity", real, 3, "m/s", "velocity of the centre"),
             GrainField::Orientation => member(
                 "orientation",
@@ -286,7 +288,13 @@ pub(crate) fn contact_members(precision: Precision) -> [Member; 10] {
             "1",
             "1 where the partner is a wall",
         ),
-        member("point", real, 3, "m", "contact point"),
+        member(
+            "point",
+            real,
+            3,
+            "m",
+            "contact point, relative to about/origin",
+        ),
         member(
             "normal",
             real,

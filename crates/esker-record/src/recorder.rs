@@ -1,12 +1,13 @@
 //! Writing a recording.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use esker_world::{StepReport, World};
+use glam::DVec3;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::SceneIdentity;
 use crate::bytes::Plain;
 use crate::error::RecordError;
 use crate::frame::{Frame, LoadInterval};
@@ -17,7 +18,8 @@ use crate::layout::{
     SCALAR_BLOCKS, SCALAR_TABLE, WALL_LOADS, WALL_STATES, contact_members, grain_members,
     put_contact, put_grains, put_wall, scalar_members, wall_members,
 };
-use crate::recording::Recording;
+use crate::part::Part;
+use crate::recording::{part_path, part_paths};
 use crate::series::StepRows;
 
 /// Rows per chunk of tables with one row per frame or step.
@@ -42,6 +44,23 @@ pub struct Recorder {
     blocks: Table,
     pending: StepRows,
     interval: LoadInterval,
+}
+
+/// How far a file of a recording belongs to a run so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordingMark {
+    /// Frames.
+    pub frames: u64,
+    /// Rows of scalars.
+    pub scalar_rows: u64,
+}
+
+/// A recording that goes on.
+pub struct Continued {
+    /// What writes it.
+    pub recorder: Recorder,
+    /// Why the file could not be continued, where that is so, and the new part.
+    pub lost: Option<(RecordError, PathBuf)>,
 }
 
 /// A table and its end.
@@ -133,45 +152,91 @@ impl Recorder {
         })
     }
 
-    /// Continues a recording after its first `frames` frames and `scalar_rows`
-    /// rows of scalars; what follows them is cut off. They are copied to a new
-    /// file that takes the old one's place when it is complete: a kill at any
-    /// moment leaves one that can be read.
-    pub fn resume(
-        path: &Path,
-        identity: SceneIdentity,
-        frames: u64,
-        scalar_rows: u64,
-    ) -> Result<Self, RecordError> {
-        let old = Recording::open(path)?;
-        if old.header().identity != identity {
-            return Err(RecordError::OtherScene {
-                path: path.to_owned(),
-            });
+    /// Continues the recording of a run that a checkpoint restored to `world`.
+    ///
+    /// What the file holds beyond the checkpoint is cut off. A file that is
+    /// lost, or damaged before the checkpoint's place in it, stays as it is, and
+    /// a new part is begun (see [`part_path`]).
+    ///
+    /// `header` is that of the scene as it is now; the quantities recorded stay
+    /// those of the file.
+    pub fn continue_run(
+        recording: &Path,
+        header: RecordingHeader,
+        mark: RecordingMark,
+        world: &World,
+    ) -> Result<Continued, RecordError> {
+        let steps_done = world.steps_done;
+        let (parts, later): (Vec<_>, Vec<_>) = part_paths(recording)
+            .into_iter()
+            .partition(|(start, _)| *start <= steps_done);
+        // They are of a past that is being replaced.
+        for (_, path) in later {
+            fs::remove_file(&path).map_err(|e| write_error(&path, &e))?;
         }
-        let mut scalars = old.scalars()?;
+        let first = (0, recording.to_owned());
+        let (start, path) = parts.last().unwrap_or(&first);
+        let old = Part::open(path);
+        let mut header = header;
+        if let Ok(old) = &old {
+            if old.header().identity != header.identity {
+                return Err(RecordError::OtherScene { path: path.clone() });
+            }
+            header.take_over(old.header());
+        }
+        // A part that begins here holds nothing yet that belongs to the run, and
+        // the mark is one in the part before.
+        let begins_here = *start > 0 && *start == steps_done;
+        let resumed = match old {
+            Ok(_) if begins_here => Err(None),
+            Ok(old) => Recorder::resume_part(path, &old, &header, mark).map_err(Some),
+            Err(error) => Err(Some(error)),
+        };
+        let (mut recorder, lost) = match resumed {
+            Ok(recorder) => (recorder, None),
+            Err(Some(error)) if !error.is_loss() => return Err(error),
+            Err(lost) => {
+                let path = part_path(recording, steps_done);
+                let recorder = Recorder::create(&path, header, world.grains.len())?;
+                (recorder, lost.map(|error| (error, path)))
+            }
+        };
+        if recorder.frames() == 0 {
+            recorder.interval = LoadInterval::from_now(world);
+        }
+        Ok(Continued { recorder, lost })
+    }
+
+    /// Continues a file after its first frames and rows of scalars; what
+    /// follows them is cut off. They are copied to a new file that takes the old
+    /// one's place when it is complete: a kill at any moment leaves one that can
+    /// be read.
+    fn resume_part(
+        path: &Path,
+        old: &Part,
+        header: &RecordingHeader,
+        mark: RecordingMark,
+    ) -> Result<Self, RecordError> {
+        let mut steps = old.steps()?.rows;
         let found = old.frames().len() as u64;
-        if found < frames || (scalars.len() as u64) < scalar_rows {
+        if found < mark.frames || (steps.len() as u64) < mark.scalar_rows {
             return Err(RecordError::TooShort {
                 path: path.to_owned(),
                 found,
-                expected: frames,
+                expected: mark.frames,
             });
         }
-        let kept = &old.frames()[..frames as usize];
+        let kept = &old.frames()[..mark.frames as usize];
         let expected_grains = kept.iter().map(|f| f.grains as usize).max().unwrap_or(0);
         let partial = partial_path(path);
-        let mut new = Recorder::create(&partial, old.header().clone(), expected_grains)?;
+        let mut new = Recorder::create(&partial, header.clone(), expected_grains)?;
         for index in 0..kept.len() {
             new.write_frame(&old.frame(index)?)?;
         }
-        scalars.truncate(scalar_rows as usize);
-        new.add_steps(&scalars.rows)?;
+        steps.truncate(mark.scalar_rows as usize, header.walls.len());
+        new.add_steps(&steps)?;
         new.flush()?;
-        fs::rename(&partial, path).map_err(|e| RecordError::Write {
-            path: path.to_owned(),
-            why: e.to_string(),
-        })?;
+        fs::rename(&partial, path).map_err(|e| write_error(path, &e))?;
         Ok(new)
     }
 
@@ -183,6 +248,14 @@ impl Recorder {
     /// Rows of scalars recorded so far, those not yet written included.
     pub fn scalar_rows(&self) -> u64 {
         self.scalars.rows + self.pending.len() as u64
+    }
+
+    /// How far the file belongs to the run so far, rows not yet written included.
+    pub fn mark(&self) -> RecordingMark {
+        RecordingMark {
+            frames: self.frames(),
+            scalar_rows: self.scalar_rows(),
+        }
     }
 
     /// What is recorded.
@@ -265,7 +338,10 @@ impl Recorder {
     }
 
     fn write_frame(&mut self, frame: &Frame) -> Result<(), RecordError> {
-        let data = FrameBytes::of(frame, &self.header.settings);
+        let data = match self.header.origin {
+            DVec3::ZERO => FrameBytes::of(frame, &self.header.settings),
+            origin => FrameBytes::of(&frame.clone().shifted(-origin), &self.header.settings),
+        };
         let mut row = FrameRow {
             step: frame.step,
             time: frame.time,
@@ -333,6 +409,13 @@ impl FrameBytes {
             hash.update(part);
         }
         hash.digest()
+    }
+}
+
+fn write_error(path: &Path, error: &io::Error) -> RecordError {
+    RecordError::Write {
+        path: path.to_owned(),
+        why: error.to_string(),
     }
 }
 

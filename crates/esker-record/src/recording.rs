@@ -1,67 +1,150 @@
-//! Reading a recording.
+//! Reading a recording: one file, or several where a run was continued without
+//! the file that it had written.
 //!
-//! Nothing in the file is trusted: the library checks its own structures, and
-//! checksums of ours cover every number that is returned. A frame whose writing
-//! was cut short by a kill is left out; damage anywhere else is an error.
+//! A run writes `recording.h5`. When that cannot be continued, because it was
+//! lost or damaged, the run goes on in a part of its own,
+//! `recording-from-step-1200.h5`, and all parts are read as one: each as far as
+//! it is good and up to the start of the next.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::bytes::{Malformed, Plain, Source};
 use crate::error::RecordError;
 use crate::frame::Frame;
-use crate::hdf5::{Reader, row_size};
-use crate::header::{RecordingHeader, read_header};
-use crate::layout::{
-    BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, LOAD_MEMBERS, SCALAR_BLOCKS,
-    SCALAR_TABLE, WALL_LOADS, WALL_STATES, contact_members, get_contact, get_grains, get_wall,
-    grain_members, scalar_members, wall_members,
-};
-use crate::recorder::{FrameBytes, block_checksum};
-use crate::series::{Scalars, StepRows, UNKNOWN_LOAD, get_load};
+use crate::header::RecordingHeader;
+use crate::layout::{FrameRow, SCALARS};
+use crate::part::Part;
+use crate::series::{Scalars, StepRows};
+
+/// What stands between a recording's name and a part's first step.
+const FROM_STEP: &str = "-from-step-";
 
 /// An open recording.
 pub struct Recording {
-    reader: Reader,
-    header: RecordingHeader,
-    format: u32,
+    path: PathBuf,
+    /// Those that can be read, in the order of time, with the steps done before.
+    parts: Vec<(u64, Part)>,
     frames: Vec<FrameRow>,
-    cut_short: bool,
+    /// Part of each frame, and its index there.
+    places: Vec<(usize, usize)>,
+    gaps: Vec<String>,
+}
+
+/// The file of the part of a recording that begins after so many steps.
+pub fn part_path(recording: &Path, steps_done: u64) -> PathBuf {
+    if steps_done == 0 {
+        return recording.to_owned();
+    }
+    let stem = recording.file_stem().unwrap_or_default().to_string_lossy();
+    recording.with_file_name(format!("{stem}{FROM_STEP}{steps_done}.h5"))
+}
+
+/// The files of a recording with the steps done before each, in the order of
+/// time. The first is listed whether it is there or not.
+pub(crate) fn part_paths(recording: &Path) -> Vec<(u64, PathBuf)> {
+    let stem = recording.file_stem().unwrap_or_default().to_string_lossy();
+    let prefix = format!("{stem}{FROM_STEP}");
+    let first_step = |name: &str| -> Option<u64> {
+        let digits = name.strip_prefix(&prefix)?.strip_suffix(".h5")?;
+        digits.parse().ok().filter(|&step| step > 0)
+    };
+    let folder = match recording.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // A folder that cannot be listed has the one file that was named.
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let mut parts: Vec<(u64, PathBuf)> = entries
+        .filter_map(|entry| first_step(&entry.file_name().to_string_lossy()))
+        .map(|step| (step, part_path(recording, step)))
+        .collect();
+    parts.push((0, recording.to_owned()));
+    parts.sort_unstable();
+    parts
 }
 
 impl Recording {
-    /// Opens a recording, also one that is being written or was cut short.
+    /// Opens a recording with all its parts, also one that is being written or
+    /// was cut short.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
-        let reader = Reader::open(path)?;
-        let (header, format) = read_header(&reader)?;
-        let rows = reader.rows(FRAMES)?;
-        let bytes = reader.read(FRAMES, row_size(&FRAME_MEMBERS), 0..rows)?;
-        let mut source = Source::new(&bytes);
-        let frames = (0..rows)
-            .map(|_| FrameRow::get(&mut source))
-            .collect::<Result<_, _>>()
-            .map_err(|Malformed| RecordError::Damaged {
-                path: path.to_owned(),
-                what: "the table of frames is incomplete".into(),
-            })?;
-        let mut recording = Recording {
-            reader,
-            header,
-            format,
-            frames,
-            cut_short: false,
+        let (mut parts, mut errors) = (Vec::new(), Vec::new());
+        for (start, path) in part_paths(path) {
+            match Part::open(&path) {
+                Ok(part) => parts.push((start, part)),
+                Err(error) => errors.push(error),
+            }
+        }
+        let Some((_, newest)) = parts.last() else {
+            // The first file is always listed, so that there is an error.
+            return Err(errors.swap_remove(0));
         };
-        recording.leave_out_unfinished_frame()?;
+        let mut gaps: Vec<String> = errors
+            .iter()
+            .map(|error| format!("{error}; it is left out"))
+            .collect();
+        let header = newest.header().clone();
+        parts.retain(|(_, part)| {
+            let belongs = part.header().continues_as(&header);
+            if !belongs {
+                gaps.push(format!(
+                    "`{}` does not belong to the later parts; it is left out",
+                    part.path().display()
+                ));
+            }
+            belongs
+        });
+        let mut recording = Recording {
+            path: path.to_owned(),
+            parts,
+            frames: Vec::new(),
+            places: Vec::new(),
+            gaps,
+        };
+        recording.list_frames();
         Ok(recording)
     }
 
-    /// The file.
+    fn list_frames(&mut self) {
+        for (index, (_, part)) in self.parts.iter().enumerate() {
+            let end = self.end_of(index);
+            for (i, frame) in part.frames().iter().enumerate() {
+                if frame.step <= end {
+                    self.frames.push(*frame);
+                    self.places.push((index, i));
+                }
+            }
+            if part.left_out() > 0 {
+                self.gaps.push(format!(
+                    "`{}` was cut short: {} of its frames cannot be read and are left out",
+                    part.path().display(),
+                    part.left_out()
+                ));
+            }
+        }
+    }
+
+    /// The last step of a part: after it the next one begins.
+    fn end_of(&self, part: usize) -> u64 {
+        self.parts.get(part + 1).map_or(u64::MAX, |next| next.0)
+    }
+
+    fn newest(&self) -> &Part {
+        // `open` keeps at least one, the one that the others are compared with.
+        &self.parts[self.parts.len() - 1].1
+    }
+
+    /// The file, or the first of several.
     pub fn path(&self) -> &Path {
-        self.reader.path()
+        &self.path
+    }
+
+    /// All files that are read.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().map(|(_, part)| part.path())
     }
 
     /// What is known about the run.
     pub fn header(&self) -> &RecordingHeader {
-        &self.header
+        self.newest().header()
     }
 
     /// The frames.
@@ -69,9 +152,10 @@ impl Recording {
         &self.frames
     }
 
-    /// Whether a frame was left out because its writing was cut short.
-    pub fn was_cut_short(&self) -> bool {
-        self.cut_short
+    /// What is missing of the run, in words: frames at the end of a file that
+    /// cannot be read, files that cannot.
+    pub fn gaps(&self) -> &[String] {
+        &self.gaps
     }
 
     /// The frame nearest to a time; `None` when there are no frames.
@@ -82,153 +166,36 @@ impl Recording {
 
     /// A frame; panics when there is none of this index.
     pub fn frame(&self, index: usize) -> Result<Frame, RecordError> {
-        let row = self.frames[index];
-        let data = self.frame_bytes(index, &row)?;
-        if data.checksum(&row) != row.checksum {
-            return Err(self.damaged(format!("the checksum of frame {index} does not match")));
-        }
-        self.decode(&row, &data)
-            .map_err(|Malformed| self.damaged(format!("frame {index} is incomplete")))
+        let (part, index) = self.places[index];
+        let part = &self.parts[part].1;
+        let steps = (part.header().impulse_step, self.header().impulse_step);
+        Ok(part.frame(index)?.rescaled(steps.0, steps.1))
     }
 
-    fn decode(&self, row: &FrameRow, data: &FrameBytes) -> Result<Frame, Malformed> {
-        let settings = &self.header.settings;
-        let mut frame = Frame {
-            step: row.step,
-            time: row.time,
-            ..Default::default()
-        };
-        get_grains(
-            &mut Source::new(&data.grains),
-            row.grains,
-            &mut frame,
-            settings,
-        )?;
-        let mut source = Source::new(&data.contacts);
-        frame.contacts = (0..row.contacts)
-            .map(|_| get_contact(&mut source, settings.precision))
-            .collect::<Result<_, _>>()?;
-        let mut source = Source::new(&data.walls);
-        frame.walls = (0..self.header.walls.len())
-            .map(|_| get_wall(&mut source, self.format))
-            .collect::<Result<_, _>>()?;
-        Ok(frame)
-    }
-
-    /// The scalars and wall loads of all steps.
+    /// The scalars and wall loads of all steps that can be read.
     pub fn scalars(&self) -> Result<Scalars, RecordError> {
-        let available = self.reader.rows(SCALAR_TABLE)?;
-        let blocks = self.reader.rows(SCALAR_BLOCKS)?;
-        let blocks = self
-            .reader
-            .read(SCALAR_BLOCKS, row_size(&BLOCK_MEMBERS), 0..blocks)?;
-        let size = self.reader.row_size(SCALAR_TABLE)?;
-        if size % 8 != 0 || size > row_size(&scalar_members()) {
-            return Err(self.damaged(format!("its scalars have {size} bytes per row")));
-        }
-        let walls = self.header.walls.len() as u64;
-        let has_loads = self.format > 1;
-        let available_loads = if has_loads {
-            self.reader.rows(WALL_LOADS)?
-        } else {
-            0
+        let walls: Vec<String> = self.header().walls.iter().map(|w| w.name.clone()).collect();
+        let mut scalars = Scalars {
+            rows: StepRows::default(),
+            walls,
+            is_complete: true,
         };
-        let mut rows = StepRows::default();
-        let mut start = 0;
-        for block in blocks.chunks_exact(row_size(&BLOCK_MEMBERS)) {
-            let (end, checksum) = (u64::get(&block[..8]), u64::get(&block[8..]));
-            let last_load = end.saturating_mul(walls);
-            if end > available || (has_loads && last_load > available_loads) {
-                // Cut short while it was published.
-                break;
+        let step = SCALARS.iter().position(|s| s.name == "step");
+        for (index, (_, part)) in self.parts.iter().enumerate() {
+            let mut steps = part.steps()?;
+            scalars.is_complete &= !steps.cut;
+            if let Some(column) = step {
+                let end = self.end_of(index) as f64;
+                let kept = steps
+                    .rows
+                    .scalars
+                    .iter()
+                    .take_while(|row| row[column] <= end);
+                let kept = kept.count();
+                steps.rows.truncate(kept, scalars.walls.len());
             }
-            let bytes = self.reader.read(SCALAR_TABLE, size, start..end)?;
-            let loads = if has_loads {
-                let range = start * walls..last_load;
-                self.reader
-                    .read(WALL_LOADS, row_size(&LOAD_MEMBERS), range)?
-            } else {
-                Vec::new()
-            };
-            if block_checksum(&bytes, &loads) != checksum {
-                return Err(self.damaged(format!(
-                    "the checksum of scalars {start}–{end} does not match"
-                )));
-            }
-            let mut source = Source::new(&loads);
-            for _ in start * walls..last_load {
-                let load = if has_loads {
-                    get_load(&mut source).map_err(|Malformed| {
-                        self.damaged(format!("loads of steps {start}–{end} are incomplete"))
-                    })?
-                } else {
-                    UNKNOWN_LOAD
-                };
-                rows.loads.push(load);
-            }
-            rows.scalars.extend(bytes.chunks_exact(size).map(|row| {
-                let numbers = |i: usize| row.get(8 * i..8 * (i + 1));
-                std::array::from_fn(|i| numbers(i).map_or(f64::NAN, f64::get))
-            }));
-            start = end;
+            scalars.rows.append(&steps.rows);
         }
-        Ok(Scalars {
-            rows,
-            walls: self.header.walls.iter().map(|w| w.name.clone()).collect(),
-        })
-    }
-
-    fn damaged(&self, what: String) -> RecordError {
-        RecordError::Damaged {
-            path: self.reader.path().to_owned(),
-            what,
-        }
-    }
-
-    fn frame_bytes(&self, index: usize, row: &FrameRow) -> Result<FrameBytes, RecordError> {
-        let rows = |first: u64, count: u64| match first.checked_add(count) {
-            Some(end) => Ok(first..end),
-            None => Err(self.damaged(format!("frame {index} has no end"))),
-        };
-        let settings = &self.header.settings;
-        let walls = self.header.walls.len() as u64;
-        Ok(FrameBytes {
-            grains: self.reader.read(
-                GRAINS,
-                row_size(&grain_members(settings)),
-                rows(row.first_grain, row.grains)?,
-            )?,
-            contacts: if settings.contacts {
-                self.reader.read(
-                    CONTACTS,
-                    row_size(&contact_members(settings.precision)),
-                    rows(row.first_contact, row.contacts)?,
-                )?
-            } else {
-                Vec::new()
-            },
-            walls: self.reader.read(
-                WALL_STATES,
-                row_size(wall_members(self.format)),
-                rows(index as u64 * walls, walls)?,
-            )?,
-        })
-    }
-
-    /// A kill while a frame is published can leave its row in the table
-    /// without the rows it refers to; only the last frame can be in that state.
-    fn leave_out_unfinished_frame(&mut self) -> Result<(), RecordError> {
-        let Some(last) = self.frames.len().checked_sub(1) else {
-            return Ok(());
-        };
-        if self.frame(last).is_ok() {
-            return Ok(());
-        }
-        self.cut_short = true;
-        self.frames.pop();
-        match last.checked_sub(1) {
-            Some(previous) => self.frame(previous).map(drop),
-            None => Ok(()),
-        }
+        Ok(scalars)
     }
 }

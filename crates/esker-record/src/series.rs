@@ -31,6 +31,12 @@ impl StepRows {
         self.scalars.len()
     }
 
+    /// Keeps the first steps only, of a world with so many walls.
+    pub(crate) fn truncate(&mut self, steps: usize, walls: usize) {
+        self.scalars.truncate(steps);
+        self.loads.truncate(steps * walls);
+    }
+
     pub(crate) fn clear(&mut self) {
         self.scalars.clear();
         self.loads.clear();
@@ -79,6 +85,7 @@ pub(crate) const UNKNOWN_LOAD: WallLoad = WallLoad {
 pub struct Scalars {
     pub(crate) rows: StepRows,
     pub(crate) walls: Vec<String>,
+    pub(crate) is_complete: bool,
 }
 
 impl Scalars {
@@ -116,9 +123,8 @@ impl Scalars {
         (0..self.len()).map(move |step| &self.rows.loads[step * walls..(step + 1) * walls])
     }
 
-    /// Keeps the first steps only.
-    pub(crate) fn truncate(&mut self, steps: usize) {
-        self.rows.scalars.truncate(steps);
-        self.rows.loads.truncate(steps * self.walls.len());
+    /// Whether nothing is missing at the end of a file.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use esker_geometry::TriangleSoup;
 use esker_world::WallLoad;
+use glam::DVec3;
 
 use crate::frame::Frame;
 use crate::header::RecordingHeader;
@@ -42,6 +43,44 @@ pub fn write_scalars_csv(scalars: &Scalars, out: &mut impl Write) -> io::Result<
             numbers.collect::<Vec<_>>()
         });
         let cells: Vec<String> = row.iter().copied().chain(loads).map(cell).collect();
+        writeln!(out, "{}", cells.join(","))?;
+    }
+    Ok(())
+}
+
+/// Writes the grains of a frame as CSV that scenes read back, as far as they
+/// were recorded: places, sizes, velocities, angular velocities, materials.
+pub fn write_grains_csv(
+    header: &RecordingHeader,
+    frame: &Frame,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let vector = |names: &'static str, list: &[DVec3]| {
+        let cells = |v: &DVec3| format!("{},{},{}", v.x, v.y, v.z);
+        (names, list.iter().map(cells).collect::<Vec<_>>())
+    };
+    let material = |index: u16| {
+        let name = header.materials.get(usize::from(index));
+        name.map_or_else(String::new, |name| cell_of_name(name))
+    };
+    let materials: Vec<String> = match header.materials.as_slice() {
+        _ if !frame.material.is_empty() => frame.material.iter().map(|&m| material(m)).collect(),
+        [_] => vec![material(0); frame.id.len()],
+        _ => Vec::new(),
+    };
+    let columns = [
+        ("id", frame.id.iter().map(u64::to_string).collect()),
+        vector("x,y,z", &frame.position),
+        ("radius", frame.radius.iter().map(f64::to_string).collect()),
+        vector("vx,vy,vz", &frame.velocity),
+        vector("wx,wy,wz", &frame.spin),
+        ("material", materials),
+    ];
+    let there = columns.iter().filter(|(_, cells)| !cells.is_empty());
+    let names: Vec<&str> = there.clone().map(|(name, _)| *name).collect();
+    writeln!(out, "{}", names.join(","))?;
+    for i in 0..frame.id.len() {
+        let cells: Vec<&str> = there.clone().map(|(_, cells)| cells[i].as_str()).collect();
         writeln!(out, "{}", cells.join(","))?;
     }
     Ok(())

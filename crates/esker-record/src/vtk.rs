@@ -5,6 +5,7 @@
 //! which a series here uses one; the others are present and empty, because
 //! the format asks for all of them.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use glam::DVec3;
@@ -287,13 +288,26 @@ fn export(
     step: impl Fn(&Frame) -> Step,
 ) -> Result<PathBuf, RecordError> {
     let count = recording.frames().len();
-    let mut series = Series::create(path, count, cell, arrays)?;
-    for index in 0..count {
-        let frame = recording.frame(index)?;
-        series.write(frame.time, &step(&frame))?;
+    // Beside its place until it is complete: a full disk leaves no half file.
+    let partial = path.with_extension("vtkhdf.partial");
+    let write = || {
+        let mut series = Series::create(&partial, count, cell, arrays)?;
+        for index in 0..count {
+            let frame = recording.frame(index)?;
+            series.write(frame.time, &step(&frame))?;
+        }
+        series.writer.close()?;
+        fs::rename(&partial, path).map_err(|error| RecordError::Write {
+            path: path.to_owned(),
+            why: error.to_string(),
+        })
+    };
+    let written = write();
+    if written.is_err() {
+        // Best effort: the first error is the one to tell.
+        let _ = fs::remove_file(&partial);
     }
-    series.writer.close()?;
-    Ok(path.to_owned())
+    written.map(|()| path.to_owned())
 }
 
 fn grain_arrays(fields: &[GrainField]) -> Vec<Array> {

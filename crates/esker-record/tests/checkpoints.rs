@@ -6,7 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use common::{emitting_world, temporary_dir};
-use esker_record::{Checkpoint, CheckpointError, CheckpointHeader, CheckpointStore, SceneIdentity};
+use esker_record::{
+    Checkpoint, CheckpointError, CheckpointHeader, CheckpointStore, RecordingMark, SceneIdentity,
+};
 use esker_world::World;
 
 fn checkpoint(steps: usize) -> Checkpoint {
@@ -18,8 +20,10 @@ fn checkpoint(steps: usize) -> Checkpoint {
         scene: SceneIdentity::of_parts([b"scene".as_slice()]),
         version: "0.1.0".into(),
         time: world.time(),
-        frames: 3,
-        scalar_rows: steps as u64,
+        mark: RecordingMark {
+            frames: 3,
+            scalar_rows: steps as u64,
+        },
         tally: vec![("unconverged".into(), 2.0)],
         state: world.state(),
     }

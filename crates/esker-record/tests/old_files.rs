@@ -22,14 +22,13 @@ fn write_files_of_this_version() {
     let mut world = World::new(&emitting_world()).unwrap();
     let header = header_of(&world, full_settings(Precision::Single, 4));
     let identity = header.identity;
-    let mut recorder = Recorder::create(&data("recording-2.h5"), header, 12).unwrap();
+    let mut recorder = Recorder::create(&data("recording-3.h5"), header, 12).unwrap();
     record_run(&mut world, &mut recorder, 36, 12);
     let checkpoint = Checkpoint {
         scene: identity,
         version: "0.1.0".into(),
         time: world.time(),
-        frames: recorder.frames(),
-        scalar_rows: recorder.scalar_rows(),
+        mark: recorder.mark(),
         tally: vec![("wall".into(), 1.5)],
         state: world.state(),
     };
@@ -67,6 +66,21 @@ fn recordings_of_format_1_open() {
     assert!(scalars.loads().all(|loads| loads[0].force.is_nan()));
     let wall = recording.frame(2).unwrap().walls[0];
     assert!(wall.load.force.is_finite() && wall.load.power.is_nan());
+}
+
+#[test]
+fn recordings_of_format_2_open_with_places_as_they_are() {
+    let recording = Recording::open(&data("recording-2.h5")).unwrap();
+    assert_eq!(recording.header().origin, glam::DVec3::ZERO);
+    let steps: Vec<u64> = recording.frames().iter().map(|f| f.step).collect();
+    assert_eq!(steps, [0, 12, 24, 36]);
+    let frame = recording.frame(3).unwrap();
+    for (i, place) in frame.position.iter().enumerate() {
+        let height = 0.005 + 0.01 * i as f64;
+        assert!((place.z - height).abs() < 1e-4, "{place}");
+    }
+    assert_eq!(frame.contacts.len(), 3);
+    assert!(recording.scalars().unwrap().loads().count() == 36);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{emitting_world, full_settings, header_of, record_run, temporary_dir};
-use esker_record::{Precision, Recorder, Recording, write_scalars_csv};
+use esker_record::{Precision, Recorder, Recording, RecordingMark, write_scalars_csv};
 use esker_world::World;
 use glam::DVec3;
 
@@ -68,7 +68,13 @@ fn loads_of_a_resumed_recording_equal_those_of_the_uninterrupted_one() {
     }
     drop(recorder);
     let mut world = World::restore(&def, state.unwrap()).unwrap();
-    let mut recorder = Recorder::resume(&path, header.identity, 0, 33).unwrap();
+    let mark = RecordingMark {
+        frames: 0,
+        scalar_rows: 33,
+    };
+    let continued = Recorder::continue_run(&path, header, mark, &world).unwrap();
+    assert!(continued.lost.is_none());
+    let mut recorder = continued.recorder;
     record_run(&mut world, &mut recorder, 27, 100);
     recorder.finish().unwrap();
     let scalars = Recording::open(&path).unwrap().scalars().unwrap();

@@ -9,7 +9,11 @@ use std::collections::BTreeSet;
 use esker_world::definition::ListedGrain;
 use glam::DVec3;
 
+use crate::files::GrainList;
 use crate::suggest::nearest;
+
+/// Greatest size of a number: positions and times in SI units stay far below.
+const GREATEST: f64 = 1e12;
 
 /// What is wrong with a CSV file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -42,12 +46,13 @@ pub struct MotionTable {
 }
 
 /// Reads grains: columns `x,y,z`, optionally `diameter` or `radius`,
-/// `vx,vy,vz` and `wx,wy,wz`, in any order, SI units.
+/// `vx,vy,vz`, `wx,wy,wz` and `material` (a name), in any order, SI units. A
+/// column `id` may be there and means nothing.
 ///
 /// `diameter` is that of all grains where the file has no column of sizes.
-pub fn read_grains(bytes: &[u8], diameter: Option<f64>) -> Result<Vec<ListedGrain>, CsvError> {
+pub fn read_grains(bytes: &[u8], diameter: Option<f64>) -> Result<GrainList, CsvError> {
     const COLUMNS: &[&str] = &[
-        "x", "y", "z", "diameter", "radius", "vx", "vy", "vz", "wx", "wy", "wz",
+        "x", "y", "z", "diameter", "radius", "vx", "vy", "vz", "wx", "wy", "wz", MATERIAL, "id",
     ];
     let table = Table::read(bytes, COLUMNS)?;
     table.require(&["x", "y", "z"])?;
@@ -70,7 +75,10 @@ pub fn read_grains(bytes: &[u8], diameter: Option<f64>) -> Result<Vec<ListedGrai
             "no column `diameter` or `radius`; add one, or give `diameter` in the scene",
         ));
     }
-    let mut grains = Vec::with_capacity(table.rows.len());
+    let mut list = GrainList {
+        has_velocities: table.column("vx").is_some(),
+        ..Default::default()
+    };
     for row in &table.rows {
         let radius = match sizes {
             Some((column, factor)) => row.numbers[column] * factor,
@@ -82,20 +90,31 @@ pub fn read_grains(bytes: &[u8], diameter: Option<f64>) -> Result<Vec<ListedGrai
                 "a grain's size must be greater than 0",
             ));
         }
-        grains.push(ListedGrain {
+        list.grains.push(ListedGrain {
             position: table.vector(row, ["x", "y", "z"]),
             radius,
             velocity: table.vector(row, ["vx", "vy", "vz"]),
             spin: table.vector(row, ["wx", "wy", "wz"]),
         });
+        if let Some(name) = &row.material {
+            let known = list.materials.iter().position(|known| known == name);
+            let index = known.unwrap_or(list.materials.len());
+            if known.is_none() {
+                list.materials.push(name.clone());
+            }
+            list.material.push(
+                u16::try_from(index)
+                    .map_err(|_| CsvError::new(row.line, "more materials than there can be"))?,
+            );
+        }
     }
-    if grains.is_empty() {
+    if list.grains.is_empty() {
         return Err(CsvError::new(
             table.header_line,
             "no row below the header; expected one grain per row",
         ));
     }
-    Ok(grains)
+    Ok(list)
 }
 
 /// Reads a motion: column `t`, then `x,y,z` and/or `angle`.
@@ -141,8 +160,14 @@ struct Table {
 
 struct Row {
     line: usize,
+    /// By column; zero in that of names.
     numbers: Vec<f64>,
+    /// The name in the column of materials, where there is one.
+    material: Option<String>,
 }
+
+/// The column that holds names.
+const MATERIAL: &str = "material";
 
 impl Table {
     fn read(bytes: &[u8], known: &[&'static str]) -> Result<Table, CsvError> {
@@ -166,7 +191,7 @@ impl Table {
         let columns = read_header(header_line, header, known)?;
         let mut rows = Vec::new();
         for (line, text) in lines {
-            rows.push(read_row(line, text, columns.len())?);
+            rows.push(read_row(line, text, &columns)?);
         }
         Ok(Table {
             header_line,
@@ -238,26 +263,56 @@ fn read_header(
     Ok(columns)
 }
 
-fn read_row(line: usize, text: &str, columns: usize) -> Result<Row, CsvError> {
-    let mut numbers = Vec::with_capacity(columns);
-    for word in text.split(',').map(str::trim) {
+fn read_row(line: usize, text: &str, columns: &[&str]) -> Result<Row, CsvError> {
+    let mut row = Row {
+        line,
+        numbers: Vec::with_capacity(columns.len()),
+        material: None,
+    };
+    for (index, word) in cells(text).into_iter().enumerate() {
+        if columns.get(index) == Some(&MATERIAL) {
+            row.numbers.push(0.0);
+            row.material = Some(word);
+            continue;
+        }
         let number = word.parse::<f64>().ok().filter(|x| x.is_finite());
         let number = number.ok_or_else(|| {
             let shown: String = word.chars().take(40).collect();
             CsvError::new(line, format!("`{shown}` is not a finite number"))
         })?;
-        numbers.push(number);
+        if number.abs() > GREATEST && columns.get(index) != Some(&"id") {
+            let message = format!("{number:e} is too large: at most {GREATEST:e}");
+            return Err(CsvError::new(line, message));
+        }
+        row.numbers.push(number);
     }
-    if numbers.len() != columns {
+    if row.numbers.len() != columns.len() {
         return Err(CsvError::new(
             line,
             format!(
-                "{} numbers, but the header has {columns} columns",
-                numbers.len()
+                "{} numbers, but the header has {} columns",
+                row.numbers.len(),
+                columns.len()
             ),
         ));
     }
-    Ok(Row { line, numbers })
+    Ok(row)
+}
+
+/// The cells of a row. Commas in quotes do not separate, and two quotes in a
+/// quoted cell stand for one.
+fn cells(row: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let (mut quoted, mut characters) = (false, row.chars().peekable());
+    while let (Some(character), Some(cell)) = (characters.next(), cells.last_mut()) {
+        match character {
+            '"' if quoted && characters.next_if_eq(&'"').is_some() => cell.push('"'),
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            other => cell.push(other),
+        }
+    }
+    cells.iter().map(|cell| cell.trim().to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -268,7 +323,7 @@ mod tests {
     fn grains_are_read_with_sizes_velocities_and_spins() {
         let text =
             "# made by hand\nx, y ,z,diameter,vx,vy,vz,wx,wy,wz\n\n1,2,3,0.02,4,5,6,7,8,9\r\n";
-        let grains = read_grains(text.as_bytes(), None).unwrap();
+        let grains = read_grains(text.as_bytes(), None).unwrap().grains;
         assert_eq!(grains.len(), 1);
         assert_eq!(grains[0].position, DVec3::new(1.0, 2.0, 3.0));
         assert_eq!(grains[0].radius, 0.01);
@@ -278,10 +333,19 @@ mod tests {
 
     #[test]
     fn a_size_comes_from_the_scene_where_the_file_has_none() {
-        let grains = read_grains(b"z,y,x\n3,2,1\n", Some(0.1)).unwrap();
+        let grains = read_grains(b"z,y,x\n3,2,1\n", Some(0.1)).unwrap().grains;
         assert_eq!(grains[0].position, DVec3::new(1.0, 2.0, 3.0));
         assert_eq!(grains[0].radius, 0.05);
         assert!(read_grains(b"z,y,x\n3,2,1\n", None).is_err());
+    }
+
+    #[test]
+    fn materials_are_names_with_any_signs_in_them() {
+        let text = "id,x,y,z,radius,material\n1e15,0,0,0,1,glass\n2,3,0,0,1,\"a, \"\"b\"\"\"\n3,6,0,0,1,glass\n";
+        let list = read_grains(text.as_bytes(), None).unwrap();
+        assert_eq!(list.materials, ["glass", "a, \"b\""]);
+        assert_eq!(list.material, [0, 1, 0]);
+        assert!(!list.has_velocities);
     }
 
     #[test]
@@ -297,6 +361,7 @@ mod tests {
                 "not a finite number",
             ),
             (b"x,y,z,radius\n1,2,3,inf\n", 2, "not a finite number"),
+            (b"x,y,z,radius\n1e300,2,3,1\n", 2, "too large"),
             (b"x,y,z,radius\n1,2,3\n", 2, "3 numbers"),
             (b"x,y,z,radius\n1,2,3,-1\n", 2, "greater than 0"),
             (b"x,y,z,radius\n", 1, "no row"),

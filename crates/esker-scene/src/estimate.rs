@@ -160,7 +160,11 @@ pub fn choose(scene: &mut Scene, tolerance: f64, step_given: bool) {
             let longest = (2.0 * fall * bed.diameter / bed.gravity)
                 .sqrt()
                 .min(LONGEST_CHOSEN_STEP);
-            scene.world.step = step.min(longest);
+            let duration = scene.run.duration;
+            let groups = (duration / (LONGEST_GROUP * step.min(longest)))
+                .ceil()
+                .max(1.0);
+            scene.world.step = duration / (LONGEST_GROUP * groups);
             scene.world.longest_step = Some(longest);
         }
     }
@@ -171,6 +175,10 @@ pub fn choose(scene: &mut Scene, tolerance: f64, step_given: bool) {
         Method::Smooth(_) => {}
     }
 }
+
+/// A chosen step is lengthened up to so many times while running. The duration
+/// is a whole number of these longest steps, so that every run ends with it.
+const LONGEST_GROUP: f64 = 8.0;
 
 /// Longest step that is chosen for a scene, s: drives must be followed too.
 const LONGEST_CHOSEN_STEP: f64 = 0.02;

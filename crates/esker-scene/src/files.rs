@@ -1,7 +1,9 @@
-//! The files that a scene names: meshes, lists of grains, motion tables.
+//! The files that a scene names: meshes, lists of grains, motion tables, runs.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use esker_world::definition::ListedGrain;
 
 /// Where a scene's files come from.
 ///
@@ -9,7 +11,49 @@ use std::path::PathBuf;
 pub trait Files {
     /// The content of a file, named as in the scene.
     fn read(&self, name: &str) -> io::Result<Vec<u8>>;
+
+    /// Grains of an earlier run, named as in the scene, near a time in seconds
+    /// or at its end. How runs are stored is not known here: whoever has the
+    /// programs that read them gives this.
+    fn grains_of_run(&self, name: &str, at: Option<f64>) -> Result<GrainList, RunError> {
+        let _ = (name, at);
+        Err(RunError("runs cannot be read here".into()))
+    }
 }
+
+/// Grains one by one, as a file or an earlier run lists them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GrainList {
+    /// The grains.
+    pub grains: Vec<ListedGrain>,
+    /// Whether their velocities are known; else they are zero.
+    pub has_velocities: bool,
+    /// Names of materials; empty where they are not known.
+    pub materials: Vec<String>,
+    /// Material of each grain, by its index in `materials`; empty as they are.
+    pub material: Vec<u16>,
+}
+
+impl GrainList {
+    /// Keeps the grains that are wanted.
+    pub fn keep(&mut self, wanted: impl Fn(&ListedGrain) -> bool) {
+        let keep: Vec<bool> = self.grains.iter().map(wanted).collect();
+        let mut kept = keep.iter();
+        self.grains
+            .retain(|_| kept.next().is_some_and(|&keep| keep));
+        let mut kept = keep.iter();
+        self.material
+            .retain(|_| kept.next().is_some_and(|&keep| keep));
+    }
+}
+
+/// Why the grains of a run cannot be had.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{0}")]
+pub struct RunError(
+    /// Why, for people.
+    pub String,
+);
 
 /// Files on disk, relative to a folder.
 #[derive(Clone, Debug)]
@@ -17,6 +61,13 @@ pub struct Folder(
     /// The folder, usually that of the scene file.
     pub PathBuf,
 );
+
+impl Folder {
+    /// The folder of a scene file.
+    pub fn of_scene(scene: &Path) -> Self {
+        Folder(scene.parent().unwrap_or(Path::new("")).to_path_buf())
+    }
+}
 
 impl Files for Folder {
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {

@@ -234,14 +234,15 @@ const COUNTED: &[When] = &[is("place", &["lattice", "random", "column"])];
 const PACKING: &[When] = &[is("place", &["packing"])];
 const LATTICE: &[When] = &[is("place", &["lattice"])];
 const COLUMN: &[When] = &[is("place", &["column"])];
+const RUN: &[When] = &[is("place", &["run"])];
 
 /// `[[grains]]`.
 pub const GRAINS: Section = Section {
     title: "[[grains]]",
     doc: "Grains present at the start. They may not overlap one another or a wall by more than 20 % of the smaller radius.",
     keys: &[
-        key("place", Kind::Choice(&["lattice", "random", "packing", "column", "csv"]), "", Required, "How they are placed: on a cubic lattice that fills a region, at random without overlap, as a random packing of a stated fraction, one above another, or as listed in a file."),
-        key("material", Kind::Text, "", ONE_MATERIAL, "Their material."),
+        key("place", Kind::Choice(&["lattice", "random", "packing", "column", "csv", "run"]), "", Required, "How they are placed: on a cubic lattice that fills a region, at random without overlap, as a random packing of a stated fraction, one above another, as listed in a file, or as an earlier run left them."),
+        key("material", Kind::Text, "", Optional("the materials that a run or a CSV file names; else the scene's if it has just one"), "Their material."),
         key("region", Kind::Table(&REGION), "", Required, "Region that holds the whole grains, not just their centres.").when(FILLED),
         key("diameter", Kind::Number(POSITIVE), "m", Optional("see `sizes`"), "Diameter of all of them (for `csv`: where the file has no column of sizes)."),
         key("sizes", Kind::Table(&SIZES), "", Optional("see `diameter`"), "Distribution of diameters.").when(SIZED),
@@ -252,7 +253,10 @@ pub const GRAINS: Section = Section {
         key("base", Kind::Vector, "m", Default("[0, 0, 0]"), "Lowest point of the first grain.").when(COLUMN),
         key("direction", Kind::Direction, "", Default("[0, 0, 1]"), "Direction in which the column grows.").when(COLUMN),
         key("gap", Kind::Number(ANY), "m", Default("0.0"), "Gap between neighbours; negative: overlap.").when(COLUMN),
-        key("file", Kind::Text, "", Required, "CSV file with a header row: `x,y,z`, optionally `diameter` or `radius`, `vx,vy,vz` and `wx,wy,wz`; relative to the scene file.").when(&[is("place", &["csv"])]),
+        key("file", Kind::Text, "", Required, "For `csv`: a file with a header row: `x,y,z`, optionally `diameter` or `radius`, `vx,vy,vz`, `wx,wy,wz` and `material` (a name); `esker export --csv` writes such a file. For `run`: the folder of a run, a recording (.h5) or a checkpoint (.esker). Relative to the scene file.").when(&[is("place", &["csv", "run"])]),
+        key("at", Kind::Number(NOT_NEGATIVE), "s", Optional("the end of the run"), "Time of the run whose nearest recorded frame is taken.").when(RUN),
+        key("within", Kind::Table(&REGION), "", Optional("all grains"), "Region of the centres of the grains that are taken.").when(RUN),
+        key("velocities", Kind::Choice(&["keep", "zero"]), "", Default("\"keep\""), "Whether grains go on with their velocities and, where they are known, angular velocities, or start at rest.").when(RUN),
         key("velocity", Kind::Vector, "m/s", Default("[0, 0, 0]"), "Velocity at the start."),
     ],
     groups: &[Group { keys: &["diameter", "sizes"], required: true, when: SIZED }],

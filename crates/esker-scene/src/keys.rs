@@ -147,6 +147,28 @@ pub const POISSON: Limits = Limits {
     high: Bound::Included(0.5),
 };
 
+/// Least of the numbers that must be greater than zero, in any unit.
+pub const SMALLEST_POSITIVE: f64 = 1e-15;
+
+/// Greatest size of a number in a unit: far beyond what is meant by anyone, and
+/// so far from what a number can hold that powers and products of a few stay finite.
+pub fn greatest(unit: &str) -> f64 {
+    match unit {
+        // Positions, with a resolution that still tells grains apart.
+        "m" => 1e8,
+        "s" => 1e12,
+        // Below the speed of light, which is not known here.
+        "m/s" => 1e6,
+        "m/s²" | "rad/s" | "1/min" => 1e7,
+        "rad" | "°" => 1e9,
+        "Hz" => 1e9,
+        // White dwarfs and perfect rigidity.
+        "kg/m³" => 1e9,
+        "Pa" | "N/m" => 1e18,
+        _ => 1e15,
+    }
+}
+
 impl Limits {
     /// Whether a number is in the range; never true for NaN.
     pub fn contains(&self, x: f64) -> bool {

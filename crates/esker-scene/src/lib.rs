@@ -33,6 +33,7 @@ mod files;
 pub mod format;
 pub mod keys;
 mod notes;
+mod physics;
 mod reference;
 mod report;
 mod scene;
@@ -40,11 +41,14 @@ mod schema;
 mod suggest;
 mod walk;
 
+use std::ops::Range;
 use std::path::Path;
 
+use esker_world::check::find_problems;
+use esker_world::packing::count_estimate;
 use toml::de::DeTable;
 
-pub use files::{Files, Folder, NoFiles};
+pub use files::{Files, Folder, GrainList, NoFiles, RunError};
 pub use reference::reference;
 pub use report::{ProblemKind, SceneError, SceneErrors};
 pub use scene::{CheckpointDef, Field, Precision, RecordDef, RunDef, Scene};
@@ -56,9 +60,30 @@ use walk::Locations;
 /// Longest scene file that is read, bytes.
 const LONGEST_SCENE: usize = 16 << 20;
 
-/// Reads and checks a scene file.
+/// Reads and checks a scene file. One that begins with an earlier run needs
+/// [`load_from`].
 pub fn load(path: impl AsRef<Path>) -> Result<Scene, SceneErrors> {
     let path = path.as_ref();
+    load_from(path, &Folder::of_scene(path), usize::MAX).map(|checked| checked.scene)
+}
+
+/// A scene, and how far it was checked.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The scene.
+    pub scene: Scene,
+    /// Whether its grains were placed, so that it is known that they have room.
+    pub placed: bool,
+}
+
+/// Reads and checks a scene file whose own files come from `files`. Where it has
+/// more than `most_placed` grains at the start, what needs them placed is left
+/// out: it takes time and memory.
+pub fn load_from(
+    path: &Path,
+    files: &dyn Files,
+    most_placed: usize,
+) -> Result<Checked, SceneErrors> {
     let file = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| {
         let message = format!("cannot read the scene: {error}");
@@ -77,19 +102,35 @@ pub fn load(path: impl AsRef<Path>) -> Result<Scene, SceneErrors> {
             return Err(refuse(&file, &text, finding));
         }
     };
-    let folder = path.parent().unwrap_or(Path::new(""));
-    parse(&text, &file, folder)
+    check(&text, &file, files, most_placed)
 }
 
 /// Checks a scene given as text; files that it names are looked up in `base_dir`.
 pub fn parse(text: &str, file_name: &str, base_dir: &Path) -> Result<Scene, SceneErrors> {
     let files = Folder(base_dir.to_path_buf());
-    let (scene, locations) = read(text, file_name, &files)?;
+    check(text, file_name, &files, usize::MAX).map(|checked| checked.scene)
+}
+
+fn check(
+    text: &str,
+    file_name: &str,
+    files: &dyn Files,
+    most_placed: usize,
+) -> Result<Checked, SceneErrors> {
+    let (scene, places) = read(text, file_name, files)?;
     let mut report = Report::new(file_name, text);
-    let problems = esker_world::check::find_problems(&scene.world);
-    report_all(problems, &locations, &mut report);
+    let grains: usize = scene.world.packings.iter().map(count_estimate).sum();
+    let placed = grains <= most_placed;
+    let problems = if placed {
+        find_problems(&scene.world)
+    } else {
+        let mut without_grains = scene.world.clone();
+        without_grains.packings.clear();
+        find_problems(&without_grains)
+    };
+    report_all(problems, &places, &mut report);
     match report.is_empty() {
-        true => Ok(scene),
+        true => Ok(Checked { scene, placed }),
         false => Err(report.into_errors()),
     }
 }
@@ -100,7 +141,30 @@ pub fn interpret(text: &str, file_name: &str, files: &dyn Files) -> Result<Scene
     read(text, file_name, files).map(|(scene, _)| scene)
 }
 
-fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Locations), SceneErrors> {
+/// Where the parts of a world stand in its scene.
+struct Places {
+    locations: Locations,
+    /// The section `grains.N` of each packing.
+    packing_sections: Vec<usize>,
+}
+
+impl Places {
+    /// The place of what a world calls by this path.
+    fn find(&self, path: &str) -> Range<usize> {
+        let mut words = path.splitn(3, '.');
+        let packing = match (words.next(), words.next().map(str::parse::<usize>)) {
+            (Some("grains"), Some(Ok(index))) => self.packing_sections.get(index),
+            _ => None,
+        };
+        match (packing, words.next()) {
+            (Some(section), Some(rest)) => self.locations.find(&format!("grains.{section}.{rest}")),
+            (Some(section), None) => self.locations.find(&format!("grains.{section}")),
+            (None, _) => self.locations.find(path),
+        }
+    }
+}
+
+fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Places), SceneErrors> {
     if text.len() > LONGEST_SCENE {
         let message = format!("the scene is longer than {} MB", LONGEST_SCENE >> 20);
         let finding = Finding::new(ProblemKind::File, 0..0, message)
@@ -123,8 +187,12 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Locati
         debug_assert!(!report.is_empty(), "a part is missing without a reason");
         return Err(report.into_errors());
     };
+    let places = Places {
+        locations,
+        packing_sections: parts.packing_sections,
+    };
     let problems = check::find_problems(&parts.world, &parts.run);
-    report_all(problems, &locations, &mut report);
+    report_all(problems, &places, &mut report);
     if !report.is_empty() {
         return Err(report.into_errors());
     }
@@ -135,24 +203,25 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Locati
             str::to_string,
         ),
         text: text.to_string(),
+        physics: physics::physics(&root),
         world: parts.world,
         run: parts.run,
         record: parts.record,
         checkpoint: parts.checkpoint,
     };
     if let Some(tolerance) = scene.world.accuracy {
-        estimate::choose(&mut scene, tolerance, locations.has("step"));
+        estimate::choose(&mut scene, tolerance, places.locations.has("step"));
     }
-    Ok((scene, locations))
+    Ok((scene, places))
 }
 
 fn report_all(
     problems: Vec<esker_world::check::Problem>,
-    locations: &Locations,
+    places: &Places,
     report: &mut Report<'_>,
 ) {
     for problem in problems {
-        let span = locations.find(&problem.path);
+        let span = places.find(&problem.path);
         report
             .push(Finding::new(ProblemKind::Physics, span, problem.message).advice(problem.advice));
     }

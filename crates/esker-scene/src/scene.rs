@@ -9,6 +9,9 @@ pub struct Scene {
     pub name: String,
     /// The source text, to be kept with results.
     pub text: String,
+    /// What decides the course of the run, as `path = value`: the same for
+    /// scenes that differ only in their words, their duration or what they record.
+    pub physics: Vec<String>,
     /// What is simulated.
     pub world: WorldDef,
     /// How long.

@@ -12,7 +12,10 @@ use glam::DVec3;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::keys::{Group, Key, Kind, Limits, Need, Section, When, list_of_words};
+use crate::keys::{
+    Group, Key, Kind, Limits, Need, POSITIVE, SMALLEST_POSITIVE, Section, When, greatest,
+    list_of_words,
+};
 use crate::report::{Finding, ProblemKind, Report};
 use crate::suggest::nearest;
 
@@ -88,6 +91,11 @@ impl Node {
         }
     }
 
+    /// The value of a key, whatever it is.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.entries.get(key)
+    }
+
     /// The path of one of its keys.
     pub fn at(&self, key: &str) -> String {
         join(&self.path, key)
@@ -139,6 +147,22 @@ pub(crate) fn walk(
     };
     let node = walker.section(document.get_ref(), 0..0, section, "");
     (node, walker.locations)
+}
+
+/// The value of a key that is left out, where the format gives one.
+pub(crate) fn default_value(key: &'static Key, path: &str) -> Option<Value> {
+    let Need::Default(text) = key.need else {
+        return None;
+    };
+    // The defaults' own spans mean nothing in the scene's source: their places
+    // are not kept, so that a problem is shown at the enclosing section.
+    let mut unused = Report::new("", text);
+    let mut walker = Walker {
+        report: &mut unused,
+        locations: Locations::default(),
+    };
+    let value = DeValue::parse(text).ok()?;
+    walker.value(&value, key, path)
 }
 
 struct Walker<'r, 't> {
@@ -259,17 +283,8 @@ impl Walker<'_, '_> {
         }
         match key.need {
             Need::Optional(_) => {}
-            Need::Default(text) => {
-                // The defaults' own spans mean nothing in this source: their places
-                // are not kept, so that a problem is shown at the enclosing section.
-                let mut unused = Report::new("", text);
-                let mut walker = Walker {
-                    report: &mut unused,
-                    locations: Locations::default(),
-                };
-                if let Ok(value) = DeValue::parse(text)
-                    && let Some(value) = walker.value(&value, key, key_path)
-                {
+            Need::Default(_) => {
+                if let Some(value) = default_value(key, key_path) {
                     node.entries.insert(key.name, value);
                 }
             }
@@ -476,6 +491,10 @@ impl Walker<'_, '_> {
         }
         if !limits.contains(number) {
             self.bad(value.span(), key, "is out of range");
+            return None;
+        }
+        if let Some(problem) = beyond_reason(number, limits, key.unit) {
+            self.bad(value.span(), key, &problem);
             return None;
         }
         Some(number)
@@ -687,6 +706,28 @@ impl Walker<'_, '_> {
             _ => {}
         }
         self.report.push(finding);
+    }
+}
+
+/// Why a number cannot be meant, if so: beyond every machine and every grain,
+/// where sums and products would overflow.
+fn beyond_reason(number: f64, limits: &Limits, unit: &str) -> Option<String> {
+    let most = greatest(unit);
+    let least = SMALLEST_POSITIVE;
+    if number.abs() > most {
+        Some(
+            format!("is too large: at most {most:e} {unit}")
+                .trim_end()
+                .to_owned(),
+        )
+    } else if *limits == POSITIVE && number < least {
+        Some(
+            format!("is too small: at least {least:e} {unit}")
+                .trim_end()
+                .to_owned(),
+        )
+    } else {
+        None
     }
 }
 

@@ -28,6 +28,32 @@ fn a_stated_accuracy_chooses_step_and_substeps() {
     assert!(rate(&fine) > 2.0 * rate(&coarse));
 }
 
+/// Runs of 1.5 s ended at 1.508 s.
+#[test]
+fn a_chosen_step_ends_with_the_duration_however_it_is_lengthened() {
+    for duration in [1.5, 0.37, 12.0, 0.01] {
+        let text = format!(
+            "tolerance = \"1%\"\nduration = {duration}\n\
+             material.glass = {{ density = 2500, young = 5e7 }}\n\
+             wall = [{{ shape = \"plane\" }}]\n\
+             grains = [{{ place = \"column\", count = 3, diameter = 0.02, gap = 0.001 }}]\n"
+        );
+        let scene = esker_scene::parse(&text, "s.toml", ".".as_ref()).unwrap();
+        let longest = 8.0 * scene.world.step;
+        let number = duration / longest;
+        assert!((number - number.round()).abs() < 1e-9, "{number}");
+        let mut world = esker_world::World::new(&scene.world).unwrap();
+        while world.time() < duration * (1.0 - 1e-12) {
+            world.step().unwrap();
+        }
+        let end = world.time();
+        assert!(
+            (end / duration - 1.0).abs() < 1e-12,
+            "{end} s of {duration} s"
+        );
+    }
+}
+
 #[test]
 fn a_given_step_stays() {
     let scene = scene("tolerance = \"1%\"\nstep = 2e-3").unwrap();

@@ -79,6 +79,39 @@ fn the_good_scene_is_good() {
     assert_eq!(scene.world.walls.len(), 2);
 }
 
+/// Such numbers ran on to infinities.
+#[test]
+fn no_number_may_be_beyond_reason() {
+    let is_part = |c: char| c.is_ascii_digit() || ".e-".contains(c);
+    let starts = GOOD.char_indices().filter(|&(i, c)| {
+        let before = GOOD[..i].chars().next_back().unwrap_or(' ');
+        c.is_ascii_digit() && !is_part(before) && !before.is_alphanumeric()
+    });
+    let mut count = 0;
+    for (start, _) in starts {
+        let rest = &GOOD[start..];
+        let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let text = format!("{}1e300{}", &GOOD[..start], &rest[length..]);
+        let errors = read(&text).expect_err(&text);
+        let line = GOOD[..start].matches('\n').count() + 1;
+        assert!(errors.problems.iter().any(|p| p.line == line), "{errors}");
+        count += 1;
+    }
+    assert!(count >= 25, "{count}");
+    let tiny = only_problem("diameter = 0.01", "diameter = 1e-300");
+    assert!(
+        tiny.message.contains("too small: at least 1e-15 m"),
+        "{}",
+        tiny.message
+    );
+    let huge = only_problem("density = 3700", "density = 1e300");
+    assert!(
+        huge.message.contains("too large: at most 1e9 kg/m³"),
+        "{}",
+        huge.message
+    );
+}
+
 /// (line of the good scene, what it becomes, kind, offending value, phrases of message, expectation and advice)
 type Case = (
     &'static str,

@@ -1,7 +1,13 @@
 //! The command line: one module per command under `commands`.
 
+// First, because its macros replace those of the standard library.
+#[macro_use]
+mod standard_output;
+
+mod arguments;
 mod commands;
 mod drawing;
+mod output_file;
 mod run_folder;
 mod scene_file;
 mod threads;
@@ -24,6 +30,7 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    Init(commands::init::Arguments),
     Run(commands::run::Arguments),
     Check(commands::check::Arguments),
     Bench(commands::bench::Arguments),
@@ -41,6 +48,7 @@ fn main() -> ExitCode {
     // `esker … | head` ends quietly, as other programs do.
     sigpipe::reset();
     let result = match CommandLine::parse().command {
+        Command::Init(arguments) => commands::init::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Bench(arguments) => commands::bench::run(&arguments),
@@ -53,12 +61,53 @@ fn main() -> ExitCode {
         Command::Render(arguments) => commands::render::run(&arguments),
         Command::Report(arguments) => commands::report::run(&arguments),
     };
-    result.unwrap_or_else(|error| {
+    let printed = standard_output::finish();
+    let code = result.unwrap_or_else(|error| {
         match error.downcast_ref::<esker_scene::SceneErrors>() {
             // Already told like a compiler would, place and advice included.
             Some(problems) => eprintln!("{problems}"),
-            None => eprintln!("error: {error:#}"),
+            None => eprintln!("error: {}", in_words(&error)),
         }
         ExitCode::FAILURE
-    })
+    });
+    match printed {
+        Ok(()) => code,
+        Err(error) => {
+            eprintln!("error: cannot write to standard output: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// An error with its causes, each said once: some already tell theirs.
+fn in_words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if words.is_empty() {
+            words = cause;
+        } else if !words.contains(&cause) {
+            words = format!("{words}: {cause}");
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn a_cause_that_is_told_already_is_not_told_again() {
+        let cause = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let told = cause.to_string();
+        let error = esker_record::RecordError::Open {
+            path: "x.h5".into(),
+            source: cause,
+        };
+        let error = Err::<(), _>(error).context("no recording").unwrap_err();
+        let words = in_words(&error);
+        assert_eq!(words.matches(&told).count(), 1, "{words}");
+        assert!(words.starts_with("no recording: cannot open"), "{words}");
+    }
 }

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use esker_record::Recording;
-
-use crate::commands::run::RECORDING_FILE_NAME;
+use esker::RECORDING_FILE_NAME;
+use esker_record::{Recording, Scalars};
 
 /// The recording that a command's argument means: a file, or a run's folder.
 pub fn recording_path(run: &Path) -> PathBuf {
@@ -16,12 +15,25 @@ pub fn recording_path(run: &Path) -> PathBuf {
     }
 }
 
-/// Opens the recording of a run; says so where its last frame is incomplete.
+/// Opens the recording of a run, and says what is missing of it.
 pub fn open_recording(run: &Path) -> anyhow::Result<Recording> {
     let recording = Recording::open(&recording_path(run))
         .with_context(|| format!("{} has no usable recording", run.display()))?;
-    if recording.was_cut_short() {
-        eprintln!("warning: the last frame was cut short and is left out");
+    for gap in recording.gaps() {
+        eprintln!("warning: {gap}");
     }
     Ok(recording)
+}
+
+/// The scalars of a recording; says so where some are missing.
+pub fn read_scalars(recording: &Recording) -> anyhow::Result<Scalars> {
+    let scalars = recording.scalars()?;
+    if !scalars.is_complete() {
+        let last = scalars.get("time").and_then(|times| times.last().copied());
+        eprintln!(
+            "warning: the scalars of every step were cut short after {} s",
+            last.unwrap_or(0.0)
+        );
+    }
+    Ok(scalars)
 }

@@ -194,3 +194,142 @@ fn solving_a_problem_writes_no_file_unless_told() {
         assert!(folder.join("plot.svg").exists());
     });
 }
+
+/// A full disk behind `>` made the program panic.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_is_an_error_and_costs_no_results() {
+    with_scene(HEAP, |folder| {
+        for arguments in [
+            &["check", "heap.toml"][..],
+            &["check", "--schema"],
+            &["run", "heap.toml", "-o", "out"],
+            &["info", "out"],
+            &["measure", "out"],
+            &["plan"],
+            &["experiment"],
+        ] {
+            let output = Command::new(env!("CARGO_BIN_EXE_esker"))
+                .args(arguments)
+                .current_dir(folder)
+                .stdout(std::fs::File::create("/dev/full").expect("Linux has it"))
+                .output()
+                .expect("the program starts");
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+            assert!(told.contains("cannot write to standard output"), "{told}");
+            assert!(!told.contains("panicked"), "{told}");
+        }
+        assert!(folder.join("out/summary.json").exists());
+    });
+}
+
+/// The shell limits the size of files: what a full disk does, without one.
+#[cfg(unix)]
+#[test]
+fn a_file_that_cannot_be_completed_is_not_there_and_the_old_one_stays() {
+    with_scene(HEAP, |folder| {
+        assert!(
+            esker(folder, &["run", "heap.toml", "-o", "out"])
+                .status
+                .success()
+        );
+        std::fs::write(folder.join("old.png"), "an old picture").expect("written");
+        let before = std::fs::read_dir(folder).expect("listed").count();
+        for (command, path) in [
+            ("render out -o old.png --size 640x480", "old.png"),
+            ("render out -o new.png --size 640x480", "new.png"),
+            ("report out -o new.html", "new.html"),
+            ("export out --vtk -o .", "grains.vtkhdf"),
+        ] {
+            let script = format!("trap '' XFSZ; ulimit -f 2; exec \"$0\" {command}");
+            let output = Command::new("sh")
+                .args(["-c", &script, env!("CARGO_BIN_EXE_esker")])
+                .current_dir(folder)
+                .output()
+                .expect("the shell starts");
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{command}: {told}");
+            assert!(told.contains(path), "{command}: {told}");
+        }
+        let after = std::fs::read_dir(folder).expect("listed").count();
+        assert_eq!(after, before, "something is left");
+        let old = std::fs::read_to_string(folder.join("old.png")).expect("it is there");
+        assert_eq!(old, "an old picture");
+    });
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused_with_what_would() {
+    with_scene(HEAP, |folder| {
+        assert!(
+            esker(folder, &["run", "heap.toml", "-o", "out"])
+                .status
+                .success()
+        );
+        for (arguments, advice) in [
+            ("render out -o x.jpg", ".png"),
+            ("render out --gif x.mp4", ".gif"),
+            ("render out --apng x.webm", ".apng"),
+            ("render out -o x.png --at nan", "in seconds"),
+            ("measure out --at inf", "in seconds"),
+            ("export out --stl --at NaN", "in seconds"),
+            ("run heap.toml -o other --threads 0", "1.."),
+            ("run heap.toml -o other --threads nan", "invalid"),
+        ] {
+            let words: Vec<&str> = arguments.split(' ').collect();
+            let output = esker(folder, &words);
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success(), "{arguments}");
+            assert!(told.contains(advice), "{arguments}: {told}");
+        }
+        assert!(!folder.join("x.jpg").exists() && !folder.join("other").exists());
+        let many = ["run", "heap.toml", "-o", "many", "--threads", "1000"];
+        let output = esker(folder, &many);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && told.contains("1000 threads"),
+            "{told}"
+        );
+    });
+}
+
+#[test]
+fn a_message_says_each_thing_once() {
+    with_scene(HEAP, |folder| {
+        for arguments in [
+            ["measure", "nothing"],
+            ["info", "nothing.h5"],
+            ["report", "nothing"],
+        ] {
+            let output = esker(folder, &arguments);
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(told.matches("os error 2").count(), 1, "{told}");
+        }
+    });
+}
+
+/// It took a minute and gigabytes to say nothing about 1e8 grains.
+#[test]
+fn check_estimates_very_many_grains_without_placing_them() {
+    let many = HEAP.replace("[0.1, 0.1, 0.3]", "[10, 10, 30]").replace(
+        "diameter = 0.016, count = 100",
+        "diameter = 0.01, count = 1e8",
+    );
+    let crowded = HEAP.replace("[0.1, 0.1, 0.3]", "[0.1, 0.1, 0.05]");
+    for (text, placed) in [(many.as_str(), false), (HEAP, true)] {
+        with_scene(text, |folder| {
+            let output = esker(folder, &["check", "heap.toml"]);
+            let told = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{told}");
+            assert!(
+                told.contains("memory ") && told.contains("run time "),
+                "{told}"
+            );
+            assert_eq!(told.contains("--place"), !placed, "{told}");
+        });
+    }
+    with_scene(&crowded, |folder| {
+        assert!(!esker(folder, &["check", "heap.toml"]).status.success());
+    });
+}

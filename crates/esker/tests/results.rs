@@ -182,16 +182,118 @@ fn a_damaged_checkpoint_is_named_and_the_older_one_is_taken() {
         "{message}"
     );
     assert!(message.contains("resuming at step 50"), "{message}");
+}
 
-    std::fs::write(
+/// A run stopped after 60 steps, and a hand to change its scene with.
+fn stopped_run(dir: &TempDir) -> (PathBuf, PathBuf) {
+    let (scene, folder) = (busy_scene(dir), dir.path().join("out"));
+    succeed(run(&scene, &folder, &["--steps", "60"]));
+    (scene, folder)
+}
+
+fn rewrite(scene: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(scene).unwrap();
+    assert!(text.contains(from), "{from}");
+    std::fs::write(scene, text.replace(from, to)).unwrap();
+}
+
+#[test]
+fn a_run_resumes_with_its_scene_in_other_words_for_longer_and_with_other_frames() {
+    let dir = tempfile::tempdir().unwrap();
+    let (scene, folder) = stopped_run(&dir);
+    rewrite(
         &scene,
-        std::fs::read_to_string(&scene).unwrap() + "# changed\n",
-    )
-    .unwrap();
+        "duration = 1.2",
+        "# longer, and with words\nduration = 1.5",
+    );
+    rewrite(&scene, "every = 0.02", "every = 0.04");
+    rewrite(&scene, "step = 2e-3", "step = 0.002   # two milliseconds");
+    let (whole, longer) = (dir.path().join("whole"), folder);
+    succeed(run(&scene, &longer, &["--resume"]));
+    succeed(run(&scene, &whole, &[]));
+    assert_eq!(hash(&longer), hash(&whole));
+    let recording = Recording::open(&longer.join("recording.h5")).unwrap();
+    assert!(recording.header().scene.contains("two milliseconds"));
+    let last = recording.frames().last().unwrap().time;
+    assert!((last - 1.5).abs() < 1e-9, "{last}");
+
+    // A run that has ended is extended like one that was stopped.
+    rewrite(&scene, "duration = 1.5", "duration = 1.6");
+    succeed(run(&scene, &longer, &["--resume"]));
+    succeed(run(&scene, &whole, &["--force"]));
+    assert_eq!(hash(&longer), hash(&whole));
+}
+
+#[test]
+fn a_run_with_other_physics_is_not_resumed_and_the_change_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (scene, folder) = stopped_run(&dir);
+    rewrite(&scene, "density = 2500", "density = 2600");
     let output = run(&scene, &folder, &["--resume"]).output().unwrap();
     assert!(!output.status.success());
     let message = String::from_utf8_lossy(&output.stderr);
-    assert!(message.contains("another scene"), "{message}");
+    for words in ["another scene", "density = 2500.0", "density = 2600.0"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
+#[test]
+fn a_lost_or_damaged_recording_does_not_cost_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = dir.path().join("whole");
+    let scene = busy_scene(&dir);
+    succeed(run(&scene, &whole, &[]));
+    let all = Recording::open(&whole.join("recording.h5")).unwrap();
+    for harm in ["lost", "damaged"] {
+        let folder = dir.path().join(harm);
+        succeed(run(&scene, &folder, &["--steps", "60"]));
+        let path = folder.join("recording.h5");
+        match harm {
+            "lost" => std::fs::remove_file(&path).unwrap(),
+            _ => std::fs::write(&path, "not a recording").unwrap(),
+        }
+        let output = succeed(run(&scene, &folder, &["--resume"]));
+        let message = String::from_utf8_lossy(&output.stderr);
+        let part = "recording-from-step-60.h5";
+        assert!(message.contains(part), "{harm}: {message}");
+        assert_eq!(hash(&folder), hash(&whole), "{harm}");
+        let text = folder.to_str().unwrap();
+        let measured = succeed(esker(&["measure", text, "motion", "--csv"]));
+        let warning = String::from_utf8_lossy(&measured.stderr);
+        assert!(warning.contains("recording.h5"), "{harm}: {warning}");
+        let times = String::from_utf8(measured.stdout).unwrap();
+        let after = all.frames().iter().filter(|f| f.step > 60).count();
+        assert_eq!(times.lines().count(), 1 + after, "{harm}");
+        for command in ["report", "export", "info"] {
+            succeed(esker(&[command, text]));
+        }
+    }
+}
+
+#[test]
+fn a_run_with_a_stated_accuracy_ends_with_its_duration() {
+    let dir = tempfile::tempdir().unwrap();
+    let (scene, folder) = (busy_scene(&dir), dir.path().join("out"));
+    rewrite(
+        &scene,
+        "duration = 1.2",
+        "tolerance = \"5%\"\nduration = 0.5",
+    );
+    rewrite(&scene, "step = 2e-3", "");
+    let time = |folder: &Path| -> f64 {
+        let text = std::fs::read_to_string(folder.join("summary.json")).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+        summary["time"].as_f64().unwrap()
+    };
+    succeed(run(&scene, &folder, &[]));
+    assert!((time(&folder) - 0.5).abs() < 1e-9, "{}", time(&folder));
+    // Longer, it keeps the step that was chosen for the shorter duration.
+    rewrite(&scene, "duration = 0.5", "duration = 0.6");
+    succeed(run(&scene, &folder, &["--resume"]));
+    let steps = Recording::open(&folder.join("recording.h5")).unwrap();
+    let times = steps.scalars().unwrap().get("time").unwrap();
+    assert!(times.is_sorted_by(|a, b| a < b));
+    assert!(times[times.len() - 1] > 0.6 - 1e-9);
 }
 
 #[test]
@@ -352,6 +454,35 @@ fn a_recording_of_an_earlier_version_is_measured_without_its_masses() {
         let cells: Vec<&str> = line.split(',').collect();
         assert!(cells[1].parse::<f64>().unwrap() > 0.0 && cells[2].is_empty());
     }
+}
+
+/// Mine coordinates: at 1e6 m single precision has steps of 6 cm.
+#[test]
+fn grains_far_from_zero_are_recorded_where_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let (scene, folder) = (busy_scene(&dir), dir.path().join("out"));
+    rewrite(
+        &scene,
+        "[[-0.04, -0.04, 0.04], [0.04, 0.04, 0.08]]",
+        "[[999999.96, 4e6, 0.04], [1000000.04, 4000000.08, 0.08]]",
+    );
+    succeed(run(&scene, &folder, &["--steps", "50"]));
+    let recording = Recording::open(&folder.join("recording.h5")).unwrap();
+    let frame = recording.frame(recording.frames().len() - 1).unwrap();
+    let checkpoint = folder.join("checkpoint-00000000000000000050.esker");
+    let state = esker::record::Checkpoint::read(&checkpoint).unwrap().state;
+    assert!(state.grains.len() > 10);
+    for grain in state.grains {
+        let recorded = frame.position[frame.index_of(grain.id.as_u64()).unwrap()];
+        let distance = recorded.distance(grain.position);
+        assert!(distance < 1e-6, "{distance}");
+    }
+    // Near zero, tables hold plain positions.
+    let near = Recording::open(Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../esker-record/tests/data/recording-1.h5"
+    )));
+    assert_eq!(near.unwrap().header().origin, [0.0; 3].into());
 }
 
 #[test]

@@ -107,6 +107,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
         gravity: world.gravity(),
         step: world.step_length(),
         impulse_step: world.row_step(),
+        origin: DVec3::ZERO,
         walls: world
             .walls
             .iter()

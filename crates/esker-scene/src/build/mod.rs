@@ -62,6 +62,8 @@ pub(crate) struct Parts {
     pub run: RunDef,
     pub record: RecordDef,
     pub checkpoint: CheckpointDef,
+    /// The section `grains.N` that each packing comes from.
+    pub packing_sections: Vec<usize>,
 }
 
 /// Builds all parts; `None` only where something was reported.
@@ -77,8 +79,10 @@ pub(crate) fn build(
         files,
         materials: Vec::new(),
         has_density: Vec::new(),
+        packing_sections: Vec::new(),
     };
     let world = builder.world(root);
+    let packing_sections = builder.packing_sections;
     let record = settings::record(root);
     let checkpoint = settings::checkpoint(root);
     Some(Parts {
@@ -88,6 +92,7 @@ pub(crate) fn build(
         },
         record: record?,
         checkpoint: checkpoint?,
+        packing_sections,
     })
 }
 
@@ -98,6 +103,7 @@ struct Builder<'a, 't> {
     materials: Vec<Material>,
     /// Whether the scene gives a density, per material.
     has_density: Vec<bool>,
+    packing_sections: Vec<usize>,
 }
 
 impl Builder<'_, '_> {
@@ -105,7 +111,8 @@ impl Builder<'_, '_> {
         self.read_materials(root);
         let pairs = self.pairs(root);
         let walls = self.walls(root);
-        let packings = self.packings(root);
+        let (packings, sections) = self.packings(root);
+        self.packing_sections = sections;
         let emitters = self.emitters(root);
         let sinks = self.sinks(root);
         let periodic = self.periodic(root);
@@ -231,6 +238,12 @@ impl Builder<'_, '_> {
     /// The material of grains, which need a density.
     fn material_of_grains(&mut self, node: &Node) -> Option<usize> {
         let material = self.material_of(node)?;
+        self.require_density(material);
+        Some(material)
+    }
+
+    /// Reports, once, a material of grains that has no density.
+    fn require_density(&mut self, material: usize) {
         if !self.has_density[material] {
             let name = self.materials[material].name.clone();
             let finding = self
@@ -243,7 +256,6 @@ impl Builder<'_, '_> {
             self.push(finding);
             self.has_density[material] = true;
         }
-        Some(material)
     }
 
     /// The laws of all pairs that the scene names, wildcards resolved.

@@ -11,15 +11,24 @@ use glam::{DQuat, DVec3};
 
 use super::Builder;
 use crate::csv::read_grains;
+use crate::files::GrainList;
 use crate::report::ProblemKind;
 use crate::walk::Node;
 
 impl Builder<'_, '_> {
-    pub(super) fn packings(&mut self, root: &Node) -> Vec<PackingDef> {
-        root.list("grains")
-            .iter()
-            .filter_map(|node| self.packing(node))
-            .collect()
+    /// Packings, and the section that each comes from: grains listed one by one
+    /// are a packing per material.
+    pub(super) fn packings(&mut self, root: &Node) -> (Vec<PackingDef>, Vec<usize>) {
+        let (mut packings, mut sections) = (Vec::new(), Vec::new());
+        for (section, node) in root.list("grains").iter().enumerate() {
+            let found = match node.text("place") {
+                Some("csv" | "run") => self.listed_packings(node).unwrap_or_default(),
+                _ => self.packing(node).into_iter().collect(),
+            };
+            sections.extend(std::iter::repeat_n(section, found.len()));
+            packings.extend(found);
+        }
+        (packings, sections)
     }
 
     fn packing(&mut self, node: &Node) -> Option<PackingDef> {
@@ -36,9 +45,6 @@ impl Builder<'_, '_> {
         let place = node.text("place")?;
         let count = node.integer("count").map(|count| count as usize);
         let count_is_faulty = count.is_none() && self.locations.has(&node.at("count"));
-        if place == "csv" {
-            return self.listed(node);
-        }
         let sizes = self.sizes(node);
         match place {
             "lattice" => {
@@ -90,21 +96,107 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn listed(&mut self, node: &Node) -> Option<Placement> {
-        let (name, bytes) = self.read_file(node, "file")?;
-        match read_grains(&bytes, node.number("diameter")) {
-            Ok(grains) => Some(Placement::Listed {
+    /// Grains listed by a file or an earlier run, one packing per material.
+    fn listed_packings(&mut self, node: &Node) -> Option<Vec<PackingDef>> {
+        let list = match node.text("place")? {
+            "run" => self.run_grains(node)?,
+            _ => self.csv_grains(node)?,
+        };
+        let velocity = node.vector("velocity")?;
+        let packing = |material, grains| PackingDef {
+            material,
+            velocity,
+            placement: Placement::Listed {
                 grains: Arc::new(grains),
-            }),
+            },
+        };
+        if list.materials.is_empty() || self.locations.has(&node.at("material")) {
+            let material = self.material_of_grains(node)?;
+            return Some(vec![packing(material, list.grains)]);
+        }
+        let mut by_material = vec![Vec::new(); list.materials.len()];
+        for (grain, &material) in list.grains.iter().zip(&list.material) {
+            by_material.get_mut(usize::from(material))?.push(*grain);
+        }
+        let mut packings = Vec::new();
+        for (name, grains) in list.materials.iter().zip(by_material) {
+            if grains.is_empty() {
+                continue;
+            }
+            let material = self.material_named(name, &node.at("file"))?;
+            self.require_density(material);
+            packings.push(packing(material, grains));
+        }
+        Some(packings)
+    }
+
+    fn csv_grains(&mut self, node: &Node) -> Option<GrainList> {
+        let (name, bytes) = self.read_file(node, "file")?;
+        let list = read_grains(&bytes, node.number("diameter"));
+        list.map_err(|error| {
+            let message = format!("\"{name}\", {error}");
+            self.report(ProblemKind::File, &node.at("file"), message);
+        })
+        .ok()
+    }
+
+    /// Grains of an earlier run, as far as they are wanted.
+    fn run_grains(&mut self, node: &Node) -> Option<GrainList> {
+        let name = node.text("file")?.to_string();
+        let at = node.number("at");
+        if at.is_none() && self.locations.has(&node.at("at")) {
+            return None;
+        }
+        let within = match node.table("within") {
+            Some(table) => Some(self.checked_region(table)?),
+            None if self.locations.has(&node.at("within")) => return None,
+            None => None,
+        };
+        let keeps_velocities = node.text("velocities")? == "keep";
+        let mut list = match self.files.grains_of_run(&name, at) {
+            Ok(list) => list,
             Err(error) => {
-                self.report(
+                let finding = self
+                    .finding(ProblemKind::File, &node.at("file"), error.to_string())
+                    .expected(
+                        "the folder of a run, a recording (.h5) or a checkpoint (.esker), \
+                         relative to the scene file",
+                    );
+                self.push(finding);
+                return None;
+            }
+        };
+        if keeps_velocities && !list.has_velocities {
+            let finding = self
+                .finding(
                     ProblemKind::File,
                     &node.at("file"),
-                    format!("\"{name}\", {error}"),
-                );
-                None
+                    format!("\"{name}\" has no velocities"),
+                )
+                .advice("say velocities = \"zero\", or take a checkpoint of the run");
+            self.push(finding);
+            return None;
+        }
+        if !keeps_velocities {
+            for grain in &mut list.grains {
+                (grain.velocity, grain.spin) = (DVec3::ZERO, DVec3::ZERO);
             }
         }
+        if let Some(region) = within {
+            list.keep(|grain| region.contains(grain.position));
+        }
+        if list.grains.is_empty() {
+            let finding = self
+                .finding(
+                    ProblemKind::BadValue,
+                    &node.path,
+                    format!("no grain of \"{name}\" is there to begin with"),
+                )
+                .advice("choose another time with `at`, or a larger region with `within`");
+            self.push(finding);
+            return None;
+        }
+        Some(list)
     }
 
     /// Sizes in the scene are diameters, in the world radii.
@@ -200,7 +292,10 @@ impl Builder<'_, '_> {
     }
 
     fn region(&mut self, owner: &Node) -> Option<Region> {
-        let node = owner.table("region")?;
+        self.checked_region(owner.table("region")?)
+    }
+
+    fn checked_region(&mut self, node: &Node) -> Option<Region> {
         let region = region(node)?;
         let size = region.bounds().size();
         // A flat box is fine as a place for centres (a layer, an emitter's

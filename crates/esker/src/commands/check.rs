@@ -4,6 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use esker::SceneFolder;
+use esker_scene::Checked;
+
+/// Grains that are placed without being asked to: a second or two.
+const PLACED_UNASKED: usize = 50_000;
 
 /// Check a scene without running it, and estimate what it needs.
 #[derive(Args)]
@@ -17,6 +22,9 @@ pub struct Arguments {
     /// Print the JSON schema of scenes, for editors
     #[arg(long)]
     schema: bool,
+    /// Place the grains also where there are very many, to see whether they have room
+    #[arg(long)]
+    place: bool,
     /// Print the estimate as JSON
     #[arg(long)]
     json: bool,
@@ -30,13 +38,24 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Some(path) = &arguments.scene else {
         return Ok(ExitCode::SUCCESS);
     };
-    let scene = esker_scene::load(path)?;
+    let most_placed = match arguments.place {
+        true => usize::MAX,
+        false => PLACED_UNASKED,
+    };
+    let Checked { scene, placed } =
+        esker_scene::load_from(path, &SceneFolder::of_scene(path), most_placed)?;
     let estimate = esker_scene::estimate::estimate(&scene, None);
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&estimate)?);
     } else {
         println!("{}: the scene is right", scene.name);
         print!("{estimate}");
+        if !placed {
+            println!(
+                "note: so many grains were not placed to see whether they have room; \
+                 --place does, in about the time and memory that a run needs to start"
+            );
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,20 +1,23 @@
 //! `esker export`: a recording as files that other tools open.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use esker_record::{export_vtk, walls_in_frame, write_scalars_csv};
+use esker_record::{export_vtk, walls_in_frame, write_grains_csv, write_scalars_csv};
 
-use crate::run_folder::open_recording;
+use crate::arguments::time;
+use crate::output_file;
+use crate::run_folder::{open_recording, read_scalars};
 
-/// Export a recording: VTK for ParaView, scalars as CSV, walls as STL.
+/// Export a recording: VTK for ParaView, scalars and grains as CSV, walls as STL.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  esker export out/drum\n  esker export out/drum --stl --at 0.5 -o meshes"
+    after_help = "Examples:\n  esker export out/drum\n  esker export out/drum --stl --at 0.5 -o meshes\n  \
+    esker export out/fill --csv    (a scene reads grains.csv with place = \"csv\")"
 )]
 pub struct Arguments {
     /// Folder of a run, or a recording
@@ -25,14 +28,15 @@ pub struct Arguments {
     /// Only grains, walls and contacts as VTKHDF, for ParaView
     #[arg(long)]
     vtk: bool,
-    /// Only scalars as CSV
+    /// Only scalars and wall loads of every step, and the grains of one frame, as CSV
     #[arg(long)]
     csv: bool,
     /// Only walls as STL
     #[arg(long)]
     stl: bool,
-    /// Time of the walls' pose in STL, s [default: the first frame]
-    #[arg(long, value_name = "TIME")]
+    /// Time of the grains in CSV and of the walls in STL, s [default: the last frame of grains,
+    /// the first of walls]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<f64>,
 }
 
@@ -53,9 +57,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         written.extend(export_vtk(&recording, &folder)?);
     }
     if all || arguments.csv {
-        let scalars = recording.scalars()?;
+        let scalars = read_scalars(&recording)?;
         written.push(write_with(folder.join("scalars.csv"), |out| {
             write_scalars_csv(&scalars, out)
+        })?);
+        let last = recording.frames().len() - 1;
+        let index = arguments.at.and_then(|time| recording.nearest(time));
+        let frame = recording.frame(index.unwrap_or(last))?;
+        written.push(write_with(folder.join("grains.csv"), |out| {
+            write_grains_csv(recording.header(), &frame, out)
         })?);
     }
     if all || arguments.stl {
@@ -82,12 +92,7 @@ fn write_with(
     path: PathBuf,
     content: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
 ) -> anyhow::Result<PathBuf> {
-    let write = || {
-        let mut out = BufWriter::new(File::create(&path)?);
-        content(&mut out)?;
-        out.flush()
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))?;
+    output_file::write_with(&path, content)?;
     Ok(path)
 }
 

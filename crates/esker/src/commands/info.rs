@@ -7,12 +7,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use esker::SceneFolder;
 use esker_geometry::TriangleMesh;
-use esker_record::{Checkpoint, Recording};
+use esker_record::Checkpoint;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
-use crate::run_folder::recording_path;
+use crate::run_folder::{open_recording, read_scalars, recording_path};
 
 /// Show what is in a recording, checkpoint, scene or mesh.
 #[derive(Args)]
@@ -41,7 +42,10 @@ fn plain(key: &'static str, value: impl Into<Value> + ToString) -> Fact {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let path = recording_path(&arguments.file);
-    let facts = facts(&path)?;
+    let facts = match arguments.file.is_dir() {
+        true => of_recording(&path)?,
+        false => facts(&path)?,
+    };
     if arguments.json {
         let map: Map<String, Value> = facts
             .into_iter()
@@ -77,11 +81,11 @@ fn facts(path: &Path) -> anyhow::Result<Vec<Fact>> {
 }
 
 fn of_recording(path: &Path) -> anyhow::Result<Vec<Fact>> {
-    let recording = Recording::open(path)?;
+    let recording = open_recording(path)?;
     let header = recording.header();
     let settings = &header.settings;
     let frames = recording.frames();
-    let scalars = recording.scalars()?;
+    let scalars = read_scalars(&recording)?;
     let span = match (frames.first(), frames.last()) {
         (Some(first), Some(last)) => format!(
             "{} from {:.4} to {:.4} s",
@@ -98,7 +102,8 @@ fn of_recording(path: &Path) -> anyhow::Result<Vec<Fact>> {
         esker_record::Precision::Single => 32,
         esker_record::Precision::Double => 64,
     };
-    let size = std::fs::metadata(path)?.len();
+    let sizes = recording.files().map(std::fs::metadata);
+    let size = sizes.flatten().map(|data| data.len()).sum::<u64>();
     Ok(vec![
         plain("kind", "recording"),
         plain("scene", header.name.as_str()),
@@ -145,13 +150,14 @@ fn of_checkpoint(path: &Path) -> anyhow::Result<Vec<Fact>> {
             state.remembered.len(),
             format!("{} with remembered impulses", state.remembered.len()),
         ),
-        plain("frames", checkpoint.frames),
+        plain("frames", checkpoint.mark.frames),
         fact("size", size, bytes(size)),
     ])
 }
 
 fn of_scene(path: &Path) -> anyhow::Result<Vec<Fact>> {
-    let scene = esker_scene::load(path)?;
+    let files = SceneFolder::of_scene(path);
+    let scene = esker_scene::load_from(path, &files, usize::MAX)?.scene;
     let world = &scene.world;
     let materials: Vec<&str> = world.materials.iter().map(|m| m.name.as_str()).collect();
     let walls: Vec<&str> = world.walls.iter().map(|w| w.name.as_str()).collect();

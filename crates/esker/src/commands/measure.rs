@@ -15,7 +15,8 @@ use esker_world::WallLoad;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
-use crate::run_folder::open_recording;
+use crate::arguments::time;
+use crate::run_folder::{open_recording, read_scalars};
 
 /// Measure the grains of a recording: pile, drum, motion, overlaps, forces, walls.
 #[derive(Args)]
@@ -29,7 +30,7 @@ pub struct Arguments {
     #[arg(value_name = "MEASURE")]
     measures: Vec<Measure>,
     /// Time of the frame, s [default: the last]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<f64>,
     /// All frames, as CSV
     #[arg(long, conflicts_with_all = ["at", "json"])]
@@ -129,7 +130,7 @@ impl<'a> Moment<'a> {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let recording = open_recording(&arguments.run)?;
     let frames = recording.frames().len();
-    let scalars = recording.scalars()?;
+    let scalars = read_scalars(&recording)?;
     let last = frames
         .checked_sub(1)
         .context("the recording has no frames yet")?;

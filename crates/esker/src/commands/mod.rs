@@ -5,6 +5,7 @@ pub mod check;
 pub mod experiment;
 pub mod export;
 pub mod info;
+pub mod init;
 pub mod measure;
 pub mod plan;
 pub mod render;

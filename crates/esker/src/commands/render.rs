@@ -9,7 +9,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 use esker_record::Recording;
 
+use crate::arguments::time;
 use crate::drawing::{Color, Drawing, Style};
+use crate::output_file;
 use crate::run_folder::open_recording;
 
 /// Draw frames of a recording.
@@ -24,7 +26,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Time of the picture, s; the nearest frame is taken [default: the last]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<f64>,
     /// Write all frames as numbered pictures into a folder
     #[arg(long, value_name = "DIR")]
@@ -73,6 +75,15 @@ fn size(text: &str) -> Result<(u32, u32), String> {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    for (path, format, endings) in [
+        (&arguments.output, "a PNG picture", &["png"][..]),
+        (&arguments.gif, "an animated GIF", &["gif"]),
+        (&arguments.apng, "an animated PNG", &["png", "apng"]),
+    ] {
+        if let Some(path) = path {
+            check_ending(path, format, endings)?;
+        }
+    }
     let recording = open_recording(&arguments.run)?;
     let count = recording.frames().len();
     if count == 0 {
@@ -105,8 +116,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("cannot create {}", folder.display()))?;
         for &index in &clip {
             let path = folder.join(format!("frame-{index:06}.png"));
-            fs::write(&path, drawing.draw(index)?.encode_png()?)
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            output_file::write(&path, &drawing.draw(index)?.encode_png()?)?;
         }
         println!("{} pictures in {}", clip.len(), folder.display());
     }
@@ -145,8 +155,27 @@ fn drawing<'a>(
     Drawing::new(recording, style, frames)
 }
 
+/// Refuses a name that promises another format than is written.
+fn check_ending(path: &Path, format: &str, endings: &[&str]) -> anyhow::Result<()> {
+    let Some(ending) = path.extension().map(|ending| ending.to_string_lossy()) else {
+        return Ok(());
+    };
+    if !endings
+        .iter()
+        .any(|known| ending.eq_ignore_ascii_case(known))
+    {
+        bail!(
+            "{} would be {format}: its name must end in .{}; other formats are --gif FILE.gif \
+             and --apng FILE.png",
+            path.display(),
+            endings.join(" or .")
+        );
+    }
+    Ok(())
+}
+
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    output_file::write(path, bytes)?;
     println!("{}", path.display());
     Ok(())
 }

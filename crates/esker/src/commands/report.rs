@@ -1,18 +1,17 @@
 //! `esker report`: one self-contained HTML page about a run.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Args;
 use esker_plot::{Axis, Plot, Series, escape, png_address};
 use esker_record::{Recording, Scalars};
 use esker_world::{Stage, WallLoad};
 
 use crate::drawing::{Color, Drawing, Style};
-use crate::run_folder::open_recording;
+use crate::output_file;
+use crate::run_folder::{open_recording, read_scalars};
 
 /// Write one HTML page with summary, plots, pictures and the scene of a run.
 #[derive(Args)]
@@ -44,14 +43,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (None, folder) => folder.unwrap_or(Path::new("")).join("report.html"),
     };
     let page = page(&recording)?;
-    fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    output_file::write(&path, page.as_bytes())?;
     println!("{}", path.display());
     Ok(ExitCode::SUCCESS)
 }
 
 fn page(recording: &Recording) -> anyhow::Result<String> {
     let header = recording.header();
-    let scalars = recording.scalars()?;
+    let scalars = read_scalars(recording)?;
     let name = escape(&header.name);
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\

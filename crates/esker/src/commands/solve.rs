@@ -13,6 +13,8 @@ use esker_solver::registry::{compare, registry};
 use esker_solver::{SolveReport, Status, Stopping};
 use serde::Serialize;
 
+use crate::output_file;
+
 /// Solve one contact problem and say how well.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  esker solve RockPile_tob1.hdf5\n  \
@@ -130,8 +132,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         print_table(&reports);
     }
     if let Some(plot) = &arguments.plot {
-        std::fs::write(plot, convergence_plot(&arguments.file, &reports))
-            .with_context(|| format!("cannot write {}", plot.display()))?;
+        let picture = convergence_plot(&arguments.file, &reports);
+        output_file::write(plot, picture.as_bytes())?;
         if !arguments.json {
             println!("convergence plot: {}", plot.display());
         }

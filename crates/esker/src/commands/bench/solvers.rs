@@ -16,6 +16,7 @@ use esker_world::World;
 use serde::Serialize;
 
 use crate::commands::solve::with_problem;
+use crate::output_file;
 
 /// Compare all solvers on contact problems.
 #[derive(Args)]
@@ -242,10 +243,7 @@ fn performance_profile(names: &[&str], outcomes: &[Outcome]) -> String {
 }
 
 fn write_report(folder: &Path, names: &[&str], outcomes: &[Outcome]) -> anyhow::Result<()> {
-    let write = |name: &str, text: String| {
-        let path = folder.join(name);
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
-    };
+    let write = |name: &str, text: String| output_file::write(&folder.join(name), text.as_bytes());
     let mut summary = String::from("# Contact solvers compared\n\n");
     summary.push_str(
         "Seconds to the tolerance, one thread, from zero impulses; in brackets the residual where it was missed; \

@@ -1,33 +1,36 @@
 //! `esker run`: simulates a scene.
 
 mod balance;
+mod folder;
 mod output;
 mod profile;
 mod progress;
+mod stop;
 mod summary;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 use esker_record::problem_file::write_problem;
 use esker_world::World;
 
 use crate::scene_file::SceneFile;
 use crate::threads::most_threads;
-pub use output::RECORDING_FILE_NAME;
+use folder::ResultFolder;
 use output::{Job, Output};
 use profile::Profile;
 use progress::Progress;
+use stop::StopSignal;
 use summary::{Summary, Totals};
 
 /// Simulate a scene and write what came of it.
 #[derive(Args)]
-#[command(after_help = "Example:\n  esker run scenes/drum.toml -o out/drum")]
+#[command(after_help = "Example:\n  esker run scenes/drum.toml -o out/drum\n\n\
+    Ctrl-C, SIGTERM and SIGHUP end a run with a checkpoint and the exit codes 130, 143 and 129; \
+    --resume continues it.")]
 pub struct Arguments {
     /// Scene file (TOML)
     scene: PathBuf,
@@ -58,34 +61,31 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Exit code of a run that was stopped from the keyboard.
-const INTERRUPTED: u8 = 130;
-
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let stop = StopSignal::listen()?;
     let file = SceneFile::load(&arguments.scene)?;
     let scene = &file.scene;
     let folder = match &arguments.output {
         Some(folder) => folder.clone(),
         None => Path::new("out").join(&scene.name),
     };
-    let mut job = if arguments.resume {
-        Output::resume(&folder, &file)?
+    let (folder, mut job) = if arguments.resume {
+        let folder = ResultFolder::open(&folder)?;
+        let job = Output::resume(folder.path(), &file)?;
+        (folder, job)
     } else {
         let world = World::new(&scene.world)?;
-        prepare_folder(&folder, arguments.force)?;
-        let output = Output::start(&folder, &file, &world)?;
-        Job {
+        let folder = ResultFolder::create(&folder, arguments.force)?;
+        let output = Output::start(folder.path(), &file, &world)?;
+        let job = Job {
             world,
             totals: Totals::default(),
             output,
-        }
+        };
+        (folder, job)
     };
-
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .context("cannot listen for Ctrl-C")?;
+    let folder = folder.path();
 
     let until = Until {
         steps: arguments.steps.unwrap_or(u64::MAX),
@@ -95,7 +95,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let watch = Watch {
         stop: &stop,
         dump_steps: &arguments.dump_step,
-        folder: &folder,
+        folder,
     };
     job.world
         .set_max_threads(most_threads(arguments.threads.map(usize::from)));
@@ -108,23 +108,23 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     output.finish(&world, &totals)?;
     let interrupted = !until.reached(&world);
     let summary = Summary::new(scene, &world, &totals, interrupted);
-    summary.write(&folder, &world)?;
+    summary.write(folder, &world)?;
     if arguments.json {
         println!("{}", summary.to_json()?);
     } else {
-        summary.print(&folder);
+        summary.print(folder);
     }
     if let Some(profile) = profile {
-        profile.write(&folder)?;
+        profile.write(folder)?;
         eprintln!("{}", profile.table());
     }
-    if interrupted {
+    if let Some(code) = stop.exit_code().filter(|_| interrupted) {
         eprintln!(
             "to continue: esker run {} -o {} --resume",
             arguments.scene.display(),
             folder.display()
         );
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(ExitCode::from(code));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -145,7 +145,7 @@ impl Until {
 
 /// What a run looks out for between steps.
 struct Watch<'a> {
-    stop: &'a AtomicBool,
+    stop: &'a StopSignal,
     dump_steps: &'a [u64],
     folder: &'a Path,
 }
@@ -166,7 +166,7 @@ fn simulate(
     let steps = file.scene.steps().min(until.steps);
     let mut progress = Progress::new(name, steps, file.scene.world.step);
     let (start, before) = (Instant::now(), totals.wall);
-    while !until.reached(world) && !watch.stop.load(Ordering::Relaxed) {
+    while !until.reached(world) && watch.stop.exit_code().is_none() {
         let report = world.step().with_context(|| failure(name, output))?;
         totals.add(&report, &world.walls);
         totals.wall = before + start.elapsed().as_secs_f64();
@@ -190,33 +190,4 @@ fn failure(name: &str, output: &Output<'_>) -> String {
         Some(path) => format!("scene {name} (last good checkpoint: {})", path.display()),
         None => format!("scene {name} (there is no checkpoint yet)"),
     }
-}
-
-/// Makes the result folder, or empties it when `force` is given. A folder that
-/// holds anything but results of a run is never emptied.
-fn prepare_folder(output: &Path, force: bool) -> anyhow::Result<()> {
-    if output.exists() {
-        if !force {
-            bail!(
-                "{} exists already; choose another folder with -o, or replace it with --force",
-                output.display()
-            );
-        }
-        let ours = [summary::FILE_NAME, RECORDING_FILE_NAME]
-            .iter()
-            .any(|name| output.join(name).exists())
-            || output
-                .read_dir()
-                .is_ok_and(|mut entries| entries.next().is_none());
-        if !ours {
-            bail!(
-                "{} is not a folder of results (it has no {}), so --force does not replace it",
-                output.display(),
-                summary::FILE_NAME
-            );
-        }
-        std::fs::remove_dir_all(output)
-            .with_context(|| format!("cannot replace {}", output.display()))?;
-    }
-    std::fs::create_dir_all(output).with_context(|| format!("cannot create {}", output.display()))
 }

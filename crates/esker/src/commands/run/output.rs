@@ -4,26 +4,34 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context;
+use esker::RECORDING_FILE_NAME;
 use esker_geometry::Aabb;
 use esker_record::{
-    BackgroundRecorder, Checkpoint, CheckpointStore, GrainField, Precision, RecordSettings,
-    Recorder, RecordingHeader, WallSurface,
+    BackgroundRecorder, Checkpoint, CheckpointError, CheckpointStore, Continued, GrainField,
+    Precision, RecordSettings, Recorder, RecordingHeader, WallSurface,
 };
 use esker_scene::{CheckpointDef, Field, RecordDef};
-use esker_world::{StepReport, World};
+use esker_world::{RestoreError, StepReport, World};
 use glam::DVec3;
 
 use super::summary::Totals;
 use crate::scene_file::SceneFile;
-
-/// Name of the recording in the result folder.
-pub const RECORDING_FILE_NAME: &str = "recording.h5";
 
 /// Version of the program, as recordings and checkpoints name it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Grains that are expected at least where there are emitters.
 const LEAST_EXPECTED: usize = 1024;
+
+/// Time on the clock after which a run saves its first checkpoint, s, whatever
+/// the interval is: a run that ends early should not lose its start.
+const FIRST_CHECKPOINT: f64 = 5.0;
+
+/// Share by which two steps may differ through rounding.
+const SAME_STEP: f64 = 1e-9;
+
+/// Share of the smallest radius that recorded positions must resolve.
+const FINEST_SHARE: f64 = 1e-3;
 
 /// Share of a step by which a moment may be missed through rounding.
 const STEP_TOLERANCE: f64 = 1e-6;
@@ -32,8 +40,42 @@ pub struct Output<'a> {
     file: &'a SceneFile,
     recorder: BackgroundRecorder,
     checkpoints: CheckpointStore,
-    last_checkpoint: Instant,
+    schedule: CheckpointSchedule,
     last_frame: Option<u64>,
+}
+
+/// When a run saves checkpoints.
+struct CheckpointSchedule {
+    interval: CheckpointDef,
+    last: Instant,
+    /// Whether this process has saved one.
+    any: bool,
+}
+
+impl CheckpointSchedule {
+    fn new(interval: CheckpointDef) -> Self {
+        CheckpointSchedule {
+            interval,
+            last: Instant::now(),
+            any: false,
+        }
+    }
+
+    /// Whether one is due after the step just made, so many seconds after the
+    /// last one or after the start.
+    fn is_due(&self, report: &StepReport, elapsed: f64) -> bool {
+        let first = !self.any && elapsed >= FIRST_CHECKPOINT;
+        first
+            || match self.interval {
+                CheckpointDef::EverySimulated(every) => is_due(report, every),
+                CheckpointDef::EveryWall(seconds) => elapsed >= seconds,
+            }
+    }
+
+    fn saved(&mut self) {
+        self.last = Instant::now();
+        self.any = true;
+    }
 }
 
 /// A run on its way: the world, sums over its steps, and what it leaves behind.
@@ -63,6 +105,17 @@ impl<'a> Output<'a> {
     pub fn resume(dir: &Path, file: &'a SceneFile) -> anyhow::Result<Job<'a>> {
         let latest = CheckpointStore::new(dir)
             .latest(file.identity)
+            .map_err(|error| {
+                let changes = match &error {
+                    CheckpointError::OtherScene { .. } => file.changes_since(dir),
+                    _ => None,
+                };
+                let error = anyhow::Error::new(error);
+                match changes {
+                    Some(changes) => error.context(changes),
+                    None => error,
+                }
+            })
             .with_context(|| format!("cannot resume {}", dir.display()))?;
         for refused in &latest.refused {
             eprintln!("warning: {refused}; taking the older one");
@@ -75,21 +128,34 @@ impl<'a> Output<'a> {
                 checkpoint.version
             );
         }
-        let recorder = Recorder::resume(
-            &dir.join(RECORDING_FILE_NAME),
-            file.identity,
-            checkpoint.frames,
-            checkpoint.scalar_rows,
-        )?;
+        let mark = checkpoint.mark;
+        let totals = Totals::from_tally(&checkpoint.tally);
         eprintln!(
             "resuming at step {}, t = {:.4} s",
             checkpoint.state.steps_done, checkpoint.time
         );
-        let world = World::restore(&file.scene.world, checkpoint.state)
+        let world = restore(file, checkpoint)
             .with_context(|| format!("cannot resume from {}", latest.path.display()))?;
+        let recording = dir.join(RECORDING_FILE_NAME);
+        let wanted = header(file, &world);
+        let asked = wanted.settings.clone();
+        let Continued { recorder, lost } =
+            Recorder::continue_run(&recording, wanted, mark, &world)?;
+        if let Some((why, part)) = lost {
+            eprintln!(
+                "warning: {why}; the recording goes on in {}",
+                part.display()
+            );
+        }
+        if recorder.header().settings != asked {
+            eprintln!(
+                "warning: the recording keeps the fields, precision, compression and contacts \
+                 that it was started with; other ones need a new run"
+            );
+        }
         Ok(Job {
             world,
-            totals: Totals::from_tally(&checkpoint.tally),
+            totals,
             output: Output::new(dir, file, recorder),
         })
     }
@@ -99,7 +165,7 @@ impl<'a> Output<'a> {
             file,
             recorder: BackgroundRecorder::new(recorder),
             checkpoints: CheckpointStore::new(dir),
-            last_checkpoint: Instant::now(),
+            schedule: CheckpointSchedule::new(file.scene.checkpoint),
             last_frame: None,
         }
     }
@@ -120,13 +186,8 @@ impl<'a> Output<'a> {
         {
             self.record(world)?;
         }
-        let save = match scene.checkpoint {
-            CheckpointDef::EverySimulated(every) => is_due(report, every),
-            CheckpointDef::EveryWall(seconds) => {
-                self.last_checkpoint.elapsed().as_secs_f64() >= seconds
-            }
-        };
-        if save {
+        let elapsed = self.schedule.last.elapsed().as_secs_f64();
+        if self.schedule.is_due(report, elapsed) {
             self.save(world, totals)?;
         }
         Ok(())
@@ -161,14 +222,25 @@ impl<'a> Output<'a> {
             scene: self.file.identity,
             version: VERSION.to_owned(),
             time: world.time(),
-            frames: self.recorder.frames(),
-            scalar_rows: self.recorder.scalar_rows(),
+            mark: self.recorder.mark(),
             tally: totals.to_tally(),
             state: world.state(),
         })?;
-        self.last_checkpoint = Instant::now();
+        self.schedule.saved();
         Ok(())
     }
+}
+
+/// The world of a checkpoint. Where a scene states an accuracy, its step is
+/// chosen, also by the duration: a longer run goes on with the step it has.
+fn restore(file: &SceneFile, checkpoint: Checkpoint) -> Result<World, RestoreError> {
+    let mut def = file.scene.world.clone();
+    let step = checkpoint.first_step();
+    let differs = |step: &f64| (step / def.step - 1.0).abs() > SAME_STEP;
+    if let Some(step) = step.filter(|step| def.longest_step.is_some() && differs(step)) {
+        def.step = step;
+    }
+    World::restore(&def, checkpoint.state)
 }
 
 /// Whether the step just made reached the next multiple of `every` seconds.
@@ -183,7 +255,7 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
     let extent = extent(world);
     RecordingHeader {
         name: scene.name.clone(),
-        scene: file.text.clone(),
+        scene: scene.text.clone(),
         identity: file.identity,
         version: VERSION.to_owned(),
         materials: scene
@@ -195,6 +267,7 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
         gravity: world.gravity(),
         step: world.step_length(),
         impulse_step: world.row_step(),
+        origin: origin(world, scene.record.precision),
         walls: world
             .walls
             .iter()
@@ -234,6 +307,36 @@ fn settings(record: &RecordDef) -> RecordSettings {
 /// Half the edge of the squares that unbounded planes are shown as: the reach
 /// of everything bounded from the origin of the planes' frames.
 fn extent(world: &World) -> f64 {
+    let bounds = bounds(world);
+    let planes = world.walls.iter().filter(|w| w.local_bounds().is_none());
+    let reach = planes.map(|plane| {
+        let far = (bounds.min - plane.pose.position).abs();
+        far.max((bounds.max - plane.pose.position).abs()).length()
+    });
+    let reach = reach.filter(|r| r.is_finite()).fold(0.0, f64::max);
+    if reach > 0.0 { 1.2 * reach } else { 1.0 }
+}
+
+/// Where recorded positions are counted from: the scene's zero, unless single
+/// precision would not tell places there apart well enough for the grains.
+fn origin(world: &World, precision: esker_scene::Precision) -> DVec3 {
+    let bounds = bounds(world);
+    let far = bounds.min.abs().max(bounds.max.abs()).max_element();
+    let grains = world.grains.radius.iter().copied();
+    let emitted = world.emitters.iter().map(|e| e.def.sizes.least());
+    let least = grains.chain(emitted).fold(f64::INFINITY, f64::min);
+    let resolution = far * f64::from(f32::EPSILON);
+    let is_fine = resolution <= FINEST_SHARE * least;
+    if precision == esker_scene::Precision::Double || is_fine || !far.is_finite() {
+        DVec3::ZERO
+    } else {
+        // Whole metres, for whoever adds it by hand.
+        bounds.min.midpoint(bounds.max).round()
+    }
+}
+
+/// A box around all that is bounded: grains, emitters and walls.
+fn bounds(world: &World) -> Aabb {
     let grains = world.grains.position.iter().copied();
     let mut points: Vec<DVec3> = grains.collect();
     for emitter in &world.emitters {
@@ -246,12 +349,33 @@ fn extent(world: &World) -> f64 {
             points.extend([bounds.min, bounds.max]);
         }
     }
-    let bounds = Aabb::of_points(points);
-    let planes = world.walls.iter().filter(|w| w.local_bounds().is_none());
-    let reach = planes.map(|plane| {
-        let far = (bounds.min - plane.pose.position).abs();
-        far.max((bounds.max - plane.pose.position).abs()).length()
-    });
-    let reach = reach.filter(|r| r.is_finite()).fold(0.0, f64::max);
-    if reach > 0.0 { 1.2 * reach } else { 1.0 }
+    Aabb::of_points(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_checkpoint_comes_soon_and_the_others_at_their_interval() {
+        let scene = "duration = 1\nstep = 0.01\nmaterial.a = { density = 1, young = 1e6 }\n\
+                     grains = [{ place = \"column\", count = 1, diameter = 0.1 }]";
+        let scene = esker_scene::parse(scene, "one", Path::new("")).expect("a right scene");
+        let mut world = World::new(&scene.world).expect("a right scene");
+        let report = world.step().expect("a grain falls");
+        for interval in [
+            CheckpointDef::EveryWall(600.0),
+            CheckpointDef::EverySimulated(10.0),
+        ] {
+            let mut schedule = CheckpointSchedule::new(interval);
+            assert!(!schedule.is_due(&report, 0.9 * FIRST_CHECKPOINT));
+            assert!(schedule.is_due(&report, FIRST_CHECKPOINT));
+            schedule.saved();
+            assert!(!schedule.is_due(&report, 599.0));
+            let at_600 = schedule.is_due(&report, 600.0);
+            assert_eq!(at_600, interval == CheckpointDef::EveryWall(600.0));
+        }
+        let short = CheckpointSchedule::new(CheckpointDef::EveryWall(1.0));
+        assert!(short.is_due(&report, 1.0));
+    }
 }

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
 use esker_world::{Stage, StageTimes};
 use serde_json::json;
+
+use crate::output_file;
 
 /// Name of the trace in the result folder; browsers' trace viewers open it.
 const TRACE_FILE_NAME: &str = "trace.json";
@@ -69,7 +70,6 @@ impl Profile {
         }
         let path = folder.join(TRACE_FILE_NAME);
         let trace = json!({ "traceEvents": events, "displayTimeUnit": "ms" });
-        std::fs::write(&path, trace.to_string())
-            .with_context(|| format!("cannot write {}", path.display()))
+        output_file::write(&path, trace.to_string().as_bytes())
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Context;
 use esker_scene::Scene;
 use esker_world::definition::{Method, Solver};
 use esker_world::wall::Wall;
@@ -12,6 +11,7 @@ use serde::Serialize;
 
 use super::balance::{EnergySummary, WallSummary};
 use super::progress::duration;
+use crate::output_file;
 
 /// Name of the summary in the result folder.
 pub const FILE_NAME: &str = "summary.json";
@@ -461,10 +461,8 @@ impl Summary {
 
     /// Writes the summary and, where there are sinks, what they took over time.
     pub fn write(&self, output: &Path, world: &World) -> anyhow::Result<()> {
-        let write = |name: &str, text: String| {
-            let path = output.join(name);
-            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
-        };
+        let write =
+            |name: &str, text: String| output_file::write(&output.join(name), text.as_bytes());
         if !world.sinks.is_empty() {
             let mut table = String::from("time_s,sink,number,mass_kg\n");
             for sink in &world.sinks {

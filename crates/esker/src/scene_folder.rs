@@ -1,0 +1,145 @@
+//! The files of a scene, earlier runs among them: where scenes meet recordings
+//! and checkpoints, which know nothing of each other.
+
+use std::io;
+use std::path::Path;
+
+use esker_record::{Checkpoint, CheckpointStore, GrainField, Recording};
+use esker_scene::{Files, Folder, GrainList, RunError};
+use esker_world::definition::ListedGrain;
+use glam::DVec3;
+
+/// Name of the recording in the folder of a run.
+pub const RECORDING_FILE_NAME: &str = "recording.h5";
+
+/// The folder of a scene, with the runs that it names.
+#[derive(Clone, Debug)]
+pub struct SceneFolder(Folder);
+
+impl SceneFolder {
+    /// The folder of a scene file.
+    pub fn of_scene(scene: &Path) -> Self {
+        SceneFolder(Folder::of_scene(scene))
+    }
+}
+
+impl Files for SceneFolder {
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.0.read(name)
+    }
+
+    fn grains_of_run(&self, name: &str, at: Option<f64>) -> Result<GrainList, RunError> {
+        let path = self.0.0.join(name);
+        if path.is_dir() {
+            return of_folder(&path, at);
+        }
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("esker") if at.is_some() => Err(RunError(format!(
+                "`{name}` is the checkpoint of one moment: `at` needs a recording"
+            ))),
+            Some("esker") => {
+                let folder = path.parent().unwrap_or(Path::new(""));
+                let recording = Recording::open(&folder.join(RECORDING_FILE_NAME)).ok();
+                let checkpoint = Checkpoint::read(&path).map_err(because)?;
+                Ok(of_checkpoint(&checkpoint, recording.as_ref()))
+            }
+            _ => of_recording(&Recording::open(&path).map_err(because)?, at),
+        }
+    }
+}
+
+fn because(error: impl std::fmt::Display) -> RunError {
+    RunError(error.to_string())
+}
+
+/// The grains of a run near a time, or at its end: from its newest checkpoint,
+/// which has everything to the last bit, unless the recording goes on after it.
+fn of_folder(folder: &Path, at: Option<f64>) -> Result<GrainList, RunError> {
+    let recording = Recording::open(&folder.join(RECORDING_FILE_NAME));
+    if at.is_none() {
+        let checkpoints = CheckpointStore::new(folder).list().unwrap_or_default();
+        let newest = checkpoints
+            .iter()
+            .find_map(|path| Checkpoint::read(path).ok());
+        let recorded = recording.as_ref().ok();
+        let end = recorded.and_then(|r| r.frames().last().map(|frame| frame.step));
+        if let Some(checkpoint) = newest
+            && end.is_none_or(|end| checkpoint.state.steps_done >= end)
+        {
+            return Ok(of_checkpoint(&checkpoint, recorded));
+        }
+    }
+    of_recording(&recording.map_err(because)?, at)
+}
+
+/// The grains of a checkpoint; the names of their materials are in the
+/// recording of the same run, if that is there.
+fn of_checkpoint(checkpoint: &Checkpoint, recording: Option<&Recording>) -> GrainList {
+    let mut grains: Vec<_> = checkpoint.state.grains.iter().collect();
+    // The order of ids, as in recordings: that in memory means nothing.
+    grains.sort_unstable_by_key(|grain| grain.id);
+    let header = recording.map(Recording::header);
+    let names = header.filter(|header| header.identity == checkpoint.scene);
+    let materials = names.map_or_else(Vec::new, |header| header.materials.clone());
+    GrainList {
+        has_velocities: true,
+        material: match materials.is_empty() {
+            true => Vec::new(),
+            false => grains.iter().map(|grain| grain.material).collect(),
+        },
+        materials,
+        grains: grains
+            .iter()
+            .map(|grain| ListedGrain {
+                position: grain.position,
+                radius: grain.radius,
+                velocity: grain.velocity,
+                spin: grain.spin,
+            })
+            .collect(),
+    }
+}
+
+/// The grains of the frame nearest to a time, or of the last.
+fn of_recording(recording: &Recording, at: Option<f64>) -> Result<GrainList, RunError> {
+    let name = recording.path().display();
+    let last = recording.frames().len().checked_sub(1);
+    let index = match at {
+        Some(time) => recording.nearest(time),
+        None => last,
+    };
+    let index = index.ok_or_else(|| RunError(format!("recording `{name}` has no frames")))?;
+    let frame = recording.frame(index).map_err(because)?;
+    let header = recording.header();
+    let has = |field: GrainField| header.settings.fields.contains(&field);
+    for field in [GrainField::Position, GrainField::Radius] {
+        if !has(field) {
+            return Err(RunError(format!(
+                "recording `{name}` has no field \"{}\" to place grains by",
+                field.name()
+            )));
+        }
+    }
+    let vectors = |list: &[DVec3], i: usize| list.get(i).copied().unwrap_or(DVec3::ZERO);
+    let material = match header.materials.len() {
+        _ if has(GrainField::Material) => frame.material.clone(),
+        1 => vec![0; frame.id.len()],
+        _ => Vec::new(),
+    };
+    Ok(GrainList {
+        has_velocities: has(GrainField::Velocity),
+        materials: match material.is_empty() {
+            true => Vec::new(),
+            false => header.materials.clone(),
+        },
+        material,
+        grains: (0..frame.id.len())
+            .map(|i| ListedGrain {
+                position: frame.position[i],
+                radius: frame.radius[i],
+                velocity: vectors(&frame.velocity, i),
+                spin: vectors(&frame.spin, i),
+            })
+            .collect(),
+    })
+}
