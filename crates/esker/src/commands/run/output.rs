@@ -14,7 +14,7 @@ use esker_scene::{CheckpointDef, Field, RecordDef};
 use esker_world::{RestoreError, StepReport, World};
 use glam::DVec3;
 
-use super::summary::Totals;
+use super::totals::Totals;
 use crate::scene_file::SceneFile;
 
 /// Version of the program, as recordings and checkpoints name it.
