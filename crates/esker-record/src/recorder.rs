@@ -217,7 +217,7 @@ impl Recorder {
         header: &RecordingHeader,
         mark: RecordingMark,
     ) -> Result<Self, RecordError> {
-        let mut steps = old.steps()?.rows;
+        let mut steps = old.steps()?.undamaged()?.rows;
         let found = old.frames().len() as u64;
         if found < mark.frames || (steps.len() as u64) < mark.scalar_rows {
             return Err(RecordError::TooShort {
