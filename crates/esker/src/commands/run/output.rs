@@ -25,9 +25,6 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Grains that are expected at least where there are emitters.
 const LEAST_EXPECTED: usize = 1024;
 
-/// Share of a step by which a moment may be missed through rounding.
-const STEP_TOLERANCE: f64 = 1e-6;
-
 pub struct Output<'a> {
     file: &'a SceneFile,
     recorder: BackgroundRecorder,
@@ -116,12 +113,12 @@ impl<'a> Output<'a> {
         if scene
             .record
             .every
-            .is_some_and(|every| is_due(report, every))
+            .is_some_and(|every| report.reached_multiple_of(every))
         {
             self.record(world)?;
         }
         let save = match scene.checkpoint {
-            CheckpointDef::EverySimulated(every) => is_due(report, every),
+            CheckpointDef::EverySimulated(every) => report.reached_multiple_of(every),
             CheckpointDef::EveryWall(seconds) => {
                 self.last_checkpoint.elapsed().as_secs_f64() >= seconds
             }
@@ -169,13 +166,6 @@ impl<'a> Output<'a> {
         self.last_checkpoint = Instant::now();
         Ok(())
     }
-}
-
-/// Whether the step just made reached the next multiple of `every` seconds.
-fn is_due(report: &StepReport, every: f64) -> bool {
-    let step = report.step_length;
-    let multiples = |time: f64| ((time + STEP_TOLERANCE * step) / every).floor();
-    multiples(report.time) > multiples(report.time - step)
 }
 
 fn header(file: &SceneFile, world: &World) -> RecordingHeader {
