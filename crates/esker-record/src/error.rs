@@ -106,4 +106,10 @@ pub enum RecordError {
         /// Frames that the checkpoint counts on.
         expected: u64,
     },
+    /// A row belongs to no probe of the recording.
+    #[error("the recording has no probe of index {index}")]
+    NoProbe {
+        /// The index.
+        index: usize,
+    },
 }

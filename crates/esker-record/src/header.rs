@@ -5,10 +5,11 @@ use glam::DVec3;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::SceneIdentity;
-use crate::bytes::{Plain, put_list, put_text};
+use crate::bytes::{Malformed, Plain, put_list, put_text};
 use crate::error::RecordError;
 use crate::hdf5::{Number, Reader, Writer};
 use crate::layout::{GrainField, Precision, RecordSettings};
+use crate::probes::{COLUMNS, GROUP, ProbeTable};
 
 /// Version of the format that this program writes; older ones are read.
 pub const RECORDING_FORMAT: u32 = 2;
@@ -46,6 +47,8 @@ pub struct RecordingHeader {
     pub impulse_step: f64,
     /// Walls.
     pub walls: Vec<WallSurface>,
+    /// What probes record; checked with their rows.
+    pub probes: Vec<ProbeTable>,
     /// What is recorded.
     pub settings: RecordSettings,
 }
@@ -195,7 +198,15 @@ pub(crate) fn write_header(
     ] {
         writer.constant(path, number, extents, &bytes, about)?;
     }
-    write_surfaces(writer, header)
+    write_surfaces(writer, header)?;
+    let lines: Vec<String> = header.probes.iter().flat_map(ProbeTable::lines).collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writer.group(GROUP, "rows of probes, one table each")?;
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let meaning = "probe, column, unit, numbers per row, their distance in m, meaning";
+    writer.texts(COLUMNS, &lines, meaning)
 }
 
 fn write_surfaces(writer: &mut Writer, header: &RecordingHeader) -> Result<(), RecordError> {
@@ -312,6 +323,7 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
         step: real("about/step")?,
         impulse_step: real("about/impulse_step")?,
         walls: read_surfaces(reader, names("walls/name")?)?,
+        probes: ProbeTable::from_lines(&names(COLUMNS)?).map_err(|Malformed| damaged(COLUMNS))?,
         settings: RecordSettings {
             fields: GrainField::ALL
                 .into_iter()

@@ -40,6 +40,7 @@ pub struct Recorder {
     scalars: Table,
     wall_loads: Table,
     blocks: Table,
+    probes: Vec<Table>,
     pending: StepRows,
     interval: LoadInterval,
 }
@@ -69,7 +70,7 @@ impl Recorder {
         let [least, most] = CHUNK_ROWS;
         let chunk_rows = expected_grains.clamp(least, most) as u64;
         let settings = &header.settings;
-        let mut table = |path, members: &[Member], meaning, many: bool| {
+        let mut table = |path: &str, members: &[Member<'_>], meaning, many: bool| {
             let id = writer.table(&TableSpec {
                 path,
                 members,
@@ -108,6 +109,11 @@ impl Recorder {
             "one row per step and wall: all walls of the first step, of the second, …",
             false,
         )?;
+        let probes = header
+            .probes
+            .iter()
+            .map(|probe| table(&probe.path(), &probe.members(), "rows of a probe", false))
+            .collect::<Result<_, _>>()?;
         // Tables come last whose new rows refer to rows of the others.
         let blocks = table(
             SCALAR_BLOCKS,
@@ -128,6 +134,7 @@ impl Recorder {
             scalars,
             wall_loads,
             blocks,
+            probes,
             pending: StepRows::default(),
             interval: LoadInterval::default(),
         })
@@ -166,6 +173,12 @@ impl Recorder {
             new.write_frame(&old.frame(index)?)?;
         }
         scalars.truncate(scalar_rows as usize);
+        let last_step = scalars.get("step").and_then(|steps| steps.last().copied());
+        for probe in 0..old.header().probes.len() {
+            let rows = old.probe_rows(probe)?.into_iter();
+            let kept = rows.filter(|row| row.step as f64 <= last_step.unwrap_or(0.0));
+            new.pending.probes.extend(kept);
+        }
         new.add_steps(&scalars.rows)?;
         new.flush()?;
         fs::rename(&partial, path).map_err(|e| RecordError::Write {
@@ -240,6 +253,13 @@ impl Recorder {
     }
 
     fn write_pending(&mut self) -> Result<(), RecordError> {
+        for row in std::mem::take(&mut self.pending.probes) {
+            let probe = self.header.probes.get(row.probe);
+            let (Some(probe), Some(table)) = (probe, self.probes.get_mut(row.probe)) else {
+                return Err(RecordError::NoProbe { index: row.probe });
+            };
+            table.append(&mut self.writer, &probe.bytes(&row))?;
+        }
         if self.pending.len() == 0 {
             return Ok(());
         }

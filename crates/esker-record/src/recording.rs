@@ -16,6 +16,7 @@ use crate::layout::{
     SCALAR_TABLE, WALL_LOADS, WALL_STATES, contact_members, get_contact, get_grains, get_wall,
     grain_members, scalar_members, wall_members,
 };
+use crate::probes::ProbeRow;
 use crate::recorder::{FrameBytes, block_checksum};
 use crate::series::{Scalars, StepRows, UNKNOWN_LOAD, get_load};
 
@@ -173,6 +174,24 @@ impl Recording {
         Ok(Scalars {
             rows,
             walls: self.header.walls.iter().map(|w| w.name.clone()).collect(),
+        })
+    }
+
+    /// Rows of the probe with this index in the header, in their order; panics
+    /// when there is none.
+    pub fn probe_rows(&self, probe: usize) -> Result<Vec<ProbeRow>, RecordError> {
+        let table = &self.header.probes[probe];
+        let (path, size) = (table.path(), table.row_size());
+        let bytes = self.reader.read(&path, size, 0..self.reader.rows(&path)?)?;
+        let found: Vec<_> = bytes
+            .chunks_exact(size)
+            .map(|row| table.row(probe, row))
+            .collect();
+        // Rows at the end may have been cut short while they were published.
+        let whole = found.iter().rposition(Result::is_ok).map_or(0, |i| i + 1);
+        let rows = found.into_iter().take(whole).collect::<Result<_, _>>();
+        rows.map_err(|Malformed| {
+            self.damaged(format!("the checksum of a row of `{path}` does not match"))
         })
     }
 

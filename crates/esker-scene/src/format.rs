@@ -69,6 +69,7 @@ pub const SCENE: Section = Section {
         key("emitter", Kind::List(&EMITTER), "", Default("[]"), "Sources of grains."),
         key("sink", Kind::List(&SINK), "", Default("[]"), "Regions that remove grains and count them."),
         key("bounds", Kind::Table(&BOUNDS), "", Optional("grains are never lost"), "Box outside of which grains are removed and counted as lost."),
+        key("probe", Kind::List(&PROBE), "", Default("[]"), "What is measured while running."),
         key("record", Kind::Table(&RECORD), "", Default("{}"), "What is recorded."),
         key("checkpoint", Kind::Table(&CHECKPOINT), "", Default("{}"), "When the state is saved for a restart."),
     ],
@@ -397,6 +398,46 @@ pub const BOUNDS: Section = Section {
         key("max", Kind::Vector, "m", Required, "Upper corner."),
     ],
     groups: &[],
+};
+
+const FLOW: &[When] = &[is("measure", &["flow"])];
+const BULK: &[When] = &[is("measure", &["bulk"])];
+const WALL_LOAD: &[When] = &[is("measure", &["wall"])];
+const MIXING: &[When] = &[is("measure", &["mixing"])];
+const FRONT: &[When] = &[is("measure", &["front"])];
+const PROFILE: &[When] = &[is("measure", &["profile"])];
+
+/// `[[probe]]`.
+pub const PROBE: Section = Section {
+    title: "[[probe]]",
+    doc: "Measures the grains while they run, without changing anything; rows go to `probes.csv`, the recording, `esker report` and `esker measure RUN probes`. `flow`: mass and grains that cross a plane, or an opening in it, counted in every step. `bulk`: grains, mass, packing fraction, velocity, granular temperature and stress (contacts and fluctuations, pressure positive) in a region, means of samples. `wall`: force, torque and power, exact means over the interval. `mixing`: Lacey's index by number (0 segregated, 1 randomly mixed) of one class of grains among the others in cubic cells, and a segregation index (1 where the class is on top, −1 below, 0 mixed). `front`: how far the mass has run. `profile`: height of the upper surface along a line. The last three are states, with a row at the start.",
+    keys: &[
+        key("name", Kind::Text, "", Optional("`probe.N`, counted from 0"), "Name of its columns; must be unique."),
+        key("measure", Kind::Choice(&["flow", "bulk", "wall", "mixing", "front", "profile"]), "", Required, "What is measured."),
+        key("every", Kind::Number(POSITIVE), "s", Optional("a hundredth of the duration"), "Simulated time between rows."),
+        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "Middle of the opening, or any point of the plane; where a front's distance is zero, or a point of its axis; where a profile's line starts, and its height is zero.").when(&[is("measure", &["flow", "front", "profile"])]),
+        key("normal", Kind::Direction, "", Required, "Normal of the plane: flow along it is positive.").when(FLOW),
+        key("radius", Kind::Number(POSITIVE), "m", Optional("see `size`"), "Counts only what goes through a disc about `position`.").when(FLOW),
+        key("size", Kind::Numbers, "m", Optional("the whole plane"), "Counts only what goes through a rectangle about `position`: its two edge lengths.").when(FLOW),
+        key("along", Kind::Direction, "", Optional("x, or y where the normal is x"), "Direction of the rectangle's first edge.").when(FLOW),
+        key("region", Kind::Table(&REGION), "", Optional("all grains; `bulk` needs one"), "Region that is measured.").when(&[is("measure", &["bulk", "mixing"])]),
+        key("samples", Kind::Integer(1, 1_000_000), "", Default("10"), "Samples per row, equally spaced.").when(BULK),
+        key("wall", Kind::Text, "", Required, "Name of the wall.").when(WALL_LOAD),
+        key("material", Kind::Text, "", Optional("see `larger_than`"), "The class is this material.").when(MIXING),
+        key("larger_than", Kind::Number(POSITIVE), "m", Optional("see `material`"), "The class are grains with a greater diameter.").when(MIXING),
+        key("cell", Kind::Number(POSITIVE), "m", Required, "Edge of the cubic cells; usual: three to five diameters.").when(MIXING),
+        key("direction", Kind::Direction, "", Optional("mixing: upwards; see `axis`"), "Direction of segregation, of the run-out, or of the profile's line.").when(&[is("measure", &["mixing", "front", "profile"])]),
+        key("axis", Kind::Direction, "", Optional("see `direction`"), "Run-out is the distance from this axis.").when(FRONT),
+        key("share", Kind::Number(UNIT), "", Default("0.99"), "Share of the mass that lies behind the front.").when(FRONT),
+        key("length", Kind::Number(POSITIVE), "m", Required, "Length of the line.").when(PROFILE),
+        key("width", Kind::Number(POSITIVE), "m", Optional("the distance of two heights"), "Heights are means over this width.").when(PROFILE),
+        key("cells", Kind::Integer(1, 10_000), "", Default("50"), "Number of heights.").when(PROFILE),
+    ],
+    groups: &[
+        Group { keys: &["radius", "size"], required: false, when: &[] },
+        Group { keys: &["material", "larger_than"], required: true, when: MIXING },
+        Group { keys: &["direction", "axis"], required: true, when: FRONT },
+    ],
 };
 
 /// What can be recorded per grain.

@@ -136,6 +136,7 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Locati
         text: text.to_string(),
         world: parts.world,
         run: parts.run,
+        probes: parts.probes,
         record: parts.record,
         checkpoint: parts.checkpoint,
     };

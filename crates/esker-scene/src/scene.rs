@@ -1,5 +1,6 @@
 //! What a scene file says, as plain data.
 
+use esker_probe::ProbeDef;
 use esker_world::definition::WorldDef;
 
 /// A complete, checked scene.
@@ -13,6 +14,8 @@ pub struct Scene {
     pub world: WorldDef,
     /// How long.
     pub run: RunDef,
+    /// What is measured while running.
+    pub probes: Vec<ProbeDef>,
     /// What is recorded.
     pub record: RecordDef,
     /// When the state is saved for a restart.

@@ -2,6 +2,7 @@
 
 mod commands;
 mod drawing;
+mod probe_table;
 mod run_folder;
 mod scene_file;
 mod threads;

@@ -114,6 +114,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
                 surface: w.shape.triangulate(0.1),
             })
             .collect(),
+        probes: Vec::new(),
         settings,
     }
 }

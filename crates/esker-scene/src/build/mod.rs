@@ -5,12 +5,14 @@
 //! refused anyway. What is judged here is what one key alone cannot show:
 //! names that refer to one another, files, and shapes.
 
+mod probes;
 mod settings;
 mod supply;
 mod walls;
 
 use std::collections::BTreeMap;
 
+use esker_probe::ProbeDef;
 use esker_world::definition::{Material, NormalLaw, PairDef, PairLaw, WorldDef};
 use glam::DVec3;
 
@@ -32,6 +34,7 @@ const GREATEST_ACCURACY: f64 = 0.2;
 pub(crate) struct Parts {
     pub world: WorldDef,
     pub run: RunDef,
+    pub probes: Vec<ProbeDef>,
     pub record: RecordDef,
     pub checkpoint: CheckpointDef,
 }
@@ -51,6 +54,7 @@ pub(crate) fn build(
         has_density: Vec::new(),
     };
     let world = builder.world(root);
+    let probes = builder.probes(root, world.as_ref());
     let record = settings::record(root);
     let checkpoint = settings::checkpoint(root);
     Some(Parts {
@@ -58,6 +62,7 @@ pub(crate) fn build(
         run: RunDef {
             duration: root.number("duration")?,
         },
+        probes,
         record: record?,
         checkpoint: checkpoint?,
     })
@@ -91,7 +96,7 @@ impl Builder<'_, '_> {
             contact: settings::contact(root.table("contact")?)?,
             rotation: root.boolean("rotation")?,
             seed: root.integer("seed")?,
-            materials: std::mem::take(&mut self.materials),
+            materials: self.materials.clone(),
             pairs,
             walls,
             packings,
@@ -287,7 +292,7 @@ impl Builder<'_, '_> {
         Some([min, max])
     }
 
-    /// The name of a wall, emitter or sink; its path where it has none.
+    /// The name of a wall, emitter, sink or probe; its path where it has none.
     fn unique_name(&mut self, node: &Node, seen: &mut BTreeMap<String, String>) -> String {
         let name = node.text("name").unwrap_or(&node.path).to_string();
         if let Some(first) = seen.get(&name) {
@@ -297,7 +302,7 @@ impl Builder<'_, '_> {
                     &node.at("name"),
                     format!("the name \"{name}\" is taken already, by `{first}`"),
                 )
-                .advice("names must be unique among walls, among emitters and among sinks");
+                .advice("names must be unique among walls, among emitters, among sinks and among probes");
             self.push(finding);
         } else {
             seen.insert(name.clone(), node.path.clone());

@@ -191,7 +191,7 @@ impl Builder<'_, '_> {
         None
     }
 
-    fn region(&mut self, owner: &Node) -> Option<Region> {
+    pub(super) fn region(&mut self, owner: &Node) -> Option<Region> {
         let node = owner.table("region")?;
         let region = region(node)?;
         let size = region.bounds().size();

@@ -10,17 +10,20 @@ use clap::{Args, ValueEnum};
 use esker_analysis::series::statistics;
 use esker_analysis::surface::{self, HeightMap, pile_height};
 use esker_analysis::{ContactState, MissingField, Partner, Snapshot, network, repose};
-use esker_record::{Frame, FramePartner, Recording, RecordingHeader, Scalars};
+use esker_record::{
+    Frame, FramePartner, ProbeRow, ProbeTable, Recording, RecordingHeader, Scalars,
+};
 use esker_world::WallLoad;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
+use crate::probe_table;
 use crate::run_folder::open_recording;
 
-/// Measure the grains of a recording: pile, drum, motion, overlaps, forces, walls.
+/// Measure the grains of a recording: pile, drum, motion, overlaps, forces, walls, probes.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  esker measure out/pile\n  esker measure out/drum drum motion --csv"
+    after_help = "Examples:\n  esker measure out/pile\n  esker measure out/drum drum motion --csv\n  esker measure out/hopper probes --csv"
 )]
 pub struct Arguments {
     /// Folder of a run, or a recording
@@ -60,6 +63,8 @@ enum Measure {
     Network,
     /// Force, torque and power of walls: means since the frame before, and the greatest force of a step
     Walls,
+    /// Rows of the scene's probes: the last one up to the time, or with --csv all of them
+    Probes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -78,13 +83,28 @@ fn parse_point(text: &str) -> Result<DVec3, String> {
 }
 
 /// A number with its key and unit; `None` where there is nothing to measure.
-type Number = (Cow<'static, str>, Option<f64>, &'static str);
+type Number = (Cow<'static, str>, Option<f64>, Cow<'static, str>);
 
 /// What is measured: the grains at one moment, and the loads of the steps since
 /// the frame before.
 struct Moment<'a> {
     snapshot: Snapshot,
     walls: Vec<WallState<'a>>,
+    probes: Vec<ProbeState<'a>>,
+}
+
+/// The last row of a probe up to one moment.
+struct ProbeState<'a> {
+    table: &'a ProbeTable,
+    /// Empty where there is none yet.
+    values: &'a [f64],
+}
+
+/// What is recorded of every step, or between frames.
+struct TimeSeries {
+    scalars: Scalars,
+    /// By probe.
+    probes: Vec<Vec<ProbeRow>>,
 }
 
 /// A wall at one moment.
@@ -98,7 +118,8 @@ struct WallState<'a> {
 }
 
 impl<'a> Moment<'a> {
-    fn new(recording: &'a Recording, scalars: &Scalars, index: usize) -> anyhow::Result<Self> {
+    fn new(recording: &'a Recording, series: &'a TimeSeries, index: usize) -> anyhow::Result<Self> {
+        let scalars = &series.scalars;
         let (header, frame) = (recording.header(), recording.frame(index)?);
         let before = index.checked_sub(1).map(|i| recording.frames()[i].step);
         let steps = before.unwrap_or(0)..frame.step;
@@ -118,9 +139,19 @@ impl<'a> Moment<'a> {
                 }
             })
             .collect();
+        let probes = header.probes.iter().zip(&series.probes);
+        let probes = probes.map(|(table, rows)| {
+            let end = rows.partition_point(|row| row.step <= frame.step);
+            let row = rows[..end].last();
+            ProbeState {
+                table,
+                values: row.map_or(&[], |row| &row.values),
+            }
+        });
         Ok(Moment {
             snapshot: snapshot(header, &frame)?,
             walls,
+            probes: probes.collect(),
         })
     }
 }
@@ -129,14 +160,28 @@ impl<'a> Moment<'a> {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let recording = open_recording(&arguments.run)?;
     let frames = recording.frames().len();
-    let scalars = recording.scalars()?;
+    let series = TimeSeries {
+        scalars: recording.scalars()?,
+        probes: probe_table::read(&recording)?,
+    };
     let last = frames
         .checked_sub(1)
         .context("the recording has no frames yet")?;
+    let tables = &recording.header().probes;
+    if arguments.measures.contains(&Measure::Probes) && tables.is_empty() {
+        bail!("the scene of this run has no probes: add a [[probe]] and run it again");
+    }
+    if arguments.csv && arguments.measures == [Measure::Probes] {
+        println!("{}", probe_table::header(tables));
+        for line in probe_table::lines(tables, &series.probes) {
+            println!("{line}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     if arguments.csv {
-        let chosen = chosen(arguments, &Moment::new(&recording, &scalars, 0)?);
+        let chosen = chosen(arguments, &Moment::new(&recording, &series, 0)?);
         for index in 0..frames {
-            let moment = Moment::new(&recording, &scalars, index)?;
+            let moment = Moment::new(&recording, &series, index)?;
             let numbers = numbers(arguments, &chosen, &moment)?;
             if index == 0 {
                 let keys = numbers.iter().map(|(key, _, unit)| column(key, unit));
@@ -151,7 +196,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let index = arguments.at.and_then(|time| recording.nearest(time));
-    let moment = Moment::new(&recording, &scalars, index.unwrap_or(last))?;
+    let moment = Moment::new(&recording, &series, index.unwrap_or(last))?;
     let chosen = chosen(arguments, &moment);
     let numbers = numbers(arguments, &chosen, &moment)?;
     let snapshot = &moment.snapshot;
@@ -176,8 +221,7 @@ fn column(key: &str, unit: &str) -> String {
     match unit {
         "" => key.to_owned(),
         "°" => format!("{key}_deg"),
-        "m/s" => format!("{key}_m_per_s"),
-        unit => format!("{key}_{}", unit.replace(' ', "_")),
+        unit => format!("{key}_{}", unit.replace('/', "_per_").replace(' ', "_")),
     }
 }
 
@@ -292,15 +336,43 @@ fn take(
             ]
         }
         Measure::Walls => return Ok(moment.walls.iter().flat_map(loads).collect()),
+        Measure::Probes => return Ok(moment.probes.iter().flat_map(probe_numbers).collect()),
     };
-    let own = |(key, value, unit)| (Cow::Borrowed(key), value, unit);
+    let own = |(key, value, unit)| (Cow::Borrowed(key), value, Cow::Borrowed(unit));
     Ok(numbers.into_iter().map(own).collect())
+}
+
+/// A name as a part of a key.
+fn key_of_name(name: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
+    name.chars().map(plain).collect()
+}
+
+/// Numbers of a probe; keys start with its name.
+fn probe_numbers(probe: &ProbeState<'_>) -> Vec<Number> {
+    let name = key_of_name(&probe.table.name);
+    let mut values = probe.values.iter();
+    let mut numbers = Vec::new();
+    for column in &probe.table.columns {
+        for i in 0..column.width {
+            let key = match column.width {
+                1 => format!("{name}_{}", column.name),
+                _ => format!("{name}_{}_{i}", column.name),
+            };
+            let known = values.next().copied().filter(|x| x.is_finite());
+            let unit = match column.unit.as_str() {
+                "1" => Cow::Borrowed(""),
+                unit => Cow::Owned(unit.to_owned()),
+            };
+            numbers.push((Cow::Owned(key), known, unit));
+        }
+    }
+    numbers
 }
 
 /// Load of a wall; keys start with its name.
 fn loads(wall: &WallState<'_>) -> [Number; 8] {
-    let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
-    let name: String = wall.name.chars().map(plain).collect();
+    let name = key_of_name(wall.name);
     let WallLoad {
         force,
         torque,
@@ -318,7 +390,11 @@ fn loads(wall: &WallState<'_>) -> [Number; 8] {
     ]
     .map(|(what, value, unit)| {
         let known = value.is_finite().then_some(value);
-        (Cow::Owned(format!("{name}_{what}")), known, unit)
+        (
+            Cow::Owned(format!("{name}_{what}")),
+            known,
+            Cow::Borrowed(unit),
+        )
     })
 }
 

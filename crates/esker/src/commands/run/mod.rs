@@ -2,6 +2,7 @@
 
 mod balance;
 mod output;
+mod probes;
 mod profile;
 mod progress;
 mod summary;

@@ -5,14 +5,16 @@ use std::time::Instant;
 
 use anyhow::Context;
 use esker_geometry::Aabb;
+use esker_probe::{Probes, Row};
 use esker_record::{
-    BackgroundRecorder, Checkpoint, CheckpointStore, GrainField, Precision, RecordSettings,
-    Recorder, RecordingHeader, WallSurface,
+    BackgroundRecorder, Checkpoint, CheckpointStore, GrainField, Precision, ProbeRow,
+    RecordSettings, Recorder, RecordingHeader, WallSurface,
 };
 use esker_scene::{CheckpointDef, Field, RecordDef};
 use esker_world::{StepReport, World};
 use glam::DVec3;
 
+use super::probes::{self, ProbeFile};
 use super::summary::Totals;
 use crate::scene_file::SceneFile;
 
@@ -28,6 +30,8 @@ const LEAST_EXPECTED: usize = 1024;
 pub struct Output<'a> {
     file: &'a SceneFile,
     recorder: BackgroundRecorder,
+    probes: Probes,
+    probe_file: Option<ProbeFile>,
     checkpoints: CheckpointStore,
     last_checkpoint: Instant,
     last_frame: Option<u64>,
@@ -50,8 +54,12 @@ impl<'a> Output<'a> {
             LEAST_EXPECTED
         };
         let expected = world.grains.len().max(least);
+        let probe_file = ProbeFile::create(dir, &header.probes)?;
         let recorder = Recorder::create(&dir.join(RECORDING_FILE_NAME), header, expected)?;
-        let mut output = Output::new(dir, file, recorder);
+        let probes = Probes::new(&file.scene.probes, world);
+        let mut output = Output::new(dir, file, recorder, (probes, probe_file));
+        let rows = output.probes.first_rows(world);
+        output.record_probes(rows)?;
         output.record(world)?;
         Ok(output)
     }
@@ -84,17 +92,26 @@ impl<'a> Output<'a> {
         );
         let world = World::restore(&file.scene.world, checkpoint.state)
             .with_context(|| format!("cannot resume from {}", latest.path.display()))?;
+        let probes = Probes::resume(&file.scene.probes, &world, &checkpoint.tally);
+        let probe_file = ProbeFile::resume(dir, &recorder.header().probes, checkpoint.time)?;
         Ok(Job {
             world,
             totals: Totals::from_tally(&checkpoint.tally),
-            output: Output::new(dir, file, recorder),
+            output: Output::new(dir, file, recorder, (probes, probe_file)),
         })
     }
 
-    fn new(dir: &Path, file: &'a SceneFile, recorder: Recorder) -> Self {
+    fn new(
+        dir: &Path,
+        file: &'a SceneFile,
+        recorder: Recorder,
+        (probes, probe_file): (Probes, Option<ProbeFile>),
+    ) -> Self {
         Output {
             file,
             recorder: BackgroundRecorder::new(recorder),
+            probes,
+            probe_file,
             checkpoints: CheckpointStore::new(dir),
             last_checkpoint: Instant::now(),
             last_frame: None,
@@ -109,6 +126,8 @@ impl<'a> Output<'a> {
         totals: &Totals,
     ) -> anyhow::Result<()> {
         self.recorder.record_step(world, report);
+        let rows = self.probes.after_step(world, report);
+        self.record_probes(rows)?;
         let scene = &self.file.scene;
         if scene
             .record
@@ -151,6 +170,21 @@ impl<'a> Output<'a> {
         Ok(self.recorder.record_frame(world)?)
     }
 
+    fn record_probes(&mut self, rows: Vec<Row>) -> anyhow::Result<()> {
+        if let Some(file) = &mut self.probe_file {
+            file.write(&rows)?;
+        }
+        for row in rows {
+            self.recorder.record_probe(ProbeRow {
+                probe: row.probe,
+                step: row.step,
+                time: row.time,
+                values: row.values,
+            });
+        }
+        Ok(())
+    }
+
     fn save(&mut self, world: &World, totals: &Totals) -> anyhow::Result<()> {
         // The recording must not end before the checkpoint's place in it.
         self.recorder.flush()?;
@@ -160,7 +194,7 @@ impl<'a> Output<'a> {
             time: world.time(),
             frames: self.recorder.frames(),
             scalar_rows: self.recorder.scalar_rows(),
-            tally: totals.to_tally(),
+            tally: [totals.to_tally(), self.probes.tally()].concat(),
             state: world.state(),
         })?;
         self.last_checkpoint = Instant::now();
@@ -193,6 +227,7 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
                 surface: wall.shape.triangulate(extent),
             })
             .collect(),
+        probes: probes::tables(&scene.probes),
         settings: settings(&scene.record),
     }
 }
