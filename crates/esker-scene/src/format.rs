@@ -92,7 +92,7 @@ pub const SOLVER: Section = Section {
             "substepped", "gauss-seidel", "smooth",
             "auto", "newton", "anderson", "quasi-newton", "interior-point", "accelerated-gradient", "jacobi",
         ]), "", Default("\"substepped\""), "How a step is solved."),
-        key("substeps", Kind::Integer(1, MOST_SWEEPS), "", Default("25"), "Substeps per step; more make deep beds stiffer. `smooth` needs enough to follow a collision.").when(&[is("method", &["substepped", "smooth"])]),
+        key("substeps", Kind::Integer(1, MOST_SWEEPS), "", Default("25"), "Substeps per step; more make deep beds stiffer. `smooth` takes a multiple of them where collisions ask for shorter ones.").when(&[is("method", &["substepped", "smooth"])]),
         key("stiffness_cap", Kind::Number(NOT_NEGATIVE), "", Default("1.0"), "1 keeps any stack stable; smaller is stiffer and less safe.").when(SUBSTEPPED),
         key("sweeps", Kind::Integer(1, MOST_SWEEPS), "", Default("100"), "Most sweeps per step; iterations for the general solvers.").when(WHOLE_STEP),
         key("warm_start", Kind::Choice(&["cold", "history", "model"]), "", Default("\"history\""), "Start from zero, from the last step's impulses, or from the static contact law.").when(WHOLE_STEP),

@@ -78,7 +78,10 @@ fn classes_are_materials_or_sizes() {
 #[test]
 fn what_is_wrong_is_named_with_advice() {
     for (probe, words) in [
-        ("measure = \"wall\"\nwall = \"flor\"", "did you mean \"floor\"?"),
+        (
+            "measure = \"wall\"\nwall = \"flor\"",
+            "did you mean \"floor\"?",
+        ),
         ("measure = \"bulk\"", "`region` is missing"),
         (
             "measure = \"bulk\"\nregion = { box = [[0, 0, 0], [1, 1, 0]] }",

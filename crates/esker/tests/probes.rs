@@ -145,5 +145,8 @@ fn a_run_without_probes_has_no_table_and_says_so() {
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && errors.contains("[[probe]]"), "{errors}");
+    assert!(
+        !output.status.success() && errors.contains("[[probe]]"),
+        "{errors}"
+    );
 }

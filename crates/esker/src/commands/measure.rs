@@ -85,6 +85,9 @@ fn parse_point(text: &str) -> Result<DVec3, String> {
 /// A number with its key and unit; `None` where there is nothing to measure.
 type Number = (Cow<'static, str>, Option<f64>, Cow<'static, str>);
 
+/// Key of a pile's angle, which has none where the surface does not fall.
+const PILE_ANGLE: &str = "pile_angle";
+
 /// What is measured: the grains at one moment, and the loads of the steps since
 /// the frame before.
 struct Moment<'a> {
@@ -210,8 +213,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         println!("{} grains at {:.4} s", snapshot.len(), snapshot.time);
         for (key, value, unit) in numbers {
-            let value = value.map_or("–".into(), |x| esker_plot::number(x, 4));
-            println!("  {:<32} {value} {unit}", key.replace('_', " "));
+            let value = match value {
+                Some(value) => format!("{} {unit}", esker_plot::number(value, 4)),
+                None if key == PILE_ANGLE && snapshot.masses().is_ok() => "no slope".to_owned(),
+                None => "–".to_owned(),
+            };
+            println!("  {:<32} {value}", key.replace('_', " "));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -276,7 +283,7 @@ fn take(
             let angle = pile_angle(snapshot, floor).unwrap_or(None);
             vec![
                 ("height", some(pile_height(snapshot, floor, 1.0)), "m"),
-                ("pile_angle", angle.map(f64::to_degrees), "°"),
+                (PILE_ANGLE, angle.map(f64::to_degrees), "°"),
             ]
         }
         Measure::Drum => {
@@ -407,7 +414,8 @@ fn lowest(snapshot: &Snapshot) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// Angle of a cone about the centre of mass, rad.
+/// Angle of a cone about the centre of mass, rad; `None` where the surface does
+/// not fall from there.
 fn pile_angle(snapshot: &Snapshot, floor: f64) -> Result<Option<f64>, MissingField> {
     let count = snapshot.len();
     if count == 0 {
@@ -427,7 +435,9 @@ fn pile_angle(snapshot: &Snapshot, floor: f64) -> Result<Option<f64>, MissingFie
         .fold(0.0, f64::max);
     let diameter = 2.0 * snapshot.radii.iter().sum::<f64>() / count as f64;
     let map = HeightMap::new(snapshot, frame, [-reach; 2], [reach; 2], diameter);
-    Ok(repose::cone_angle(&map, [0.0; 2], floor))
+    let falls = repose::falls_from(&map, [0.0; 2], floor, diameter);
+    let angle = repose::cone_angle(&map, [0.0; 2], floor);
+    Ok(angle.filter(|_| falls))
 }
 
 /// A frame as the measures want it.
