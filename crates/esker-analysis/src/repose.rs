@@ -204,7 +204,8 @@ mod tests {
                 .filter(|x| x.z >= 0.5)
                 .collect();
             let snapshot = equal_grains(positions, 0.5);
-            let edge = f64::from(reach);
+            // Grains are in the middles of cells.
+            let edge = f64::from(reach) + 0.5;
             let map = HeightMap::new(&snapshot, Frame::WORLD, [-edge; 2], [edge; 2], 1.0);
             falls_from(&map, [0.0; 2], 0.0, 1.0)
         };
