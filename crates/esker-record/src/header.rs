@@ -39,6 +39,8 @@ pub struct RecordingHeader {
     pub version: String,
     /// Names of materials, by index.
     pub materials: Vec<String>,
+    /// Colours of materials in pictures, sRGB, where the scene chooses them.
+    pub material_colors: Vec<Option<[u8; 3]>>,
     /// Gravity, m/s².
     pub gravity: DVec3,
     /// Time step, s.
@@ -90,6 +92,19 @@ pub(crate) fn header_checksum(header: &RecordingHeader, format: u32) -> u64 {
     xxh3_64(&bytes)
 }
 
+/// Where colours of materials are; files of before have none.
+const MATERIAL_COLORS: &str = "about/material_colors";
+
+/// A colour as it is stored: `#rrggbb`, or nothing.
+fn color_text(color: &Option<[u8; 3]>) -> String {
+    color.map_or_else(String::new, |[r, g, b]| format!("#{r:02x}{g:02x}{b:02x}"))
+}
+
+fn color(text: &str) -> Option<[u8; 3]> {
+    let number = u32::from_str_radix(text.strip_prefix('#')?, 16).ok()?;
+    Some([16, 8, 0].map(|shift| (number >> shift) as u8))
+}
+
 /// Names of the recorded fields, separated by spaces.
 fn field_names(header: &RecordingHeader) -> String {
     let fields = header.settings.ordered_fields();
@@ -132,6 +147,12 @@ pub(crate) fn write_header(
     };
     let materials = header.materials.iter().map(String::as_str).collect();
     names(materials, "about/materials", "names of materials", writer)?;
+    let colors: Vec<String> = header.material_colors.iter().map(color_text).collect();
+    if header.material_colors.iter().any(Option::is_some) {
+        let colors = colors.iter().map(String::as_str).collect();
+        let meaning = "colours of materials in pictures, empty: none chosen";
+        names(colors, MATERIAL_COLORS, meaning, writer)?;
+    }
     let walls = header.walls.iter().map(|w| w.name.as_str()).collect();
     names(walls, "walls/name", "names of walls", writer)?;
 
@@ -319,6 +340,7 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
             .map_err(|_| damaged("about/identity"))?,
         version: text("about/version")?,
         materials: names("about/materials")?,
+        material_colors: names(MATERIAL_COLORS)?.iter().map(|c| color(c)).collect(),
         gravity: DVec3::get(&gravity),
         step: real("about/step")?,
         impulse_step: real("about/impulse_step")?,

@@ -125,6 +125,7 @@ pub const MATERIAL: Section = Section {
         key("density", Kind::Number(POSITIVE), "kg/m³", Optional("needed only if grains are made of it"), "Mass density."),
         key("young", Kind::Number(POSITIVE), "Pa", Required, "Young's modulus."),
         key("poisson", Kind::Number(POISSON), "", Default("0.3"), "Poisson's ratio."),
+        key("color", Kind::Text, "", Optional("one of eight, by the order of materials"), "Colour in pictures, as `\"#rrggbb\"` or a name (red, green, blue, yellow, orange, pink, brown, white, grey, black)."),
     ],
     groups: &[],
 };
@@ -449,7 +450,7 @@ pub const RECORD: Section = Section {
     doc: "What is recorded.",
     keys: &[
         key("every", Kind::Number(POSITIVE), "s", Optional("only the first and the last state"), "Simulated time between frames."),
-        key("fields", Kind::Choices(FIELDS), "", Default("[\"position\", \"velocity\", \"radius\", \"mass\"]"), "What is recorded of each grain; measures that weigh grains need the mass."),
+        key("fields", Kind::Choices(FIELDS), "", Default("[\"position\", \"velocity\", \"radius\", \"mass\"]"), "What is recorded of each grain, besides its material; measures that weigh grains need the mass."),
         key("precision", Kind::Choice(&["single", "double"]), "", Default("\"single\""), "Precision of recorded numbers."),
         key("compression", Kind::Integer(0, 9), "", Default("4"), "Effort of the compression; 0: none."),
         key("contacts", Kind::Bool, "", Default("false"), "Whether contacts and their forces are recorded too."),

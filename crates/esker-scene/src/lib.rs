@@ -25,6 +25,7 @@
 
 mod build;
 mod check;
+mod color;
 pub mod csv;
 pub mod estimate;
 mod files;
@@ -43,6 +44,7 @@ use std::path::Path;
 
 use toml::de::DeTable;
 
+pub use color::parse_color;
 pub use files::{Files, Folder, NoFiles};
 pub use reference::reference;
 pub use report::{ProblemKind, SceneError, SceneErrors};
@@ -136,6 +138,7 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Locati
         text: text.to_string(),
         world: parts.world,
         run: parts.run,
+        material_colors: parts.material_colors,
         probes: parts.probes,
         record: parts.record,
         checkpoint: parts.checkpoint,

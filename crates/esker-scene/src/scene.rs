@@ -14,6 +14,8 @@ pub struct Scene {
     pub world: WorldDef,
     /// How long.
     pub run: RunDef,
+    /// Colours of materials in pictures, sRGB, by index; `None`: by their order.
+    pub material_colors: Vec<Option<[u8; 3]>>,
     /// What is measured while running.
     pub probes: Vec<ProbeDef>,
     /// What is recorded.

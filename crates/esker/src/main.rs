@@ -5,6 +5,7 @@ mod drawing;
 mod probe_table;
 mod run_folder;
 mod scene_file;
+mod scenery;
 mod threads;
 
 use std::process::ExitCode;

@@ -16,6 +16,7 @@ use esker_probe::ProbeDef;
 use esker_world::definition::{Material, NormalLaw, PairDef, PairLaw, WorldDef};
 use glam::DVec3;
 
+use crate::color::parse_color;
 use crate::files::Files;
 use crate::keys::list_of_words;
 use crate::report::{Finding, ProblemKind, Report};
@@ -34,6 +35,7 @@ const GREATEST_ACCURACY: f64 = 0.2;
 pub(crate) struct Parts {
     pub world: WorldDef,
     pub run: RunDef,
+    pub material_colors: Vec<Option<[u8; 3]>>,
     pub probes: Vec<ProbeDef>,
     pub record: RecordDef,
     pub checkpoint: CheckpointDef,
@@ -54,6 +56,7 @@ pub(crate) fn build(
         has_density: Vec::new(),
     };
     let world = builder.world(root);
+    let material_colors = builder.material_colors(root);
     let probes = builder.probes(root, world.as_ref());
     let record = settings::record(root);
     let checkpoint = settings::checkpoint(root);
@@ -62,6 +65,7 @@ pub(crate) fn build(
         run: RunDef {
             duration: root.number("duration")?,
         },
+        material_colors,
         probes,
         record: record?,
         checkpoint: checkpoint?,
@@ -161,6 +165,18 @@ impl Builder<'_, '_> {
             self.has_density
                 .push(self.locations.has(&node.at("density")));
         }
+    }
+
+    fn material_colors(&mut self, root: &Node) -> Vec<Option<[u8; 3]>> {
+        let mut colors = Vec::new();
+        for (_, node) in root.named("material") {
+            let read = node.text("color").map(parse_color).transpose();
+            colors.push(read.unwrap_or_else(|wanted| {
+                self.report(ProblemKind::BadValue, &node.at("color"), wanted);
+                None
+            }));
+        }
+        colors
     }
 
     fn material_named(&mut self, name: &str, path: &str) -> Option<usize> {

@@ -24,7 +24,7 @@ impl Builder<'_, '_> {
         for node in root.list("probe") {
             let name = self.unique_name(node, &mut names);
             self.judge_name(node, &name);
-            let quantity = self.quantity(node, world);
+            let quantity = self.quantity(node, root, world);
             let duration = root.number("duration").map(|duration| duration / ROWS);
             let every = node.number("every").or(duration);
             if let (Some(quantity), Some(every)) = (quantity, every) {
@@ -52,11 +52,11 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn quantity(&mut self, node: &Node, world: Option<&WorldDef>) -> Option<Quantity> {
+    fn quantity(&mut self, node: &Node, root: &Node, world: Option<&WorldDef>) -> Option<Quantity> {
         match node.text("measure")? {
             "flow" => self.opening(node).map(Quantity::Flow),
             "bulk" => self.bulk(node),
-            "wall" => self.wall_load(node, world?),
+            "wall" => self.wall_load(node, root),
             "mixing" => self.mixing(node),
             "front" => Some(Quantity::Front {
                 path: path(node)?,
@@ -136,9 +136,13 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn wall_load(&mut self, node: &Node, world: &WorldDef) -> Option<Quantity> {
+    fn wall_load(&mut self, node: &Node, root: &Node) -> Option<Quantity> {
         let name = node.text("wall")?;
-        let names: Vec<&str> = world.walls.iter().map(|w| w.name.as_str()).collect();
+        // Those of faulty walls too: what refers to them is not at fault.
+        let walls = root.list("wall").iter();
+        let names: Vec<&str> = walls
+            .map(|wall| wall.text("name").unwrap_or(&wall.path))
+            .collect();
         if let Some(wall) = names.iter().position(|known| *known == name) {
             return Some(Quantity::Wall { wall });
         }

@@ -44,7 +44,7 @@ pub struct Arguments {
     #[arg(long, value_name = "AXIS", default_value = "y")]
     axis: Axis,
     /// A point on the axis of the drum, m [default: the origin]
-    #[arg(long, value_name = "X,Y,Z", value_parser = parse_point, allow_hyphen_values = true)]
+    #[arg(long, value_name = "X,Y,Z", value_parser = super::parse_point, allow_hyphen_values = true)]
     centre: Option<DVec3>,
 }
 
@@ -72,14 +72,6 @@ enum Axis {
     X,
     Y,
     Z,
-}
-
-fn parse_point(text: &str) -> Result<DVec3, String> {
-    let numbers: Result<Vec<f64>, _> = text.split(',').map(|x| x.trim().parse()).collect();
-    match numbers.as_deref() {
-        Ok(&[x, y, z]) => Ok(DVec3::new(x, y, z)),
-        _ => Err("three numbers are wanted, such as 0,0,0.5".into()),
-    }
 }
 
 /// A number with its key and unit; `None` where there is nothing to measure.

@@ -147,16 +147,11 @@ fn pictures(recording: &Recording) -> anyhow::Result<String> {
     if frames.is_empty() || !has(Position) || !has(Radius) {
         return Ok(String::new());
     }
-    let style = Style {
-        color: if has(Velocity) {
-            Color::Speed
-        } else {
-            Color::Height
-        },
-        chains: false,
-        view: "oblique".into(),
-        size: PICTURE_SIZE,
+    let color = match has(Velocity) {
+        true => Color::Speed,
+        false => Color::Height,
     };
+    let style = Style::new(color, PICTURE_SIZE);
     let drawing = Drawing::new(recording, style, &frames)?;
     let mut html = String::from("<h2>Pictures</h2><div class=\"pictures\">");
     for index in frames {

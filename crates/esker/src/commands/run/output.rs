@@ -216,6 +216,7 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
             .iter()
             .map(|m| m.name.clone())
             .collect(),
+        material_colors: scene.material_colors.clone(),
         gravity: world.gravity(),
         step: world.step_length(),
         impulse_step: world.row_step(),
@@ -237,6 +238,8 @@ fn settings(record: &RecordDef) -> RecordSettings {
         fields: record
             .fields
             .iter()
+            // Pictures by material need it, and it is two bytes.
+            .chain((!record.fields.contains(&Field::Material)).then_some(&Field::Material))
             .map(|field| match field {
                 Field::Position => GrainField::Position,
                 Field::Velocity => GrainField::Velocity,
