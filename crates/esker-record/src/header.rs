@@ -5,10 +5,11 @@ use glam::DVec3;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::SceneIdentity;
-use crate::bytes::{Plain, put_list, put_text};
+use crate::bytes::{Malformed, Plain, put_list, put_text};
 use crate::error::RecordError;
 use crate::hdf5::{Number, Reader, Writer};
 use crate::layout::{GrainField, Precision, RecordSettings};
+use crate::probes::{COLUMNS, GROUP, ProbeTable};
 
 /// Version of the format that this program writes; older ones are read.
 pub const RECORDING_FORMAT: u32 = 3;
@@ -40,6 +41,8 @@ pub struct RecordingHeader {
     pub version: String,
     /// Names of materials, by index.
     pub materials: Vec<String>,
+    /// Colours of materials in pictures, sRGB, where the scene chooses them.
+    pub material_colors: Vec<Option<[u8; 3]>>,
     /// Gravity, m/s².
     pub gravity: DVec3,
     /// Time step, s.
@@ -52,6 +55,8 @@ pub struct RecordingHeader {
     pub origin: DVec3,
     /// Walls.
     pub walls: Vec<WallSurface>,
+    /// What probes record; checked with their rows.
+    pub probes: Vec<ProbeTable>,
     /// What is recorded.
     pub settings: RecordSettings,
 }
@@ -120,6 +125,19 @@ pub(crate) fn header_checksum(header: &RecordingHeader, format: u32) -> u64 {
     xxh3_64(&bytes)
 }
 
+/// Where colours of materials are; files of before have none.
+const MATERIAL_COLORS: &str = "about/material_colors";
+
+/// A colour as it is stored: `#rrggbb`, or nothing.
+fn color_text(color: &Option<[u8; 3]>) -> String {
+    color.map_or_else(String::new, |[r, g, b]| format!("#{r:02x}{g:02x}{b:02x}"))
+}
+
+fn color(text: &str) -> Option<[u8; 3]> {
+    let number = u32::from_str_radix(text.strip_prefix('#')?, 16).ok()?;
+    Some([16, 8, 0].map(|shift| (number >> shift) as u8))
+}
+
 /// Names of the recorded fields, separated by spaces.
 fn field_names(header: &RecordingHeader) -> String {
     let fields = header.settings.ordered_fields();
@@ -162,6 +180,12 @@ pub(crate) fn write_header(
     };
     let materials = header.materials.iter().map(String::as_str).collect();
     names(materials, "about/materials", "names of materials", writer)?;
+    let colors: Vec<String> = header.material_colors.iter().map(color_text).collect();
+    if header.material_colors.iter().any(Option::is_some) {
+        let colors = colors.iter().map(String::as_str).collect();
+        let meaning = "colours of materials in pictures, empty: none chosen";
+        names(colors, MATERIAL_COLORS, meaning, writer)?;
+    }
     let walls = header.walls.iter().map(|w| w.name.as_str()).collect();
     names(walls, "walls/name", "names of walls", writer)?;
 
@@ -238,7 +262,15 @@ pub(crate) fn write_header(
     ] {
         writer.constant(path, number, extents, &bytes, about)?;
     }
-    write_surfaces(writer, header)
+    write_surfaces(writer, header)?;
+    let lines: Vec<String> = header.probes.iter().flat_map(ProbeTable::lines).collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writer.group(GROUP, "rows of probes, one table each")?;
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let meaning = "probe, column, unit, numbers per row, their distance in m, meaning";
+    writer.texts(COLUMNS, &lines, meaning)
 }
 
 fn write_surfaces(writer: &mut Writer, header: &RecordingHeader) -> Result<(), RecordError> {
@@ -354,6 +386,7 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
             .map_err(|_| damaged("about/identity"))?,
         version: text("about/version")?,
         materials: names("about/materials")?,
+        material_colors: names(MATERIAL_COLORS)?.iter().map(|c| color(c)).collect(),
         gravity: vector("about/gravity")?,
         step: real("about/step")?,
         impulse_step: real("about/impulse_step")?,
@@ -362,6 +395,7 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
             _ => DVec3::ZERO,
         },
         walls: read_surfaces(reader, names("walls/name")?)?,
+        probes: ProbeTable::from_lines(&names(COLUMNS)?).map_err(|Malformed| damaged(COLUMNS))?,
         settings: RecordSettings {
             fields: GrainField::ALL
                 .into_iter()

@@ -104,6 +104,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
         identity: SceneIdentity::of_parts([b"test".as_slice()]),
         version: "0.1.0".into(),
         materials: vec!["glass".into()],
+        material_colors: vec![Some([200, 100, 5])],
         gravity: world.gravity(),
         step: world.step_length(),
         impulse_step: world.row_step(),
@@ -116,6 +117,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
                 surface: w.shape.triangulate(0.1),
             })
             .collect(),
+        probes: Vec::new(),
         settings,
     }
 }
