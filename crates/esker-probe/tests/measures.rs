@@ -369,3 +369,91 @@ fn the_profile_of_steps_shows_them() {
         assert!((height - expected).abs() < 1e-12, "{:?}", row.values);
     }
 }
+
+/// A box of 0.2 m that is periodic along x.
+fn periodic(grains: Vec<ListedGrain>) -> WorldDef {
+    WorldDef {
+        periodic: [Some([0.0, 0.2]), None, None],
+        ..world(grains)
+    }
+}
+
+/// Wherever the plane is, at a face of the box too: one crossing per round.
+#[test]
+fn a_ball_that_goes_round_a_periodic_box_crosses_a_plane_once_in_every_round() {
+    for (x, speed) in [(0.105, 1.0), (0.0, 1.0), (0.2, 1.0), (0.001, -1.0)] {
+        let ball = grain(DVec3::X * 0.05, DVec3::X * speed, 0.01);
+        let mut world = World::new(&periodic(vec![ball])).unwrap();
+        let opening = Opening {
+            position: DVec3::X * x,
+            normal: DVec3::X,
+            shape: OpeningShape::Disc { radius: 0.03 },
+        };
+        let def = probe(Quantity::Flow(opening), 0.2);
+        let rows = rows(&mut world, &def, 1000);
+        let numbers: Vec<f64> = rows.iter().map(|r| value(&def, r, "number")).collect();
+        assert_eq!(numbers, [1.0, 2.0, 3.0, 4.0, 5.0].map(|n| n * speed), "{x}");
+    }
+}
+
+/// Two balls press on each other, in the middle of the region that cuts both.
+#[test]
+fn the_bulk_across_a_periodic_face_is_that_of_a_bulk_inside() {
+    let measured = |def: fn(Vec<ListedGrain>) -> WorldDef, shift: f64| {
+        let place = |x: f64| DVec3::X * (x + shift);
+        let balls = [0.091, 0.109].map(|x| grain(place(x), DVec3::ZERO, 0.01));
+        let mut world = World::new(&def(balls.to_vec())).unwrap();
+        let region = Region::Box {
+            half_extents: DVec3::new(0.01, 0.02, 0.02),
+            pose: Pose::from_position(place(0.1)),
+        };
+        let def = probe(Quantity::Bulk { region, samples: 1 }, 1e-3);
+        rows(&mut world, &def, 1).remove(0).values
+    };
+    let inside = measured(world, 0.0);
+    assert!(inside[0] == 2.0 && inside[13] > 0.0, "{inside:?}");
+    for shift in [0.0, 0.1, -0.1, 0.095] {
+        let found = measured(periodic, shift);
+        for (a, b) in inside.iter().zip(&found) {
+            let near = (a - b).abs() < 1e-6 * a.abs().max(1e-3);
+            assert!(near, "{shift}: {inside:?} {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_profile_and_a_mixture_see_grains_across_a_periodic_face() {
+    let ball = grain(DVec3::new(0.195, 0.0, 0.01), DVec3::ZERO, 0.01);
+    let mut world = World::new(&periodic(vec![ball])).unwrap();
+    let def = probe(
+        Quantity::Profile {
+            base: DVec3::X * -0.01,
+            direction: DVec3::X,
+            length: 0.02,
+            width: 0.002,
+            cells: 10,
+        },
+        1.0,
+    );
+    let heights = rows(&mut world, &def, 0).remove(0).values;
+    assert!((heights[2] - 0.02).abs() < 1e-4, "{heights:?}");
+
+    let at = |x: f64| grain(DVec3::X * x, DVec3::ZERO, 0.005);
+    let mut def = periodic(vec![at(0.195), at(0.1)]);
+    def.packings.push(packing(1, vec![at(0.008)]));
+    let mut world = World::new(&def).unwrap();
+    let def = probe(
+        Quantity::Mixing {
+            class: Class::Material(1),
+            region: Some(Region::Box {
+                half_extents: DVec3::splat(0.02),
+                pose: Pose::IDENTITY,
+            }),
+            cell: 0.01,
+            direction: Some(DVec3::X),
+        },
+        1.0,
+    );
+    let row = rows(&mut world, &def, 0).remove(0);
+    assert_eq!(value(&def, &row, "segregation"), 1.0);
+}

@@ -125,3 +125,28 @@ fn what_is_wrong_is_named_with_advice() {
         assert!(text.contains(words), "{probe}\n{text}");
     }
 }
+
+#[test]
+fn a_front_along_a_periodic_axis_is_refused() {
+    let read = |probe: &str| {
+        let text = format!("periodic = {{ x = [-0.5, 0.5] }}\n{HEAD}measure = \"front\"\n{probe}");
+        let text = text.replace(
+            "place = \"column\"",
+            "place = \"column\"\nposition = [0, 0, 0.1]",
+        );
+        parse(&text, "scene.toml", Path::new("."))
+    };
+    for (key, across, along) in [
+        ("direction", "[0, 1, 0]", "[1, 0, 1]"),
+        ("axis", "[1, 0, 0]", "[0, 0, 1]"),
+    ] {
+        let good = read(&format!("{key} = {across}"));
+        assert!(good.is_ok(), "{}", good.unwrap_err());
+        let text = read(&format!("{key} = {along}")).unwrap_err().to_string();
+        assert!(
+            text.contains("along x, where the world is periodic"),
+            "{text}"
+        );
+        assert!(text.contains(&format!("probe.0.{key}")), "{text}");
+    }
+}

@@ -14,7 +14,8 @@
 //! grain's centre to the partner's (to the contact point at a wall), and `s` the
 //! share of this line inside: a region that cuts contacts needs no correction,
 //! and the stress of a column at rest is its load over its area wherever the
-//! region is. Forces are those at the end of a step.
+//! region is. Forces are those at the end of a step. Images across periodic
+//! boundaries count as what they are images of.
 
 use esker_geometry::Region;
 use esker_world::World;
@@ -87,15 +88,17 @@ impl Gauge for Bulk {
         let mut momentum = DVec3::ZERO;
         let mut inside = Vec::new();
         for (i, (&x, &r)) in grains.position.iter().zip(&grains.radius).enumerate() {
-            if near.distance_squared(x) > r * r {
-                continue;
-            }
-            volume += self.region.volume_of_ball(x, r);
-            if self.region.contains(x) {
-                count += 1.0;
-                mass += grains.mass[i];
-                momentum += grains.state[i].velocity * grains.mass[i];
-                inside.push(i);
+            for x in world.images(x) {
+                if near.distance_squared(x) > r * r {
+                    continue;
+                }
+                volume += self.region.volume_of_ball(x, r);
+                if self.region.contains(x) {
+                    count += 1.0;
+                    mass += grains.mass[i];
+                    momentum += grains.state[i].velocity * grains.mass[i];
+                    inside.push(i);
+                }
             }
         }
         let mean = if mass > 0.0 {
@@ -188,17 +191,23 @@ impl Bulk {
         for (contact, impulse) in world.contacts() {
             let reach = contact.arms[0].max(contact.arms[1]);
             let force = contact.normal * impulse.normal + impulse.friction;
-            if force == DVec3::ZERO || near.distance_squared(contact.point) > reach * reach {
+            if force == DVec3::ZERO {
                 continue;
             }
-            let from = contact.point - contact.normal * contact.arms[0];
-            let to = match contact.partner {
-                Partner::Grain(_) => contact.point + contact.normal * contact.arms[1],
-                Partner::Wall(_) => contact.point,
+            let beyond = match contact.partner {
+                Partner::Grain(_) => contact.arms[1],
+                Partner::Wall(_) => 0.0,
             };
-            let share = self.region.share_of_segment(from, to);
-            if share > 0.0 {
-                stress += outer(force * (share * per_second), to - from);
+            for point in world.images(contact.point) {
+                if near.distance_squared(point) > reach * reach {
+                    continue;
+                }
+                let from = point - contact.normal * contact.arms[0];
+                let to = point + contact.normal * beyond;
+                let share = self.region.share_of_segment(from, to);
+                if share > 0.0 {
+                    stress += outer(force * (share * per_second), to - from);
+                }
             }
         }
         stress

@@ -2,6 +2,7 @@
 //!
 //! The path of a grain within a step is taken as straight. Net counts
 //! telescope: a grain that swings about the plane for ever counts at most once.
+//! Across periodic boundaries a grain is where its image nearest to the opening is.
 
 use esker_world::World;
 use glam::DVec3;
@@ -52,6 +53,8 @@ impl Gauge for Flow {
             let from = track
                 .before(grains.id[i])
                 .unwrap_or_else(|| to - grains.state[i].velocity * world.step_length());
+            let from = world.nearest_image(from, self.opening.position);
+            let to = world.nearest_image(to, from);
             let sign = self.opening.crossing(from, to);
             self.total[0] += sign * grains.mass[i];
             self.total[1] += sign;

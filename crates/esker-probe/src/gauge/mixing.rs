@@ -41,9 +41,10 @@ impl Gauge for Mixing {
         let mut cells: BTreeMap<[i64; 3], [u64; 2]> = BTreeMap::new();
         let mut placed = Vec::new();
         for (i, &x) in grains.position.iter().enumerate() {
-            if self.region.is_some_and(|region| !region.contains(x)) {
+            let counts = |x: &DVec3| self.region.is_none_or(|region| region.contains(*x));
+            let Some(x) = world.images(x).find(counts) else {
                 continue;
-            }
+            };
             let radius = grains.radius[i];
             let is_class = match self.class {
                 Class::Material(material) => grains.material[i] == material,

@@ -45,9 +45,12 @@ impl Gauge for Profile {
             v: up.cross(u),
             up,
         };
+        let grains = world.grains.position.iter().zip(&world.grains.radius);
+        let seen = grains.flat_map(|(&x, &r)| world.images(x).map(move |x| (x, r)));
+        let (positions, radii) = seen.unzip();
         let snapshot = Snapshot {
-            positions: world.grains.position.clone(),
-            radii: world.grains.radius.clone(),
+            positions,
+            radii,
             ..Default::default()
         };
         let cell = self.length / self.cells as f64;

@@ -15,6 +15,9 @@ use crate::walk::Node;
 /// Rows of a probe unless the scene says otherwise.
 const ROWS: f64 = 100.0;
 
+/// Component of a unit vector along an axis from which on it goes along it.
+const LEAST_ALONG: f64 = 1e-6;
+
 impl Builder<'_, '_> {
     /// The probes; without a world (something of it is wrong) only what needs
     /// none of it is judged.
@@ -58,10 +61,7 @@ impl Builder<'_, '_> {
             "bulk" => self.bulk(node),
             "wall" => self.wall_load(node, root),
             "mixing" => self.mixing(node),
-            "front" => Some(Quantity::Front {
-                path: path(node)?,
-                share: node.number("share")?,
-            }),
+            "front" => self.front(node, world?),
             _ => self.profile(node, world?),
         }
     }
@@ -179,6 +179,33 @@ impl Builder<'_, '_> {
             region,
             cell: node.number("cell")?,
             direction: node.vector("direction"),
+        })
+    }
+
+    fn front(&mut self, node: &Node, world: &WorldDef) -> Option<Quantity> {
+        let path = path(node)?;
+        let axes = [DVec3::X, DVec3::Y, DVec3::Z];
+        let goes_along = |axis: DVec3| match path {
+            Path::Along { direction, .. } => direction.dot(axis).abs() > LEAST_ALONG,
+            Path::Around { axis: own, .. } => own.cross(axis).length() > LEAST_ALONG,
+        };
+        let periodic = (0..3).filter(|&k| world.periodic[k].is_some());
+        for axis in periodic.filter(|&k| goes_along(axes[k])) {
+            let name = ["x", "y", "z"][axis];
+            let key = match path {
+                Path::Along { .. } => "direction",
+                Path::Around { .. } => "axis",
+            };
+            let message = format!("the front moves along {name}, where the world is periodic");
+            let finding = self
+                .finding(ProblemKind::BadValue, &node.at(key), message)
+                .expected("distances across the periodic axes: along them there is no farthest");
+            self.push(finding);
+            return None;
+        }
+        Some(Quantity::Front {
+            path,
+            share: node.number("share")?,
         })
     }
 
