@@ -95,7 +95,7 @@ fn pile() -> WorldDef {
         half_extents: DVec3::new(0.03, 0.03, 0.1),
         pose: Pose::from_position(DVec3::Z * 0.12),
     };
-    def.packings = vec![lattice(region, 250)];
+    def.packings = vec![lattice(region, 240)];
     def
 }
 
