@@ -1,4 +1,4 @@
-//! How far a state is from the exact contact laws (003 paper I § 4.1).
+//! How far a state is from the exact contact laws (Servin et al. 2014 § 4.1).
 //!
 //! ```text
 //! ε_c   = δ/d                       of touching contacts                   (1)

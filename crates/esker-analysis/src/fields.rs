@@ -15,8 +15,8 @@
 //! ```
 //!
 //! `f` is the force on body `b`, so compression is positive. The gradient in
-//! (3) is that of the kernel, not of the grid. Equation (6) follows 003 paper
-//! I; for simple shear it is `1/√2` of the shear rate.
+//! (3) is that of the kernel, not of the grid. Equation (6) follows
+//! Servin et al. 2014; for simple shear it is `1/√2` of the shear rate.
 
 use std::f64::consts::PI;
 

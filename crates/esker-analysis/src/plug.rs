@@ -1,12 +1,12 @@
 //! The plug zone of a turning drum: grains that move with it as if fixed.
 //!
-//! A grain belongs to it when `|v − Ω × x| / (R Ω) ≤ 0.15` (000 § 4.3).
+//! A grain belongs to it when `|v − Ω × x| / (R Ω) ≤ 0.15` (Wang et al. 2016 § 4.3).
 
 use glam::DVec3;
 
 use crate::{MissingField, Snapshot};
 
-/// The threshold of 000, in units of the drum's surface speed.
+/// The threshold of Wang et al. 2016, in units of the drum's surface speed.
 pub const THRESHOLD: f64 = 0.15;
 
 /// Speed of each grain relative to the turning drum, in units of its surface

@@ -2,10 +2,10 @@
 //!
 //! * Static, from the surface: the slope of the flank between 20 and 80 % of
 //!   the peak, for a cone about its centre or a ridge across its length.
-//! * Dynamic, from the centre of mass of a bed in a drum (000 § 4.3): the angle
+//! * Dynamic, from the centre of mass of a bed in a drum (Wang et al. 2016 § 4.3): the angle
 //!   from straight down to the centre of mass, about the drum's axis.
 //! * Dynamic, from the surface: the slope of the surface within half a radius
-//!   of the axis (003 paper V).
+//!   of the axis (Servin and Wang 2015).
 //!
 //! All angles in rad, positive, whatever the sense of rotation.
 

@@ -54,7 +54,7 @@ pub fn block_error(values: &[f64], blocks: usize) -> f64 {
 }
 
 /// Difference of the means of two steady series over the range that both
-/// cover together (thesis 001, equation 5.1); zero for two equal constants,
+/// cover together (Sundberg 2014, equation 5.1); zero for two equal constants,
 /// NaN where a series has no values.
 pub fn difference_over_range(a: &[f64], b: &[f64]) -> f64 {
     let (sa, sb) = (statistics(a), statistics(b));

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! and a cell keeps the highest. A cell that no grain covers has no height.
-//! Unevenness of a profile of width `w` (003 paper III, equations 14 and 15):
+//! Unevenness of a profile of width `w` (Wang et al. 2015, equations 14 and 15):
 //!
 //! ```text
 //! σ_h² = (1/w) ∫ ((h − ⟨h⟩)/⟨h⟩)² dy                                              (2)

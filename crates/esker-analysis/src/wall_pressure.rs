@@ -10,7 +10,7 @@
 //! ```
 //!
 //! with depth `ζ` below the surface and apparent mass `m_app` on the base
-//! (003 paper I § 5.3; `m_sat = ρ A R/(2 µ_w K)`, R the radius).
+//! (Servin et al. 2014 § 5.3; `m_sat = ρ A R/(2 µ_w K)`, R the radius).
 
 use crate::fit::{self, Fit};
 use crate::{MissingField, Partner, Snapshot};

@@ -8,17 +8,20 @@
 //! tables were created, and never moves a chunk that readers know; a file that
 //! was not closed is readable to its last flush.
 
+mod salvage;
+
 use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rust_hdf5::format::messages::datatype::CompoundMember;
 use rust_hdf5::swmr::{SwmrFileReader, SwmrFileWriter};
 use rust_hdf5::{DatatypeMessage, FileLocking, FilterPipeline, Hdf5Error};
 
 use crate::error::RecordError;
+use salvage::Salvage;
 
 /// Rows per chunk of arrays.
 const ARRAY_CHUNK_ROWS: u64 = 4096;
@@ -380,6 +383,8 @@ pub(crate) struct Reader {
     path: PathBuf,
     /// Locked, because the library caches what it reads.
     file: Mutex<SwmrFileReader>,
+    /// Made when the library cannot read something.
+    salvage: OnceLock<Option<Salvage>>,
 }
 
 impl Reader {
@@ -398,6 +403,7 @@ impl Reader {
         Ok(Reader {
             path: path.to_owned(),
             file: Mutex::new(file),
+            salvage: OnceLock::new(),
         })
     }
 
@@ -444,13 +450,14 @@ impl Reader {
         }
     }
 
-    /// Some rows of a table, as bytes.
+    /// Some rows of a table, as bytes; in a file that was cut, those before the cut.
     pub(crate) fn read(
         &self,
         path: &str,
-        row_size: usize,
+        members: &[Member],
         rows: Range<u64>,
     ) -> Result<Vec<u8>, RecordError> {
+        let row_size = row_size(members);
         self.check_size(path, row_size)?;
         let available = self.rows(path)?;
         if rows.start > rows.end || rows.end > available {
@@ -460,9 +467,14 @@ impl Reader {
         if count == 0 {
             return Ok(Vec::new());
         }
-        self.file()
-            .read_slice_raw(path, &[rows.start], &[count])
-            .map_err(|e| self.damaged(path, e))
+        let read = self.file().read_slice_raw(path, &[rows.start], &[count]);
+        read.or_else(|error| {
+            let salvage = self.salvage.get_or_init(|| Salvage::open(&self.path));
+            let found = salvage
+                .as_ref()
+                .and_then(|salvage| salvage.read(&compound(members), row_size, rows));
+            found.ok_or_else(|| self.damaged(path, error))
+        })
     }
 
     /// Bytes of a row of a table.

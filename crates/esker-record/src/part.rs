@@ -13,7 +13,7 @@ use esker_world::WallLoad;
 use crate::bytes::{Malformed, Plain, Source};
 use crate::error::RecordError;
 use crate::frame::Frame;
-use crate::hdf5::{Reader, row_size};
+use crate::hdf5::{Member, Reader, row_size};
 use crate::header::{RecordingHeader, read_header};
 use crate::layout::{
     BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, LOAD_MEMBERS, SCALAR_BLOCKS,
@@ -41,6 +41,18 @@ pub(crate) struct PartSteps {
     pub(crate) rows: StepRows,
     /// Whether the end is missing.
     pub(crate) cut: bool,
+    /// What ends them, where good ones follow it.
+    pub(crate) damage: Option<RecordError>,
+}
+
+impl PartSteps {
+    /// Refuses what is damaged before good steps.
+    pub(crate) fn undamaged(self) -> Result<Self, RecordError> {
+        match self.damage {
+            Some(error) => Err(error),
+            None => Ok(self),
+        }
+    }
 }
 
 impl Part {
@@ -48,7 +60,7 @@ impl Part {
     pub(crate) fn open(path: &Path) -> Result<Self, RecordError> {
         let reader = Reader::open(path)?;
         let (header, format) = read_header(&reader)?;
-        let frames = read_start(&reader, FRAMES, row_size(&FRAME_MEMBERS))?
+        let frames = read_start(&reader, FRAMES, &FRAME_MEMBERS)?
             .chunks_exact(row_size(&FRAME_MEMBERS))
             .map(|row| FrameRow::get(&mut Source::new(row)))
             .collect::<Result<_, _>>()
@@ -123,10 +135,9 @@ impl Part {
         Ok(frame.shifted(self.header.origin))
     }
 
-    /// The scalars and wall loads of all steps: as far as they are good where
-    /// the end is missing; damage before good ones is an error.
+    /// The scalars and wall loads of all steps, as far as they are good.
     pub(crate) fn steps(&self) -> Result<PartSteps, RecordError> {
-        let blocks = read_start(&self.reader, SCALAR_BLOCKS, row_size(&BLOCK_MEMBERS))?;
+        let blocks = read_start(&self.reader, SCALAR_BLOCKS, &BLOCK_MEMBERS)?;
         let mut start = 0;
         let blocks: Vec<StepBlock> = blocks
             .chunks_exact(row_size(&BLOCK_MEMBERS))
@@ -145,16 +156,22 @@ impl Part {
             match self.read_block(block) {
                 Ok(steps) => rows.append(&steps),
                 Err(error) => {
-                    let later = &blocks[index + 1..];
-                    if later.iter().any(|later| self.read_block(later).is_ok()) {
-                        return Err(error);
-                    }
-                    return Ok(PartSteps { rows, cut: true });
+                    let mut later = blocks[index + 1..].iter();
+                    let goes_on = later.any(|later| self.read_block(later).is_ok());
+                    return Ok(PartSteps {
+                        rows,
+                        cut: true,
+                        damage: goes_on.then_some(error),
+                    });
                 }
             }
         }
         let cut = (blocks.len() as u64) < self.reader.rows(SCALAR_BLOCKS)?;
-        Ok(PartSteps { rows, cut })
+        Ok(PartSteps {
+            rows,
+            cut,
+            damage: None,
+        })
     }
 
     /// Rows of a probe as far as they are good, in their order, by the index that
@@ -190,11 +207,12 @@ impl Part {
         }
         let walls = self.header.walls.len() as u64;
         let range = start.saturating_mul(walls)..end.saturating_mul(walls);
-        let bytes = self.reader.read(SCALAR_TABLE, size, start..end)?;
+        let bytes = self
+            .reader
+            .read(SCALAR_TABLE, &scalar_members(), start..end)?;
         let has_loads = self.format > 1;
         let load_bytes = if has_loads {
-            self.reader
-                .read(WALL_LOADS, row_size(&LOAD_MEMBERS), range.clone())?
+            self.reader.read(WALL_LOADS, &LOAD_MEMBERS, range.clone())?
         } else {
             Vec::new()
         };
@@ -241,13 +259,13 @@ impl Part {
         Ok(FrameBytes {
             grains: self.reader.read(
                 GRAINS,
-                row_size(&grain_members(settings)),
+                &grain_members(settings),
                 rows(row.first_grain, row.grains)?,
             )?,
             contacts: if settings.contacts {
                 self.reader.read(
                     CONTACTS,
-                    row_size(&contact_members(settings.precision)),
+                    &contact_members(settings.precision),
                     rows(row.first_contact, row.contacts)?,
                 )?
             } else {
@@ -255,7 +273,7 @@ impl Part {
             },
             walls: self.reader.read(
                 WALL_STATES,
-                row_size(wall_members(self.format)),
+                wall_members(self.format),
                 rows(index as u64 * walls, walls)?,
             )?,
         })
@@ -283,14 +301,14 @@ struct StepBlock {
 }
 
 /// Rows of a table; where it cannot be read as a whole, those at its start.
-fn read_start(reader: &Reader, path: &str, row_size: usize) -> Result<Vec<u8>, RecordError> {
+fn read_start(reader: &Reader, path: &str, members: &[Member]) -> Result<Vec<u8>, RecordError> {
     let rows = reader.rows(path)?;
-    if let Ok(bytes) = reader.read(path, row_size, 0..rows) {
+    if let Ok(bytes) = reader.read(path, members, 0..rows) {
         return Ok(bytes);
     }
     let mut bytes = Vec::new();
     for start in (0..rows).step_by(ROWS_AT_ONCE as usize) {
-        match reader.read(path, row_size, start..rows.min(start + ROWS_AT_ONCE)) {
+        match reader.read(path, members, start..rows.min(start + ROWS_AT_ONCE)) {
             Ok(more) => bytes.extend(more),
             Err(_) => break,
         }

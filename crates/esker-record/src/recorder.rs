@@ -227,7 +227,7 @@ impl Recorder {
         header: &RecordingHeader,
         (mark, steps_done): (RecordingMark, u64),
     ) -> Result<Self, RecordError> {
-        let mut steps = old.steps()?.rows;
+        let mut steps = old.steps()?.undamaged()?.rows;
         let found = old.frames().len() as u64;
         if found < mark.frames || (steps.len() as u64) < mark.scalar_rows {
             return Err(RecordError::TooShort {

@@ -184,6 +184,10 @@ impl Recording {
         let step = SCALARS.iter().position(|s| s.name == "step");
         for (index, (_, part)) in self.parts.iter().enumerate() {
             let mut steps = part.steps()?;
+            if index + 1 == self.parts.len() {
+                // Damage of an earlier part is why there is a later one.
+                steps = steps.undamaged()?;
+            }
             scalars.is_complete &= !steps.cut;
             if let Some(column) = step {
                 let end = self.end_of(index) as f64;

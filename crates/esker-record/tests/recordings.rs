@@ -342,8 +342,12 @@ fn a_recording_cut_at_its_end_is_read_as_far_as_it_is_good() {
         assert!(recording.scalars().is_ok());
         found.push(kept);
     }
-    // A shorter file may lack parts of the index that all frames need.
-    assert!(found[0] > count / 2, "{count} frames; kept {found:?}");
+    println!("{count} frames; kept {found:?}");
+    assert!(
+        found.is_sorted_by(|a, b| a > b),
+        "{count} frames; kept {found:?}"
+    );
+    assert!(found[2] > count / 4, "{count} frames; kept {found:?}");
 }
 
 /// The small file of the tests below, and what is in it.

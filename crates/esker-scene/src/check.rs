@@ -77,7 +77,8 @@ fn problem(path: &str, message: impl Into<String>, advice: impl Into<String>) ->
     }
 }
 
-fn steps(world: &WorldDef, run: &RunDef, problems: &mut Vec<Problem>) {
+/// A run of too many steps.
+pub(crate) fn steps(world: &WorldDef, run: &RunDef, problems: &mut Vec<Problem>) {
     let steps = run.duration / world.step;
     if !steps.is_finite() || steps > MOST_STEPS {
         problems.push(problem(

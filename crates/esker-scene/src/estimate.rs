@@ -36,7 +36,7 @@ use esker_world::smooth::longest_substep;
 use glam::DVec3;
 use serde::Serialize;
 
-use crate::check::{emitted, extent};
+use crate::check::{all_sizes, emitted, extent};
 use crate::notes::{unnamed_pairs, wrong_sides};
 use crate::scene::Scene;
 
@@ -154,13 +154,13 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
 
 /// Sets the step (unless it is given) and the sweeps of a scene so that its
 /// overlaps stay below a tolerance, by (38), (41) and (42).
-pub fn choose(scene: &mut Scene, tolerance: f64, step_given: bool) {
+pub fn choose(scene: &mut Scene, tolerance: f64) {
     let grains: f64 = (0..scene.world.packings.len())
         .map(|i| count(&scene.world, i))
         .sum();
     let given = scene.world.emitters.len() as f64;
     let bed = Bed::of(scene, grains, given);
-    if !step_given {
+    if !scene.step_is_given {
         let step = bed.advice(tolerance, &scene.world).step;
         if step.is_finite() {
             // A grain that sets off falls by less than this share of its diameter.
@@ -193,6 +193,36 @@ const LONGEST_GROUP: f64 = 8.0;
 
 /// Longest step that is chosen for a scene, s: drives must be followed too.
 const LONGEST_CHOSEN_STEP: f64 = 0.02;
+
+/// Longest step of a scene that gives none, s.
+pub const LONGEST_DEFAULT_STEP: f64 = 5e-3;
+/// Way of a grain in such a step, in diameters of the smallest one: contacts
+/// are found once per step.
+const DEFAULT_WAY: f64 = 0.1;
+
+/// The step of a scene that gives none, s: at the greatest speed that is to be
+/// expected, and in free fall from rest, grains move a tenth of the smallest
+/// diameter in it. A round number, whatever the duration is, so that a run that
+/// is made longer goes on as it began.
+pub fn default_step(scene: &Scene) -> f64 {
+    let bed = Bed::of(scene, 1.0, 0.0);
+    let radii = all_sizes(&scene.world).map(|(least, _)| least);
+    let way = DEFAULT_WAY * 2.0 * radii.fold(f64::INFINITY, f64::min);
+    let longest = (way / bed.speed)
+        .min((2.0 * way / bed.gravity).sqrt())
+        .min(LONGEST_DEFAULT_STEP);
+    round_down(longest)
+}
+
+/// The greatest round number that is not greater: steps of it meet round times.
+fn round_down(number: f64) -> f64 {
+    const ROUND: [f64; 6] = [8.0, 5.0, 4.0, 2.5, 2.0, 1.0];
+    let power = number.log10().floor() as i32;
+    // Decimal text, so that 4e-4 is what a scene would say.
+    let candidates = ROUND.map(|digits| format!("{digits}e{power}").parse().unwrap_or(0.0));
+    let fits = |round: &f64| *round <= number * (1.0 + 1e-12);
+    candidates.into_iter().find(fits).unwrap_or(number)
+}
 
 /// Sweeps by (41).
 pub fn sweeps_needed(tolerance: f64, depth: f64, width: f64, inertial_number: f64) -> f64 {

@@ -206,6 +206,7 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Places
         ),
         text: text.to_string(),
         physics: physics::physics(&root),
+        step_is_given: places.locations.has("step"),
         world: parts.world,
         run: parts.run,
         material_colors: parts.material_colors,
@@ -214,7 +215,15 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Places
         checkpoint: parts.checkpoint,
     };
     if let Some(tolerance) = scene.world.accuracy {
-        estimate::choose(&mut scene, tolerance, places.locations.has("step"));
+        estimate::choose(&mut scene, tolerance);
+    } else if !scene.step_is_given {
+        scene.world.step = estimate::default_step(&scene);
+        let mut problems = Vec::new();
+        check::steps(&scene.world, &scene.run, &mut problems);
+        report_all(problems, &places, &mut report);
+        if !report.is_empty() {
+            return Err(report.into_errors());
+        }
     }
     Ok((scene, places))
 }

@@ -13,6 +13,8 @@ pub struct Scene {
     /// What decides the course of the run, as `path = value`: the same for
     /// scenes that differ only in their words, their duration or what they record.
     pub physics: Vec<String>,
+    /// Whether it says its step; else that of `world` was chosen.
+    pub step_is_given: bool,
     /// What is simulated.
     pub world: WorldDef,
     /// How long.

@@ -70,3 +70,40 @@ fn an_accuracy_that_cannot_be_kept_is_refused_with_advice() {
         assert!(errors.contains("tolerance = \"1%\""), "{wrong}: {errors}");
     }
 }
+
+/// Five milliseconds suited hardly anything.
+#[test]
+fn a_step_that_is_not_given_suits_the_grains_and_their_speed() {
+    let poured = |diameter: f64, height: f64, head: &str| {
+        let duration = if head.is_empty() { 1.0 } else { 2.7 };
+        let bottom = height - 1.1 * diameter;
+        let text = format!(
+            "{head}\nduration = {duration}\nmaterial.glass = {{ density = 2500, young = 5e7 }}\n\
+             wall = [{{ shape = \"plane\" }}]\n\
+             [[emitter]]\n\
+             region = {{ box = [[0, 0, {bottom}], [1, 1, {height}]] }}\n\
+             diameter = {diameter}\nrate = {{ number = 10 }}\n"
+        );
+        esker_scene::parse(&text, "s.toml", ".".as_ref()).unwrap()
+    };
+    for (diameter, height) in [(0.01, 0.5), (0.002, 0.5), (0.01, 5.0), (0.3, 1.0)] {
+        let scene = poured(diameter, height, "");
+        let speed = (2.0 * 9.81 * height).sqrt();
+        let way = scene.world.step * speed / diameter;
+        assert!(!scene.step_is_given);
+        assert!(
+            way <= 0.1,
+            "{diameter} m from {height} m: {way} diameters per step"
+        );
+        assert!(way > 0.05 || scene.world.step == 5e-3, "{way}");
+        // A longer run goes on as it began.
+        let longer = poured(diameter, height, "name = \"longer\"");
+        assert_eq!(longer.world.step, scene.world.step);
+    }
+    let given = poured(0.01, 0.5, "step = 3e-3");
+    assert!(given.step_is_given && given.world.step == 3e-3);
+    let text = "duration = 1e6\nmaterial.a = { density = 1, young = 1e6 }\n\
+                grains = [{ place = \"column\", count = 2, diameter = 1e-9 }]";
+    let errors = esker_scene::parse(text, "s.toml", ".".as_ref()).unwrap_err();
+    assert!(errors.to_string().contains("steps"), "{errors}");
+}

@@ -1,4 +1,4 @@
-//! What smooth and nonsmooth stepping cost (003 paper I, formulas 36–42).
+//! What smooth and nonsmooth stepping cost (Servin et al. 2014, formulas 36–42).
 //!
 //! Lengths `l` (along gravity) and `w` (across) in grain diameters:
 //!

@@ -16,6 +16,7 @@
 //! ```
 
 mod bench;
+pub mod bibliography;
 mod convergence;
 pub mod cost;
 mod criterion;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use esker_plot::{escape, number};
 
+use crate::bibliography;
 use crate::criterion::{Criterion, Judgement, Reported, Status};
-use crate::experiment::{Experiment, Figure, Frame, Table};
+use crate::experiment::{About, Experiment, Figure, Frame, Table};
 use crate::machine::Machine;
 use crate::registry;
 use crate::results::StudyError;
@@ -49,6 +50,14 @@ pub fn write(
     Ok(page)
 }
 
+/// Where an experiment was published, with the whole reference.
+fn source(about: About) -> String {
+    match bibliography::of(about.paper) {
+        Some(reference) => format!("{} ({reference})", about.paper),
+        None => about.paper.to_owned(),
+    }
+}
+
 /// The page of one experiment.
 pub fn html(experiment: &dyn Experiment, finished: &Finished) -> String {
     let about = experiment.about();
@@ -60,7 +69,7 @@ pub fn html(experiment: &dyn Experiment, finished: &Finished) -> String {
         "<p>{}</p><p class=\"note\">Published in: {}. Run at {} size in {} s of computing.</p>\
          <p class=\"{}\">{}</p>",
         escape(about.shows),
-        escape(about.paper),
+        escape(&source(about)),
         finished.size.name(),
         number(finished.seconds, 3),
         class(finished.judgement()),

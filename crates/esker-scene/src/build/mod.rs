@@ -17,6 +17,7 @@ use esker_world::definition::{Material, NormalLaw, PairDef, PairLaw, WorldDef};
 use glam::DVec3;
 
 use crate::color::parse_color;
+use crate::estimate::LONGEST_DEFAULT_STEP;
 use crate::files::Files;
 use crate::keys::list_of_words;
 use crate::report::{Finding, ProblemKind, Report};
@@ -129,7 +130,12 @@ impl Builder<'_, '_> {
         let accuracy = self.accuracy(root);
         Some(WorldDef {
             gravity: root.vector("gravity")?,
-            step: root.number("step")?,
+            step: match root.number("step") {
+                Some(step) => step,
+                None if self.locations.has("step") => return None,
+                // Chosen when everything else is known.
+                None => LONGEST_DEFAULT_STEP,
+            },
             method: settings::method(root.table("solver")?)?,
             accuracy,
             longest_step: None,

@@ -161,7 +161,7 @@ impl Experiment for Beverloo {
     fn about(&self) -> About {
         About {
             name: "beverloo",
-            paper: "Beverloo, Leniger and van de Velde 1961 (not one of the papers)",
+            paper: "Beverloo et al. 1961",
             shows: "Discharge of a flat-bottomed silo grows as (D − k d)^(5/2).",
             seconds_full: 330.0,
             seconds_reduced: 12.0,

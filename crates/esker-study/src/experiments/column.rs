@@ -1,4 +1,4 @@
-//! Sweeps needed to carry a column of grains (000 § 4.1, Figs. 2 and 3).
+//! Sweeps needed to carry a column of grains (Wang et al. 2016 § 4.1, Figs. 2 and 3).
 //!
 //! The error is the worst `|l − l_theory|/l_theory` over the last fifth of the
 //! run, with the height from Hertz's law,
@@ -130,7 +130,7 @@ impl Experiment for Column {
     fn about(&self) -> About {
         About {
             name: "column",
-            paper: "000 Figs. 2–4",
+            paper: "Wang et al. 2016, Figs. 2–4",
             shows: "Sweeps needed for 0.1, 1 and 5 % height error of a column: linear in its \
                     height, about three times fewer with a history warm start, fewer still \
                     sub-stepped.",
@@ -285,7 +285,7 @@ impl Column {
                 2.0,
                 "not in the paper",
             )
-            .because("the least gain that 000 has for warm starting"),
+            .because("the least gain that Wang et al. 2016 have for warm starting"),
         );
         Ok(())
     }

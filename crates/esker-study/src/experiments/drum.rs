@@ -1,10 +1,10 @@
-//! A slowly turning drum (000 § 4.3, Figs. 10–13): dynamic angle of repose and
+//! A slowly turning drum (Wang et al. 2016 § 4.3, Figs. 10–13): dynamic angle of repose and
 //! share of the plug zone against sweeps per step, cold and warm.
 //!
 //! The angle is that of the centre of mass, as in the paper. All runs start
 //! from one state, prepared sub-stepped, and are averaged over their second
 //! half. Variants of walls, speed and rolling law are run to see what could
-//! explain the paper's 48–50°; one of them is the same drum as 003 paper V has
+//! explain the paper's 48–50°; one of them is the same drum as Servin and Wang 2015 has
 //! it: twice as fast, end walls without friction, angle of the surface 44 ± 3°.
 
 use esker_analysis::series::{block_error, statistics};
@@ -59,7 +59,7 @@ impl Flow {
     }
 }
 
-/// Accuracy of the angle that 000 § 5 asks for when it compares starts.
+/// Accuracy of the angle that Wang et al. 2016 § 5 ask for when it compares starts.
 const ACCURACY: f64 = 0.05;
 
 /// What is changed against the paper's description.
@@ -88,12 +88,12 @@ const ROUGH: Variant = Variant {
     ..DESCRIBED
 };
 const FASTER: Variant = Variant {
-    name: "as 003 paper V: smooth end walls, twice as fast",
+    name: "as Servin and Wang 2015: smooth end walls, twice as fast",
     rate: 2.0,
     ..DESCRIBED
 };
 const FASTER_DOUBLE: Variant = Variant {
-    name: "as 003 paper V, rolling radius twice as large",
+    name: "as Servin and Wang 2015, rolling radius twice as large",
     rate: 2.0,
     rolling: 2.0,
     ..DESCRIBED
@@ -276,7 +276,7 @@ impl Experiment for Drum {
     fn about(&self) -> About {
         About {
             name: "drum",
-            paper: "000 Figs. 10–13",
+            paper: "Wang et al. 2016, Figs. 10–13",
             shows: "Dynamic angle of repose and plug zone of a slow drum against sweeps: warm \
                     starting needs about a third of the sweeps, sub-stepping a tenth; why the \
                     paper's 48–50° are not reached.",
@@ -480,7 +480,7 @@ impl Drum {
         let plug = ("plug share, converged", best.plug);
         let papers = ["48–50", "0.58 ± 0.05"];
         if size == Size::Full {
-            let reason = "end walls without friction, which 000 does not describe: an independent \
+            let reason = "end walls without friction, which Wang et al. 2016 do not describe: an independent \
                           code finds 36.8–38.2° ± 1° and 0.71–0.80 ± 0.04 with them, and rough \
                           ones lift the bed (see the variants)";
             for ((name, value), paper, bounds, explained) in [
@@ -538,12 +538,14 @@ impl Drum {
             let (faster, double) = (flow(FASTER)?, flow(FASTER_DOUBLE)?);
             outcome.require(
                 Criterion::within(
-                    "surface angle of the drum of 003 paper V (°)",
+                    "surface angle of the drum of Servin and Wang 2015 (°)",
                     faster.surface,
                     [41.0, 47.0],
                     "44 ± 3",
                 )
-                .because("003 paper V, the same drum at 0.5 rad/s, end walls without friction"),
+                .because(
+                    "Servin and Wang 2015, the same drum at 0.5 rad/s, end walls without friction",
+                ),
             );
             outcome.report(Reported::new(
                 "the same with twice the rolling radius (°)",
@@ -555,11 +557,11 @@ impl Drum {
         outcome.text(format!(
             "In a drum seven diameters wide, end walls as rough as the shell lift the bed from {}° \
              to {}°. The steepest variant is “{}” with {}°. The paper does not say whether its \
-             end walls are rough. 003 paper V has the same drum twice as fast and says that its \
+             end walls are rough. Servin and Wang 2015 has the same drum twice as fast and says that its \
              end walls are without friction: it finds 44 ± 3° at the surface, four to six degrees \
-             less than 000, which is what rough end walls add here. The radius that bounds the \
+             less than Wang et al. 2016, which is what rough end walls add here. The radius that bounds the \
              rolling torque (equation 17 is printed upside down) is r_a r_b/(r_a + r_b) here; the \
-             drum alone does not settle it, since twice that radius also lies within paper V's range.",
+             drum alone does not settle it, since twice that radius also lies within the range of Servin and Wang 2015.",
             number(smooth.angle(), 3),
             number(rough.angle(), 3),
             greatest.1,

@@ -340,7 +340,7 @@ impl Experiment for Impact {
     fn about(&self) -> About {
         About {
             name: "impact",
-            paper: "Dosta et al., Comput. Phys. Commun. 296 (2024) 109066, case 3; LAMMPS on a \
+            paper: "Dosta et al. 2024, case 3; LAMMPS on a \
                     smaller bed",
             shows: "A steel ball goes into a settled bed as deep as in a spring-based code, \
                     whatever the step.",

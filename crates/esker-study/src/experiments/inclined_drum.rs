@@ -1,5 +1,5 @@
 //! Flow in an inclined rotating drum at reduced scale, with the measures of
-//! 003 paper III, Table 4.
+//! Wang et al. 2015, Table 4.
 //!
 //! The plant's drum (D = 3.7 m, 291 grain diameters, 0.53 rad/s, inclined by
 //! 7°, 340 t/h) is scaled by `s = D/3.7 m` with the same grains and the same
@@ -244,7 +244,7 @@ impl Experiment for InclinedDrum {
     fn about(&self) -> About {
         About {
             name: "inclined-drum",
-            paper: "003 paper III § 6.2, Table 4",
+            paper: "Wang et al. 2015 § 6.2, Table 4",
             shows: "Angle, transport and surface velocities of pellets in an inclined drum at \
                     reduced scale, with full and a tenth of the rolling resistance.",
             seconds_full: 600.0,

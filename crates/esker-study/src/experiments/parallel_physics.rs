@@ -1,4 +1,4 @@
-//! Does the parallel sweep keep the physics? (thesis 001, Tables 5.1–5.3)
+//! Does the parallel sweep keep the physics? (Sundberg 2014, Tables 5.1–5.3)
 //!
 //! Three systems are run twice, once with contacts swept one after another
 //! from the bottom up and once in the block order that threads share; the
@@ -10,7 +10,7 @@
 //! |⟨K_serial⟩ − ⟨K_parallel⟩| / (max K − min K).                        (5.1)
 //! ```
 //!
-//! The drum has the sawtooth shell of the thesis (dimensions in 003 paper I
+//! The drum has the sawtooth shell of the thesis (dimensions in Servin et al. 2014
 //! § 4.2.2): 64 teeth, 1.2 d high, attack angle 50°.
 
 use std::f64::consts::TAU;
@@ -278,7 +278,7 @@ impl Experiment for ParallelPhysics {
     fn about(&self) -> About {
         About {
             name: "parallel-physics",
-            paper: "001 Tables 5.1–5.3",
+            paper: "Sundberg 2014, Tables 5.1–5.3",
             shows: "The order in which threads share the sweep gives the same physics as the \
                     serial order: column, cylinder and drum.",
             seconds_full: 1400.0,

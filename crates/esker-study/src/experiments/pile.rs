@@ -1,4 +1,4 @@
-//! Pile formation (000 § 4.2, Figs. 5 and 6): the height of a heap against
+//! Pile formation (Wang et al. 2016 § 4.2, Figs. 5 and 6): the height of a heap against
 //! sweeps per step, for different starts of the solve.
 //!
 //! With few sweeps the heap is squeezed and its grains slide: it melts. The
@@ -49,7 +49,7 @@ struct Heap {
     frame: Frame,
 }
 
-/// Accuracy of the heap's shape that 000 § 5 asks for when it compares starts.
+/// Accuracy of the heap's shape that Wang et al. 2016 § 5 ask for when it compares starts.
 const ACCURACY: f64 = 0.05;
 
 fn sweeps(size: Size) -> &'static [usize] {
@@ -136,7 +136,7 @@ impl Experiment for Pile {
     fn about(&self) -> About {
         About {
             name: "pile",
-            paper: "000 Figs. 5 and 6",
+            paper: "Wang et al. 2016, Figs. 5 and 6",
             shows: "Height of a heap against sweeps: history warm start needs about half the \
                     sweeps of cold; without its velocity update it is no better than cold; \
                     sub-stepped, ten sweeps are enough.",
@@ -290,7 +290,7 @@ impl Pile {
                     -ACCURACY.max(resolution),
                     "no significant improvement",
                 )
-                .because("the accuracy that 000 asks for, or half a diameter"),
+                .because("the accuracy that Wang et al. 2016 ask for, or half a diameter"),
             );
         }
         outcome.require(
@@ -300,7 +300,7 @@ impl Pile {
                 ACCURACY.max(resolution),
                 "not in the paper",
             )
-            .because("the accuracy that 000 asks for, or half a diameter"),
+            .because("the accuracy that Wang et al. 2016 ask for, or half a diameter"),
         );
         // Both are cones: heights grow with the cube root of the number of grains.
         let grains = grains(size) as f64;

@@ -1,4 +1,4 @@
-//! Pellets dropped on a moving belt (003 paper III § 6.1, Figs. 13 and 14):
+//! Pellets dropped on a moving belt (Wang et al. 2015 § 6.1, Figs. 13 and 14):
 //! the angle of repose of the long heap, with full, a tenth and no rolling
 //! resistance.
 
@@ -172,7 +172,7 @@ impl Experiment for Repose {
     fn about(&self) -> About {
         About {
             name: "repose",
-            paper: "003 paper III § 6.1, Figs. 13 and 14",
+            paper: "Wang et al. 2015 § 6.1, Figs. 13 and 14",
             shows: "Angle of repose of pellets on a moving belt: 36 ± 2° with rolling \
                     resistance, 22° with a tenth of it, next to nothing without.",
             seconds_full: 400.0,

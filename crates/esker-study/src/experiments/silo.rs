@@ -1,4 +1,4 @@
-//! Grains at rest in upright cylinders (003 paper I §§ 5.1, 5.3, Figs. 3–6).
+//! Grains at rest in upright cylinders (Servin et al. 2014 §§ 5.1, 5.3, Figs. 3–6).
 //!
 //! * Sweeps needed for a mean overlap of 5 %: they grow with the fill height
 //!   and saturate at a few cylinder diameters; the constants of
@@ -303,7 +303,7 @@ impl Experiment for Silo {
     fn about(&self) -> About {
         About {
             name: "silo",
-            paper: "003 paper I, Figs. 3–6 and formula 41",
+            paper: "Servin et al. 2014, Figs. 3–6 and formula 41",
             shows: "Sweeps needed in a silo saturate with fill height; wall pressure follows \
                     Janssen once the solve converges; constants of formula 41.",
             seconds_full: 1200.0,
@@ -498,9 +498,9 @@ impl Silo {
                 format!("{w} d wide, {h} d high: gain of history 0.85 over cold"),
                 gain(&cold, &history, TOLERANCE),
                 2.0,
-                "“no significant effect” in paper I; 2–5 in 000",
+                "“no significant effect” in Servin et al. 2014; 2–5 in Wang et al. 2016",
             )
-            .because("the least gain of 000"),
+            .because("the least gain of Wang et al. 2016"),
         );
         outcome.require(
             Criterion::at_least(

@@ -1,4 +1,4 @@
-//! The same scenes in smooth, semi-smooth and nonsmooth stepping (003 paper I).
+//! The same scenes in smooth, semi-smooth and nonsmooth stepping (Servin et al. 2014).
 //!
 //! * One pellet strikes a plane: the semi-smooth step with the physical damping
 //!   time must approach the smooth one as its step shrinks.
@@ -226,7 +226,7 @@ impl Experiment for SmoothVsNonsmooth {
     fn about(&self) -> About {
         About {
             name: "smooth-vs-nonsmooth",
-            paper: "003 paper I §§ 2–3, 5.4, formulas 36–39",
+            paper: "Servin et al. 2014 §§ 2–3, 5.4, formulas 36–39",
             shows: "Smooth, semi-smooth and nonsmooth stepping agree on the bulk and, for small \
                     steps, on a single collision; what each costs.",
             seconds_full: 10.0,

@@ -1,4 +1,4 @@
-//! Elementary tests of one pellet (003 paper III § 4, Table 2).
+//! Elementary tests of one pellet (Wang et al. 2015 § 4, Table 2).
 //!
 //! | test | what must come out |
 //! | --- | --- |
@@ -205,7 +205,7 @@ impl Experiment for Verification {
     fn about(&self) -> About {
         About {
             name: "verification",
-            paper: "003 paper III, Table 2 and Fig. 6",
+            paper: "Wang et al. 2015, Table 2 and Fig. 6",
             shows: "One pellet obeys the laws of elasticity, impact, friction and rolling.",
             seconds_full: 8.0,
             seconds_reduced: 2.0,

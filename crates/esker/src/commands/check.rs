@@ -49,6 +49,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         println!("{}", serde_json::to_string_pretty(&estimate)?);
     } else {
         println!("{}: the scene is right", scene.name);
+        if !scene.step_is_given {
+            let step = scene.world.step;
+            println!("step        {step:.2e} s (chosen; `step` in the scene sets it)");
+        }
         print!("{estimate}");
         if !placed {
             println!(

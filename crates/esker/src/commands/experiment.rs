@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
+use esker_study::bibliography::{self, Reference};
 use esker_study::runner::{Finished, Options, Progress};
 use esker_study::{Experiment, Judgement, Size, Status, registry, report, runner};
 
@@ -112,6 +113,16 @@ fn list(json: bool) -> anyhow::Result<()> {
             "{:<20} {:>7.0}s {:>7.0}s  {}\n    {}",
             about.name, about.seconds_full, about.seconds_reduced, about.paper, about.shows
         );
+    }
+    println!("\npapers (docs/bibliography.md)");
+    let named = |reference: &&Reference| {
+        let experiments = registry::ALL.iter().map(|e| e.about().paper);
+        experiments
+            .into_iter()
+            .any(|paper| bibliography::of(paper) == Some(*reference))
+    };
+    for reference in bibliography::ALL.iter().filter(named) {
+        println!("  {}\n    {reference}", reference.key);
     }
     Ok(())
 }

@@ -241,7 +241,7 @@ fn show_table(json: bool) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string_pretty(&rows)?);
         return Ok(());
     }
-    println!("computed (printed in 003 paper I, Table I)");
+    println!("computed (printed in Servin et al. 2014, Table I)");
     println!(
         "{:>3} {:>8} {:>8} {:>16} {:>20} {:>20} {:>20} {:>20} {:>20}",
         "row",

@@ -262,13 +262,13 @@ impl<'a> Output<'a> {
     }
 }
 
-/// The world of a checkpoint. Where a scene states an accuracy, its step is
-/// chosen, also by the duration: a longer run goes on with the step it has.
+/// The world of a checkpoint. Where a scene gives no step, one is chosen, with a
+/// stated accuracy also by the duration: the run goes on with the step it has.
 fn restore(file: &SceneFile, checkpoint: Checkpoint) -> Result<World, RestoreError> {
     let mut def = file.scene.world.clone();
     let step = checkpoint.first_step();
     let differs = |step: &f64| (step / def.step - 1.0).abs() > SAME_STEP;
-    if let Some(step) = step.filter(|step| def.longest_step.is_some() && differs(step)) {
+    if let Some(step) = step.filter(|step| !file.scene.step_is_given && differs(step)) {
         def.step = step;
     }
     World::restore(&def, checkpoint.state)
