@@ -116,8 +116,8 @@ pub struct Scenery {
 }
 
 impl Scenery {
-    /// The walls of a frame around grains with these bounds. A flat wall far larger than they
-    /// are is a floor.
+    /// The walls of a frame around grains with these bounds. Unbounded planes are floors, and so
+    /// are flat walls far larger than the grains' bounds (older recordings do not tell them apart).
     pub fn new(header: &RecordingHeader, frame: &Frame, grains: Bounds, shown: &Shown) -> Self {
         let mut scenery = Scenery {
             walls: Vec::new(),
@@ -125,7 +125,8 @@ impl Scenery {
             subject: grains,
         };
         let mut planes = Vec::new();
-        for (name, soup) in walls_in_frame(header, frame) {
+        let unbounded = header.walls.iter().map(|wall| wall.unbounded);
+        for ((name, soup), unbounded) in walls_in_frame(header, frame).into_iter().zip(unbounded) {
             if shown.hidden.contains(&name) {
                 continue;
             }
@@ -139,7 +140,7 @@ impl Scenery {
             let bounds = Bounds::of_walls(std::slice::from_ref(&wall));
             let is_large = !grains.is_empty() && diagonal(&bounds) > LARGE_WALL * diagonal(&grains);
             match normal_of_square(&soup) {
-                Some(normal) if is_large => planes.push((soup.vertices[0], normal)),
+                Some(normal) if unbounded || is_large => planes.push((soup.vertices[0], normal)),
                 _ => {
                     for clip in &shown.clips {
                         let cut = wall.triangles.into_iter().flat_map(|t| clip.cut(t));

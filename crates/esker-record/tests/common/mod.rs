@@ -113,6 +113,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
             .map(|w| WallSurface {
                 name: w.name.clone(),
                 surface: w.shape.triangulate(0.1),
+                unbounded: w.shape.bounds().is_none(),
             })
             .collect(),
         probes: Vec::new(),
