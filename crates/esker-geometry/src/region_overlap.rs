@@ -75,7 +75,8 @@ impl Region {
                 let c = pose.to_local(centre);
                 let area = |rho: f64| {
                     let [low, high] = [-1.0, 1.0].map(|s| half_extents * s - c);
-                    disc_below(rho, high.x, high.y) - disc_below(rho, low.x, high.y)
+                    disc_below(rho, high.x, high.y)
+                        - disc_below(rho, low.x, high.y)
                         - disc_below(rho, high.x, low.y)
                         + disc_below(rho, low.x, low.y)
                 };

@@ -12,8 +12,8 @@ const WALL_COLOR: [f32; 4] = [0.45, 0.52, 0.60, 0.22];
 const FLOOR_COLOR: [f32; 4] = [0.55, 0.60, 0.66, 0.55];
 /// A wall this many times larger than the bulk is not fitted into the picture.
 const LARGE_WALL: f64 = 3.0;
-/// Radius of a floor, in half diagonals of what stands on it.
-const FLOOR_REACH: f64 = 1.7;
+/// Radius of a floor, in half diagonals of the grains on it.
+const FLOOR_REACH: f64 = 2.0;
 
 /// A half of space that is shown, written as `x<0.1` or `z > -2`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -154,8 +154,13 @@ impl Scenery {
                 }
             }
         }
-        let middle = 0.5 * (scenery.subject.min + scenery.subject.max);
-        let radius = 0.5 * FLOOR_REACH * diagonal(&scenery.subject);
+        let above = if grains.is_empty() {
+            scenery.subject
+        } else {
+            grains
+        };
+        let middle = 0.5 * (above.min + above.max);
+        let radius = 0.5 * FLOOR_REACH * diagonal(&above);
         let floors = planes.into_iter().map(|(point, normal)| Floor {
             centre: middle - normal * normal.dot(middle - point),
             normal,
