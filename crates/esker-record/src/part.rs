@@ -186,7 +186,7 @@ impl Part {
             return Ok(Vec::new());
         }
         let (path, size) = (table.path(), table.row_size());
-        let bytes = read_start(&self.reader, &path, size)?;
+        let bytes = read_start(&self.reader, &path, &table.members())?;
         let found: Vec<_> = bytes
             .chunks_exact(size)
             .map(|row| table.row(probe, row))

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! and the floor there is as opaque as its distance `r` from `c` says: fully up to half of the
-//! radius `R`, not at all beyond it. A floor seen from its edge is drawn as a line.
+//! radius `R`, not at all beyond it. A floor seen from its edge is drawn as a line, and one seen
+//! from behind not at all: it would hide what stands on it.
 
 use glam::DVec3;
 
@@ -80,8 +81,11 @@ impl FloorLayer {
                 if nearness <= *solid {
                     continue;
                 }
-                let lit = shadows.soft_lit_part(p, floor.normal);
                 let towards_eye = view.towards_eye(u, v);
+                if floor.normal.dot(towards_eye) < -EDGE_ON {
+                    continue;
+                }
+                let lit = shadows.soft_lit_part(p, floor.normal);
                 let (color, opacity) =
                     light.on_wall(floor.normal, towards_eye, floor.color, floor.opacity);
                 let shaded = mix(color.map(|x| x * SHADE), color, lit);

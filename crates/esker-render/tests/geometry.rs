@@ -422,6 +422,8 @@ fn a_floor_catches_shadows_and_fades_out() {
         "{line}"
     );
     assert_eq!(seen(level, &[], DVec3::new(3.0, 0.0, 0.0)), 3 * 255);
+    let below = DVec3::new(0.0, -20.0, -20.0);
+    assert_eq!(seen(below, &floors, DVec3::new(-3.0, 0.0, 0.0)), 3 * 255);
 }
 
 /// Colours that are chosen for categories, and those of the map beyond them.

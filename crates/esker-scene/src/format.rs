@@ -139,7 +139,7 @@ pub const PAIR: Section = Section {
         key("materials", Kind::Names, "", Required, "The two materials, in any order; twice the same for grains among themselves; `\"*\"` for any."),
         key("friction", Kind::Number(NOT_NEGATIVE), "", Default("0.5"), "Coefficient of friction."),
         key("rolling", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of rolling resistance: tangent of the slope at which a grain starts to roll."),
-        key("twisting", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of resistance to spinning about the normal."),
+        key("twisting", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of resistance to spinning about the normal; with 0 nothing ends such a spin."),
         key("restitution", Kind::Number(UNIT), "", Default("0.0"), "Coefficient of restitution."),
         key("damping", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "Viscous damping time of the normal force."),
         key("law", Kind::Choice(&["hertz", "linear"]), "", Default("\"hertz\""), "Normal force law."),

@@ -139,16 +139,15 @@ fn the_flat_hopper_is_what_its_dimensions_say() {
     assert_mesh("scenes/meshes/flat-hopper.stl", &soup);
 }
 
-/// Four flat blades about the y axis, mm: from radius 5 to 70, 90 wide.
+/// Two flat blades about the y axis, mm: from radius 5 to 70, 90 wide.
 #[test]
 fn the_paddle_is_what_its_dimensions_say() {
     let mut soup = TriangleSoup::default();
-    for blade in 0..4 {
-        let (sin, cos) = (TAU * f64::from(blade) / 4.0).sin_cos();
+    for side in [-1.0, 1.0] {
         add_grid(&mut soup, [1, 1], |i, j| {
             let radius = if i == 0 { 5.0 } else { 70.0 };
             let y = if j == 0 { -45.0 } else { 45.0 };
-            DVec3::new(radius * cos, y, radius * sin)
+            DVec3::new(side * radius, y, 0.0)
         });
     }
     assert_mesh("scenes/meshes/paddle.stl", &soup);

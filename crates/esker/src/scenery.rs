@@ -12,8 +12,8 @@ const WALL_COLOR: [f32; 4] = [0.45, 0.52, 0.60, 0.22];
 const FLOOR_COLOR: [f32; 4] = [0.55, 0.60, 0.66, 0.55];
 /// A wall this many times larger than the bulk is not fitted into the picture.
 const LARGE_WALL: f64 = 3.0;
-/// Radius of a floor, in half diagonals of what stands on it.
-const FLOOR_REACH: f64 = 1.7;
+/// Radius of a floor, in half diagonals of the grains on it.
+const FLOOR_REACH: f64 = 2.0;
 
 /// A half of space that is shown, written as `x<0.1` or `z > -2`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,8 +116,8 @@ pub struct Scenery {
 }
 
 impl Scenery {
-    /// The walls of a frame around grains with these bounds. A flat wall far larger than they
-    /// are is a floor.
+    /// The walls of a frame around grains with these bounds. Unbounded planes are floors, and so
+    /// are flat walls far larger than the grains' bounds (older recordings do not tell them apart).
     pub fn new(header: &RecordingHeader, frame: &Frame, grains: Bounds, shown: &Shown) -> Self {
         let mut scenery = Scenery {
             walls: Vec::new(),
@@ -125,7 +125,8 @@ impl Scenery {
             subject: grains,
         };
         let mut planes = Vec::new();
-        for (name, soup) in walls_in_frame(header, frame) {
+        let unbounded = header.walls.iter().map(|wall| wall.unbounded);
+        for ((name, soup), unbounded) in walls_in_frame(header, frame).into_iter().zip(unbounded) {
             if shown.hidden.contains(&name) {
                 continue;
             }
@@ -139,7 +140,7 @@ impl Scenery {
             let bounds = Bounds::of_walls(std::slice::from_ref(&wall));
             let is_large = !grains.is_empty() && diagonal(&bounds) > LARGE_WALL * diagonal(&grains);
             match normal_of_square(&soup) {
-                Some(normal) if is_large => planes.push((soup.vertices[0], normal)),
+                Some(normal) if unbounded || is_large => planes.push((soup.vertices[0], normal)),
                 _ => {
                     for clip in &shown.clips {
                         let cut = wall.triangles.into_iter().flat_map(|t| clip.cut(t));
@@ -153,8 +154,13 @@ impl Scenery {
                 }
             }
         }
-        let middle = 0.5 * (scenery.subject.min + scenery.subject.max);
-        let radius = 0.5 * FLOOR_REACH * diagonal(&scenery.subject);
+        let above = if grains.is_empty() {
+            scenery.subject
+        } else {
+            grains
+        };
+        let middle = 0.5 * (above.min + above.max);
+        let radius = 0.5 * FLOOR_REACH * diagonal(&above);
         let floors = planes.into_iter().map(|(point, normal)| Floor {
             centre: middle - normal * normal.dot(middle - point),
             normal,

@@ -115,6 +115,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
             .map(|w| WallSurface {
                 name: w.name.clone(),
                 surface: w.shape.triangulate(0.1),
+                unbounded: w.shape.bounds().is_none(),
             })
             .collect(),
         probes: Vec::new(),

@@ -224,7 +224,8 @@ fn scene(sample: &Sample, way: Way, bed: u64) -> Result<Scene, StudyError> {
         Way::GaussSeidel => world.method = Method::WholeStep(WholeStep::default()),
     }
     world.accuracy = Some(TOLERANCE);
-    estimate::choose(&mut scene, TOLERANCE, false);
+    scene.step_is_given = false;
+    estimate::choose(&mut scene, TOLERANCE);
     Ok(scene)
 }
 

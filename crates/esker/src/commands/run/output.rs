@@ -299,6 +299,7 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
             .map(|wall| WallSurface {
                 name: wall.name.clone(),
                 surface: wall.shape.triangulate(extent),
+                unbounded: wall.local_bounds().is_none(),
             })
             .collect(),
         probes: probes::tables(&scene.probes),
