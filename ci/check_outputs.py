@@ -72,6 +72,15 @@ def main(folder):
                     expected = rows["normal_impulse"].astype(float) / impulse_step
                     assert np.allclose(force, expected, rtol=1e-15)
 
+        fall = recording["probes/fall"][:]
+        surface = recording["probes/surface"]
+        assert surface.attrs["height.unit"] == "m" and surface[:]["height"].shape[1] == 5
+        with open(folder / "probes.csv", newline="") as table:
+            rows = list(csv.DictReader(table))
+        flow = [row for row in rows if row["fall mass_flow (kg/s)"]]
+        assert len(flow) == len(fall) > 5 and fall["number"][-1] > 0
+        assert [float(row["fall mass_flow (kg/s)"]) for row in flow] == list(fall["mass_flow"])
+
     with open(export / "scalars.csv", newline="") as table:
         rows = list(csv.DictReader(table))
     assert len(rows) == len(scalars)

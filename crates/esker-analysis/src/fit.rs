@@ -9,6 +9,9 @@ pub struct Line {
     pub intercept: f64,
     /// Share of the variance that the line explains.
     pub r_squared: f64,
+    /// Standard error of the slope, from the scatter about the line; zero for
+    /// two points.
+    pub slope_error: f64,
 }
 
 /// Fits a straight line with weights 1; `None` for fewer than two distinct abscissae.
@@ -30,7 +33,9 @@ pub fn line(points: &[[f64; 2]]) -> Option<Line> {
         return None;
     }
     let slope = sxy / sxx;
+    let scatter = (syy - slope * sxy).max(0.0) / (count - 2.0).max(1.0);
     Some(Line {
+        slope_error: (scatter / sxx).sqrt(),
         slope,
         intercept: my - slope * mx,
         r_squared: if syy > 0.0 {
@@ -196,6 +201,20 @@ mod tests {
         assert!((fit.slope + 0.5).abs() < 1e-12 && (fit.intercept - 3.0).abs() < 1e-12);
         assert!((fit.r_squared - 1.0).abs() < 1e-12);
         assert_eq!(line(&[[1.0, 0.0], [1.0, 2.0]]), None);
+    }
+
+    /// Points a unit above and below a line of eight abscissae: the scatter is
+    /// 8/6 and their spread 42.
+    #[test]
+    fn the_error_of_a_slope_is_that_of_its_scatter() {
+        let points: Vec<[f64; 2]> = [1.0, -1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0]
+            .iter()
+            .enumerate()
+            .map(|(i, e)| [i as f64, 2.0 * i as f64 + e])
+            .collect();
+        let fit = line(&points).unwrap();
+        assert!((fit.slope - 2.0).abs() < 1e-12, "{fit:?}");
+        assert!((fit.slope_error - (8.0_f64 / 6.0 / 42.0).sqrt()).abs() < 1e-12);
     }
 
     #[test]

@@ -11,6 +11,8 @@
 //! | [`surface`] | upper surface, pile height, bed profile and its unevenness |
 //! | [`repose`] | static and dynamic angles of repose |
 //! | [`packing`] | packing fraction |
+//! | [`mixing`] | Lacey's mixing index, segregation |
+//! | [`runout`] | position of a front |
 //! | [`plug`] | share of grains that move with a turning drum |
 //! | [`fields`] | coarse-grained density, velocity, strain rate, stress, inertial number |
 //! | [`wall_pressure`] | wall pressure over height, Janssen's law |
@@ -26,10 +28,12 @@ pub mod errors;
 pub mod fields;
 pub mod fit;
 pub mod ledger;
+pub mod mixing;
 pub mod network;
 pub mod packing;
 pub mod plug;
 pub mod repose;
+pub mod runout;
 pub mod series;
 mod snapshot;
 pub mod surface;

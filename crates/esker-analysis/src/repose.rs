@@ -42,6 +42,35 @@ pub fn cone_angle(map: &HeightMap, centre: [f64; 2], floor: f64) -> Option<f64> 
     flank_angle(&profile, floor)
 }
 
+/// Standard errors by which a slope must exceed zero.
+const SIGNIFICANT: f64 = 3.0;
+/// Share of the peak by which a surface must fall from its centre to its foot;
+/// a cone falls by all but what is left out at the toe.
+const LEAST_FALL: f64 = 0.3;
+
+/// Whether a surface falls from a centre outwards, beyond its own roughness: a
+/// line through the heights of all cells with grains, from the centre to the
+/// radius at which the mean height is a fifth of the peak, falls significantly,
+/// by at least a grain `diameter` and by [`LEAST_FALL`] of the peak. A flat bed
+/// with edges does not.
+pub fn falls_from(map: &HeightMap, centre: [f64; 2], floor: f64, diameter: f64) -> bool {
+    let profile = map.radial_profile(centre, 2.0 * map.cell, floor);
+    let heights = profile.iter().map(|p| p[1] - floor);
+    let peak = heights.fold(f64::NEG_INFINITY, f64::max);
+    let in_pile = |p: &&[f64; 2]| p[1] - floor >= FLANK[0] * peak;
+    let Some(foot) = profile.iter().rev().find(in_pile).map(|p| p[0]) else {
+        return false;
+    };
+    let mut points = map.points_about(centre);
+    points.retain(|[r, _]| *r <= foot);
+    fit::line(&points).is_some_and(|line| {
+        let fall = -line.slope * foot;
+        -line.slope > SIGNIFICANT * line.slope_error
+            && fall >= diameter
+            && fall >= LEAST_FALL * peak
+    })
+}
+
 /// Mean angle of the two flanks of a ridge profile, rad.
 pub fn ridge_angle(profile: &Profile, floor: f64) -> Option<f64> {
     let top = (0..profile.len()).max_by(|&i, &j| profile[i][1].total_cmp(&profile[j][1]))?;
@@ -158,6 +187,51 @@ mod tests {
             .to_degrees();
         assert!((by_mass - 25.0).abs() < 0.3, "{by_mass}");
         assert!((by_surface - 25.0).abs() < 1.5, "{by_surface}");
+    }
+
+    /// Grains on a floor in layers with holes, in boxes and round containers:
+    /// their edges are no slope. A cone and a dome are one, also small ones.
+    #[test]
+    fn a_flat_bed_does_not_fall_and_a_heap_does() {
+        let hash = |i: i32, j: i32| {
+            let x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (j as u64) << 17;
+            (x.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as f64 / (1u64 << 24) as f64
+        };
+        let surface = |reach: i32, height: &dyn Fn(i32, i32) -> f64| {
+            let places = (-reach..=reach).flat_map(|i| (-reach..=reach).map(move |j| (i, j)));
+            let positions = places
+                .map(|(i, j)| DVec3::new(f64::from(i), f64::from(j), height(i, j)))
+                .filter(|x| x.z >= 0.5)
+                .collect();
+            let snapshot = equal_grains(positions, 0.5);
+            // Grains are in the middles of cells.
+            let edge = f64::from(reach) + 0.5;
+            let map = HeightMap::new(&snapshot, Frame::WORLD, [-edge; 2], [edge; 2], 1.0);
+            falls_from(&map, [0.0; 2], 0.0, 1.0)
+        };
+        let radius = |i: i32, j: i32| f64::from(i).hypot(f64::from(j));
+        for layers in [1.0, 2.0, 5.0] {
+            let rough = |i, j| 0.5 + (layers - 1.0 + 0.8 * hash(i, j)).floor();
+            assert!(!surface(12, &rough), "a box of {layers} layers");
+            let round = |i, j| {
+                if radius(i, j) <= 12.0 {
+                    rough(i, j)
+                } else {
+                    -1.0
+                }
+            };
+            assert!(!surface(12, &round), "a tub of {layers} layers");
+            let oblong = |i, j: i32| if j.abs() < 5 { rough(i, j) } else { -1.0 };
+            assert!(!surface(12, &oblong), "a trough of {layers} layers");
+        }
+        let tilted = |i: i32, _| 8.0 + 0.5 * f64::from(i);
+        assert!(!surface(12, &tilted), "a tilted bed has no peak");
+        for base in [5.0, 12.0] {
+            let cone = |i, j| 0.4 * (base - radius(i, j)) + 0.5 * hash(i, j);
+            assert!(surface(12, &cone), "a cone of radius {base}");
+        }
+        let dome = |i, j| 6.0 * (1.0 - (radius(i, j) / 11.0).powi(2));
+        assert!(surface(12, &dome));
     }
 
     #[test]

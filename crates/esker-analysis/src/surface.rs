@@ -104,6 +104,19 @@ impl HeightMap {
         ]
     }
 
+    /// Distance from a centre and height, m, of every cell with a grain.
+    pub fn points_about(&self, centre: [f64; 2]) -> Vec<[f64; 2]> {
+        let cells = (0..self.cells[1]).flat_map(|j| (0..self.cells[0]).map(move |i| (i, j)));
+        cells
+            .map(|(i, j)| {
+                let [u, v] = self.middle(i, j);
+                let distance = (u - centre[0]).hypot(v - centre[1]);
+                [distance, self.height[j * self.cells[0] + i]]
+            })
+            .filter(|[_, height]| !height.is_nan())
+            .collect()
+    }
+
     /// Greatest height, m; NaN where there is no grain.
     pub fn peak(&self) -> f64 {
         self.height.iter().copied().fold(f64::NAN, f64::max)

@@ -21,6 +21,7 @@ mod mesh;
 mod pairs;
 mod pose;
 mod region;
+mod region_overlap;
 mod shape;
 mod triangulate;
 

@@ -9,6 +9,7 @@ use esker_world::{StepReport, World};
 use crate::error::RecordError;
 use crate::frame::{Frame, LoadInterval};
 use crate::layout::RecordSettings;
+use crate::probes::ProbeRow;
 use crate::recorder::{Recorder, RecordingMark};
 use crate::series::StepRows;
 
@@ -80,6 +81,11 @@ impl BackgroundRecorder {
     pub fn record_step(&mut self, world: &World, report: &StepReport) {
         self.pending.push(world, report);
         self.mark.scalar_rows += 1;
+    }
+
+    /// Records a row of a probe; it is written with the next frame or flush.
+    pub fn record_probe(&mut self, row: ProbeRow) {
+        self.pending.probes.push(row);
     }
 
     /// Records the world as a frame, and all scalars so far. An error of an

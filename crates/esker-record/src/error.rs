@@ -106,6 +106,12 @@ pub enum RecordError {
         /// Frames that the checkpoint counts on.
         expected: u64,
     },
+    /// A row belongs to no probe of the recording.
+    #[error("the recording has no probe of index {index}")]
+    NoProbe {
+        /// The index.
+        index: usize,
+    },
 }
 
 impl RecordError {
@@ -124,7 +130,8 @@ impl RecordError {
             | RecordError::Stopped
             | RecordError::TooNew { .. }
             | RecordError::NoPositions { .. }
-            | RecordError::OtherScene { .. } => false,
+            | RecordError::OtherScene { .. }
+            | RecordError::NoProbe { .. } => false,
         }
     }
 }

@@ -64,27 +64,27 @@ impl Number {
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Member {
-    pub(crate) name: &'static str,
+pub(crate) struct Member<'a> {
+    pub(crate) name: &'a str,
     pub(crate) number: Number,
     /// Numbers per row: 1, or more for a vector.
     pub(crate) width: usize,
-    pub(crate) unit: &'static str,
-    pub(crate) meaning: &'static str,
+    pub(crate) unit: &'a str,
+    pub(crate) meaning: &'a str,
 }
 
-impl Member {
+impl Member<'_> {
     fn size(&self) -> usize {
         self.number.size() * self.width
     }
 }
 
 /// Bytes of a row with these members.
-pub(crate) fn row_size(members: &[Member]) -> usize {
+pub(crate) fn row_size(members: &[Member<'_>]) -> usize {
     members.iter().map(Member::size).sum()
 }
 
-fn compound(members: &[Member]) -> DatatypeMessage {
+fn compound(members: &[Member<'_>]) -> DatatypeMessage {
     let mut offset = 0;
     let list = members
         .iter()
@@ -111,7 +111,7 @@ fn compound(members: &[Member]) -> DatatypeMessage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableSpec<'a> {
     pub(crate) path: &'a str,
-    pub(crate) members: &'a [Member],
+    pub(crate) members: &'a [Member<'a>],
     pub(crate) chunk_rows: u64,
     /// Deflate level; 0 for none.
     pub(crate) compression: u8,
@@ -207,7 +207,7 @@ impl Writer {
             .map_err(|e| write_error(&self.path, e))
     }
 
-    /// Makes a growing table at the root.
+    /// Makes a growing table.
     pub(crate) fn table(&mut self, table: &TableSpec<'_>) -> Result<TableId, RecordError> {
         let row_size = row_size(table.members);
         let filters = (table.compression > 0).then(|| {
@@ -223,6 +223,9 @@ impl Writer {
                 &[table.chunk_rows],
                 filters,
             )?;
+            if table.path.contains('/') {
+                file.assign_dataset_to_group(&group_of(table.path), dataset)?;
+            }
             file.set_dataset_attr_string(dataset, "meaning", table.meaning)?;
             for member in table.members {
                 for (what, text) in [("unit", member.unit), ("meaning", member.meaning)] {

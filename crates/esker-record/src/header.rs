@@ -5,10 +5,11 @@ use glam::DVec3;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::SceneIdentity;
-use crate::bytes::{Plain, put_list, put_text};
+use crate::bytes::{Malformed, Plain, put_list, put_text};
 use crate::error::RecordError;
 use crate::hdf5::{Number, Reader, Writer};
 use crate::layout::{GrainField, Precision, RecordSettings};
+use crate::probes::{COLUMNS, GROUP, ProbeTable};
 
 /// Version of the format that this program writes; older ones are read.
 pub const RECORDING_FORMAT: u32 = 3;
@@ -25,6 +26,8 @@ pub struct WallSurface {
     pub name: String,
     /// Its triangles.
     pub surface: TriangleSoup,
+    /// Whether they stand for a plane that has no end.
+    pub unbounded: bool,
 }
 
 /// What is known about a recording before its first frame.
@@ -40,6 +43,8 @@ pub struct RecordingHeader {
     pub version: String,
     /// Names of materials, by index.
     pub materials: Vec<String>,
+    /// Colours of materials in pictures, sRGB, where the scene chooses them.
+    pub material_colors: Vec<Option<[u8; 3]>>,
     /// Gravity, m/s².
     pub gravity: DVec3,
     /// Time step, s.
@@ -52,6 +57,8 @@ pub struct RecordingHeader {
     pub origin: DVec3,
     /// Walls.
     pub walls: Vec<WallSurface>,
+    /// What probes record; checked with their rows.
+    pub probes: Vec<ProbeTable>,
     /// What is recorded.
     pub settings: RecordSettings,
 }
@@ -120,6 +127,35 @@ pub(crate) fn header_checksum(header: &RecordingHeader, format: u32) -> u64 {
     xxh3_64(&bytes)
 }
 
+/// Which walls have no end; files of before do not say.
+const UNBOUNDED: &str = "walls/unbounded";
+/// Where colours of materials are; files of before have none.
+const MATERIAL_COLORS: &str = "about/material_colors";
+
+/// Checksum of what pictures need besides: files of before have none of it.
+const APPEARANCE_CHECKSUM: &str = "about/appearance_checksum";
+
+fn appearance_checksum(header: &RecordingHeader) -> u64 {
+    let mut bytes = Vec::new();
+    for color in &header.material_colors {
+        put_text(&mut bytes, &color_text(color));
+    }
+    for wall in &header.walls {
+        u8::from(wall.unbounded).put(&mut bytes);
+    }
+    xxh3_64(&bytes)
+}
+
+/// A colour as it is stored: `#rrggbb`, or nothing.
+fn color_text(color: &Option<[u8; 3]>) -> String {
+    color.map_or_else(String::new, |[r, g, b]| format!("#{r:02x}{g:02x}{b:02x}"))
+}
+
+fn color(text: &str) -> Option<[u8; 3]> {
+    let number = u32::from_str_radix(text.strip_prefix('#')?, 16).ok()?;
+    Some([16, 8, 0].map(|shift| (number >> shift) as u8))
+}
+
 /// Names of the recorded fields, separated by spaces.
 fn field_names(header: &RecordingHeader) -> String {
     let fields = header.settings.ordered_fields();
@@ -162,6 +198,10 @@ pub(crate) fn write_header(
     };
     let materials = header.materials.iter().map(String::as_str).collect();
     names(materials, "about/materials", "names of materials", writer)?;
+    let colors: Vec<String> = header.material_colors.iter().map(color_text).collect();
+    let colors = colors.iter().map(String::as_str).collect();
+    let meaning = "colours of materials in pictures, empty: none chosen";
+    names(colors, MATERIAL_COLORS, meaning, writer)?;
     let walls = header.walls.iter().map(|w| w.name.as_str()).collect();
     names(walls, "walls/name", "names of walls", writer)?;
 
@@ -235,10 +275,25 @@ pub(crate) fn write_header(
                 .to_vec(),
             ("1", "XXH3 of about/* and of the walls' surfaces"),
         ),
+        (
+            APPEARANCE_CHECKSUM,
+            Number::U64,
+            &[],
+            appearance_checksum(header).to_le_bytes().to_vec(),
+            ("1", "XXH3 of about/material_colors and walls/unbounded"),
+        ),
     ] {
         writer.constant(path, number, extents, &bytes, about)?;
     }
-    write_surfaces(writer, header)
+    write_surfaces(writer, header)?;
+    let lines: Vec<String> = header.probes.iter().flat_map(ProbeTable::lines).collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writer.group(GROUP, "rows of probes, one table each")?;
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let meaning = "probe, column, unit, numbers per row, their distance in m, meaning";
+    writer.texts(COLUMNS, &lines, meaning)
 }
 
 fn write_surfaces(writer: &mut Writer, header: &RecordingHeader) -> Result<(), RecordError> {
@@ -261,11 +316,19 @@ fn write_surfaces(writer: &mut Writer, header: &RecordingHeader) -> Result<(), R
     let rows = |size: usize, bytes: &[u8]| [(bytes.len() / size) as u64, 3];
     let vertex_extents = rows(24, &vertices);
     let triangle_extents = rows(12, &triangles);
+    let unbounded: Vec<u8> = header.walls.iter().map(|w| u8::from(w.unbounded)).collect();
     for (path, number, extents, bytes, about) in [
+        (
+            UNBOUNDED,
+            Number::U8,
+            &[unbounded.len() as u64][..],
+            unbounded,
+            ("1", "1 where a surface stands for a plane that has no end"),
+        ),
         (
             "walls/first_vertex",
             Number::U64,
-            &[ends][..],
+            &[ends],
             bytes_of(&first[0]),
             ("1", "first vertex of each wall, and the end"),
         ),
@@ -354,6 +417,7 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
             .map_err(|_| damaged("about/identity"))?,
         version: text("about/version")?,
         materials: names("about/materials")?,
+        material_colors: names(MATERIAL_COLORS)?.iter().map(|c| color(c)).collect(),
         gravity: vector("about/gravity")?,
         step: real("about/step")?,
         impulse_step: real("about/impulse_step")?,
@@ -362,6 +426,7 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
             _ => DVec3::ZERO,
         },
         walls: read_surfaces(reader, names("walls/name")?)?,
+        probes: ProbeTable::from_lines(&names(COLUMNS)?).map_err(|Malformed| damaged(COLUMNS))?,
         settings: RecordSettings {
             fields: GrainField::ALL
                 .into_iter()
@@ -376,6 +441,12 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
             contacts: byte("about/contacts")? == 1,
         },
     };
+    if reader.has(APPEARANCE_CHECKSUM) {
+        let checksum = constant(APPEARANCE_CHECKSUM, Number::U64).map(|b| u64::get(&b))?;
+        if appearance_checksum(&header) != checksum {
+            return Err(damaged("the checksum of colours and planes does not match"));
+        }
+    }
     let checksum = constant("about/checksum", Number::U64).map(|b| u64::get(&b))?;
     if header_checksum(&header, format) == checksum {
         Ok((header, format))
@@ -406,6 +477,7 @@ fn read_surfaces(reader: &Reader, names: Vec<String>) -> Result<Vec<WallSurface>
         .chunks_exact(12)
         .map(|b| std::array::from_fn(|i| u32::get(&b[4 * i..4 * (i + 1)])))
         .collect();
+    let unbounded = numbers(UNBOUNDED, Number::U8)?;
     let first_vertex = words("walls/first_vertex")?;
     let first_triangle = words("walls/first_triangle")?;
     let wall = |index: usize, name: String| {
@@ -414,6 +486,7 @@ fn read_surfaces(reader: &Reader, names: Vec<String>) -> Result<Vec<WallSurface>
             triangles.get(*first_triangle.get(index)?..*first_triangle.get(index + 1)?)?;
         let inside = |t: &[u32; 3]| t.iter().all(|&v| (v as usize) < vertices.len());
         triangles.iter().all(inside).then(|| WallSurface {
+            unbounded: unbounded.get(index) == Some(&1),
             name,
             surface: TriangleSoup {
                 vertices: vertices.to_vec(),

@@ -9,6 +9,7 @@
 //! scalars         table: one row per step
 //! wall_loads      table: loads of all walls, step after step (since format 2)
 //! scalar_blocks   table: checksums of scalars and wall_loads
+//! probes/         one table of rows per probe, where the scene has probes
 //! frames          table: step, time, and which rows of grains and contacts belong to the frame
 //! ```
 //!
@@ -129,13 +130,13 @@ impl Precision {
     }
 }
 
-const fn member(
+pub(crate) const fn member(
     name: &'static str,
     number: Number,
     width: usize,
     unit: &'static str,
     meaning: &'static str,
-) -> Member {
+) -> Member<'static> {
     Member {
         name,
         number,
@@ -162,7 +163,7 @@ impl GrainField {
         self.member(Precision::Double).name
     }
 
-    fn member(self, precision: Precision) -> Member {
+    fn member(self, precision: Precision) -> Member<'static> {
         let real = precision.number();
         match self {
             GrainField::Position => {
@@ -230,7 +231,7 @@ impl GrainField {
 }
 
 /// Members of the table of grains.
-pub(crate) fn grain_members(settings: &RecordSettings) -> Vec<Member> {
+pub(crate) fn grain_members(settings: &RecordSettings) -> Vec<Member<'static>> {
     let id = "id: slot in the lower 32 bits, generation of the slot in the upper";
     std::iter::once(member("id", Number::U64, 1, "1", id))
         .chain(
@@ -272,7 +273,7 @@ pub(crate) fn get_grains(
 }
 
 /// Members of the table of contacts.
-pub(crate) fn contact_members(precision: Precision) -> [Member; 10] {
+pub(crate) fn contact_members(precision: Precision) -> [Member<'static>; 10] {
     let real = precision.number();
     let partner = "what it touches: id of the other grain, or index of the wall";
     let force = "normal impulse; divide by about/impulse_step for the force";
@@ -368,7 +369,7 @@ pub(crate) fn get_contact(
 }
 
 /// Members of the table of wall states in a format.
-pub(crate) fn wall_members(format: u32) -> &'static [Member] {
+pub(crate) fn wall_members(format: u32) -> &'static [Member<'static>] {
     // Loads were those of the last substep, without power and sums.
     if format == 1 {
         &WALL_MEMBERS[..4]
@@ -377,7 +378,7 @@ pub(crate) fn wall_members(format: u32) -> &'static [Member] {
     }
 }
 
-const WALL_MEMBERS: [Member; 8] = [
+const WALL_MEMBERS: [Member<'static>; 8] = [
     member(
         "position",
         Number::F64,
@@ -437,7 +438,7 @@ const WALL_MEMBERS: [Member; 8] = [
 ];
 
 /// Members of the table of loads of every step.
-pub(crate) const LOAD_MEMBERS: [Member; 3] = [
+pub(crate) const LOAD_MEMBERS: [Member<'static>; 3] = [
     member(
         "force",
         Number::F64,
@@ -517,7 +518,7 @@ pub struct FrameRow {
 }
 
 /// Members of the table of frames.
-pub(crate) const FRAME_MEMBERS: [Member; 7] = [
+pub(crate) const FRAME_MEMBERS: [Member<'static>; 7] = [
     member("step", Number::U64, 1, "1", "steps done"),
     member("time", Number::F64, 1, "s", "time"),
     member(
@@ -587,7 +588,7 @@ impl FrameRow {
 }
 
 /// Members of the table of scalar blocks.
-pub(crate) const BLOCK_MEMBERS: [Member; 2] = [
+pub(crate) const BLOCK_MEMBERS: [Member<'static>; 2] = [
     member(
         "end",
         Number::U64,
@@ -599,7 +600,7 @@ pub(crate) const BLOCK_MEMBERS: [Member; 2] = [
 ];
 
 /// Members of the table of scalars.
-pub(crate) fn scalar_members() -> [Member; SCALARS.len()] {
+pub(crate) fn scalar_members() -> [Member<'static>; SCALARS.len()] {
     SCALARS.map(|s| member(s.name, Number::F64, 1, s.unit, s.meaning))
 }
 

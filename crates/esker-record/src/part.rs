@@ -20,6 +20,7 @@ use crate::layout::{
     SCALAR_TABLE, WALL_LOADS, WALL_STATES, contact_members, get_contact, get_grains, get_wall,
     grain_members, scalar_members, wall_members,
 };
+use crate::probes::{ProbeRow, ProbeTable};
 use crate::recorder::{FrameBytes, block_checksum};
 use crate::series::{StepRows, UNKNOWN_LOAD, get_load};
 
@@ -173,6 +174,31 @@ impl Part {
         })
     }
 
+    /// Rows of a probe as far as they are good, in their order, by the index that
+    /// it has in the run; none where the file has no such probe. Damage before
+    /// good ones is an error.
+    pub(crate) fn probe_rows(
+        &self,
+        probe: usize,
+        table: &ProbeTable,
+    ) -> Result<Vec<ProbeRow>, RecordError> {
+        if !self.header.probes.contains(table) {
+            return Ok(Vec::new());
+        }
+        let (path, size) = (table.path(), table.row_size());
+        let bytes = read_start(&self.reader, &path, &table.members())?;
+        let found: Vec<_> = bytes
+            .chunks_exact(size)
+            .map(|row| table.row(probe, row))
+            .collect();
+        // Rows at the end may have been cut short while they were published.
+        let good = found.iter().rposition(Result::is_ok).map_or(0, |i| i + 1);
+        let rows = found.into_iter().take(good).collect::<Result<_, _>>();
+        rows.map_err(|Malformed| {
+            self.damaged(format!("the checksum of a row of `{path}` does not match"))
+        })
+    }
+
     fn read_block(&self, block: &StepBlock) -> Result<StepRows, RecordError> {
         let Range { start, end } = block.rows;
         let size = self.reader.row_size(SCALAR_TABLE)?;
@@ -212,6 +238,7 @@ impl Part {
             loads: loads.map_err(|Malformed| {
                 self.damaged(format!("loads of steps {start}–{end} are incomplete"))
             })?,
+            probes: Vec::new(),
         })
     }
 

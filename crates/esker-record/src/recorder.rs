@@ -42,6 +42,7 @@ pub struct Recorder {
     scalars: Table,
     wall_loads: Table,
     blocks: Table,
+    probes: Vec<Table>,
     pending: StepRows,
     interval: LoadInterval,
 }
@@ -88,7 +89,7 @@ impl Recorder {
         let [least, most] = CHUNK_ROWS;
         let chunk_rows = expected_grains.clamp(least, most) as u64;
         let settings = &header.settings;
-        let mut table = |path, members: &[Member], meaning, many: bool| {
+        let mut table = |path: &str, members: &[Member<'_>], meaning, many: bool| {
             let id = writer.table(&TableSpec {
                 path,
                 members,
@@ -127,6 +128,11 @@ impl Recorder {
             "one row per step and wall: all walls of the first step, of the second, …",
             false,
         )?;
+        let probes = header
+            .probes
+            .iter()
+            .map(|probe| table(&probe.path(), &probe.members(), "rows of a probe", false))
+            .collect::<Result<_, _>>()?;
         // Tables come last whose new rows refer to rows of the others.
         let blocks = table(
             SCALAR_BLOCKS,
@@ -147,6 +153,7 @@ impl Recorder {
             scalars,
             wall_loads,
             blocks,
+            probes,
             pending: StepRows::default(),
             interval: LoadInterval::default(),
         })
@@ -189,7 +196,10 @@ impl Recorder {
         let begins_here = *start > 0 && *start == steps_done;
         let resumed = match old {
             Ok(_) if begins_here => Err(None),
-            Ok(old) => Recorder::resume_part(path, &old, &header, mark).map_err(Some),
+            Ok(old) => {
+                let end = (mark, steps_done);
+                Recorder::resume_part(path, &old, &header, end).map_err(Some)
+            }
             Err(error) => Err(Some(error)),
         };
         let (mut recorder, lost) = match resumed {
@@ -215,7 +225,7 @@ impl Recorder {
         path: &Path,
         old: &Part,
         header: &RecordingHeader,
-        mark: RecordingMark,
+        (mark, steps_done): (RecordingMark, u64),
     ) -> Result<Self, RecordError> {
         let mut steps = old.steps()?.undamaged()?.rows;
         let found = old.frames().len() as u64;
@@ -234,6 +244,12 @@ impl Recorder {
             new.write_frame(&old.frame(index)?)?;
         }
         steps.truncate(mark.scalar_rows as usize, header.walls.len());
+        for (probe, table) in header.probes.iter().enumerate() {
+            let rows = old.probe_rows(probe, table)?.into_iter();
+            steps
+                .probes
+                .extend(rows.filter(|row| row.step <= steps_done));
+        }
         new.add_steps(&steps)?;
         new.flush()?;
         fs::rename(&partial, path).map_err(|e| write_error(path, &e))?;
@@ -313,6 +329,13 @@ impl Recorder {
     }
 
     fn write_pending(&mut self) -> Result<(), RecordError> {
+        for row in std::mem::take(&mut self.pending.probes) {
+            let probe = self.header.probes.get(row.probe);
+            let (Some(probe), Some(table)) = (probe, self.probes.get_mut(row.probe)) else {
+                return Err(RecordError::NoProbe { index: row.probe });
+            };
+            table.append(&mut self.writer, &probe.bytes(&row))?;
+        }
         if self.pending.len() == 0 {
             return Ok(());
         }

@@ -13,6 +13,7 @@ use crate::frame::Frame;
 use crate::header::RecordingHeader;
 use crate::layout::{FrameRow, SCALARS};
 use crate::part::Part;
+use crate::probes::ProbeRow;
 use crate::series::{Scalars, StepRows};
 
 /// What stands between a recording's name and a part's first step.
@@ -201,5 +202,18 @@ impl Recording {
             scalars.rows.append(&steps.rows);
         }
         Ok(scalars)
+    }
+
+    /// Rows of the probe with this index in the header, as far as they can be
+    /// read, in their order; panics when there is none.
+    pub fn probe_rows(&self, probe: usize) -> Result<Vec<ProbeRow>, RecordError> {
+        let table = &self.header().probes[probe];
+        let mut rows = Vec::new();
+        for (index, (_, part)) in self.parts.iter().enumerate() {
+            let end = self.end_of(index);
+            let found = part.probe_rows(probe, table)?.into_iter();
+            rows.extend(found.take_while(|row| row.step <= end));
+        }
+        Ok(rows)
     }
 }

@@ -5,6 +5,7 @@ use glam::DVec3;
 
 use crate::bytes::{Malformed, Plain, Source};
 use crate::layout::{SCALARS, ScalarRow};
+use crate::probes::ProbeRow;
 
 /// Rows of consecutive steps.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +13,8 @@ pub(crate) struct StepRows {
     pub(crate) scalars: Vec<ScalarRow>,
     /// Loads on all walls, step after step.
     pub(crate) loads: Vec<WallLoad>,
+    /// Rows that probes completed in these steps, or before them.
+    pub(crate) probes: Vec<ProbeRow>,
 }
 
 impl StepRows {
@@ -25,6 +28,7 @@ impl StepRows {
     pub(crate) fn append(&mut self, other: &StepRows) {
         self.scalars.extend_from_slice(&other.scalars);
         self.loads.extend_from_slice(&other.loads);
+        self.probes.extend_from_slice(&other.probes);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -40,6 +44,7 @@ impl StepRows {
     pub(crate) fn clear(&mut self) {
         self.scalars.clear();
         self.loads.clear();
+        self.probes.clear();
     }
 
     /// Scalars and loads as they are stored.

@@ -27,7 +27,7 @@ pub(crate) struct Bodies {
 impl Bodies {
     pub fn new(picture: &Picture, spheres: &[Sphere], lines: &[Line], view: &View) -> Self {
         let range = picture.effective_range();
-        let color = |value: f64| picture.color_map.linear(value, range);
+        let color = |value: f64| picture.color(value, range);
         let mut bodies = Self {
             balls: Vec::with_capacity(spheres.len()),
             markers: Vec::with_capacity(spheres.len()),

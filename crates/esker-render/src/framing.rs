@@ -61,7 +61,8 @@ impl Bounds {
     ///
     /// On each axis the centres between the quantiles `trim` and `1 − trim` (usually 0.01) span
     /// the core; the core is widened by its own size on both sides, and the box encloses the
-    /// spheres inside that. Grains at the border of a compact heap are therefore never cut off.
+    /// spheres inside that. Grains at the border of a compact heap are therefore never cut off,
+    /// and of so few grains that `trim` is less than one, none is.
     pub fn of_bulk(spheres: &[Sphere], trim: f64) -> Self {
         let drawable: Vec<Sphere> = spheres.iter().copied().filter(is_drawable).collect();
         if drawable.is_empty() {
@@ -72,6 +73,9 @@ impl Bounds {
         } else {
             0.0
         };
+        if trim * (drawable.len() as f64) < 1.0 {
+            return Self::of_spheres(&drawable);
+        }
         let mut low = DVec3::ZERO;
         let mut high = DVec3::ZERO;
         let largest = drawable.iter().fold(0.0, |r: f64, s| r.max(s.radius));
@@ -382,6 +386,13 @@ mod tests {
         heap.push(ball(0.0, 0.0, -5000.0, 0.5));
         heap.push(ball(f64::NAN, 0.0, 0.0, 0.5));
         assert_eq!(Bounds::of_bulk(&heap, 0.01), without);
+    }
+
+    /// Four bouncing balls, one of them high up: it was left out of the picture.
+    #[test]
+    fn none_of_a_few_grains_is_left_out() {
+        let balls = [0.0, 0.1, 0.2, 9.0].map(|z| ball(z, 0.0, z, 0.02));
+        assert_eq!(Bounds::of_bulk(&balls, 0.01), Bounds::of_spheres(&balls));
     }
 
     #[test]

@@ -32,7 +32,7 @@
 //! 1. `visibility`: the nearest grain or bar at four samples per pixel, by exact ray–sphere
 //!    and ray–capsule intersection.
 //! 2. `occlusion`: how open each pixel is to the sky and to the key light.
-//! 3. `walls`: translucent surfaces, sorted by depth at every sample.
+//! 3. `walls`, `floor`: translucent surfaces, sorted by depth at every sample.
 //! 4. `light`: shading; the samples of a pixel are averaged in linear light.
 //! 5. `overlay`: colour key and time stamp.
 //!
@@ -41,6 +41,7 @@
 mod bodies;
 mod camera;
 mod color;
+mod floor;
 mod font;
 mod framing;
 mod image;
@@ -56,5 +57,5 @@ pub use camera::{Camera, Projected, Projection};
 pub use color::{ColorMap, UnknownColorMap};
 pub use framing::{Bounds, Framing};
 pub use image::{EncodeError, Image, encode_apng, encode_gif};
-pub use picture::{Background, Legend, Line, Picture, Sphere, Triangle, Wall};
+pub use picture::{Background, Floor, Legend, Line, Picture, Sphere, Triangle, Wall};
 pub use render::render;

@@ -20,6 +20,8 @@ use crate::light::{Light, Openness};
 use crate::visibility::{NOTHING, SAMPLES, VisibilityBuffer, sample_x, sample_y};
 
 const TAPS: usize = 16;
+/// Cosine and sine of the golden angle, by which successive taps are turned.
+const GOLDEN: (f64, f64) = (-0.737_368_878_078_319_9, 0.675_490_294_261_523_6);
 /// `c` of eq. (1).
 const STRENGTH: f64 = 2.3;
 /// `β` of eq. (1): keeps a flat surface open in spite of rounding.
@@ -35,7 +37,7 @@ const LEAST_SKY: f64 = 0.18;
 pub(crate) fn openness(
     bodies: &Bodies,
     view: &View,
-    light: &Light,
+    shadows: &ShadowMap,
     seen: &VisibilityBuffer,
 ) -> Vec<Openness> {
     let (width, height) = (seen.width, seen.rows / SAMPLES);
@@ -45,7 +47,6 @@ pub(crate) fn openness(
         return rough;
     }
     let points = seen_points(view, seen);
-    let shadows = ShadowMap::new(bodies, light, size, width.max(height));
     for y in 0..height {
         for x in 0..width {
             let item = seen.item[seen.index(y * SAMPLES + REPRESENTATIVE, x)];
@@ -99,8 +100,6 @@ fn open_sky(
     reach: f64,
     radius: f64,
 ) -> f64 {
-    /// Turns successive taps by the golden angle.
-    const GOLDEN: (f64, f64) = (-0.737_368_878_078_319_9, 0.675_490_294_261_523_6);
     let p = points[y * width + x];
     // Ordered so that neighbours in the block differ much.
     const ORDER: [usize; 16] = [0, 8, 2, 10, 12, 4, 14, 6, 3, 11, 1, 9, 15, 7, 13, 5];
@@ -162,23 +161,26 @@ fn smooth(rough: &[Openness], points: &[DVec3], width: usize, tolerance: f64) ->
 }
 
 /// What the key light sees.
-struct ShadowMap {
+pub(crate) struct ShadowMap {
     view: Option<View>,
     seen: VisibilityBuffer,
     /// A point must lie this deep behind another to be in its shadow, camera units.
     tolerance: f64,
+    /// Width over which shadows on planes fade, camera units.
+    blur: f64,
 }
 
 impl ShadowMap {
-    fn new(bodies: &Bodies, light: &Light, size: f64, picture_side: usize) -> Self {
-        let side = (picture_side as u32 / 2).clamp(64, 1024);
+    pub fn new(bodies: &Bodies, light: &Light, picture_side: u32) -> Self {
+        let size = bodies.mean_radius();
+        let side = (picture_side / 2).clamp(64, 1024);
         let framing = Framing {
             fov_y: None,
             up: DVec3::X,
             ..Framing::new(-light.key, 1.0)
         };
         let camera = framing.fit_balls(bodies.shown_balls().map(|ball| (ball.centre, ball.radius)));
-        let view = View::new(&camera, (side, side));
+        let view = View::new(&camera, (side, side)).filter(|_| size > 0.0);
         let mut seen = VisibilityBuffer::new((side, side));
         if let Some(view) = &view {
             bodies.draw_as_seen_by(view, &mut seen);
@@ -187,7 +189,25 @@ impl ShadowMap {
             view,
             seen,
             tolerance: 0.12 * size,
+            blur: 0.6 * size,
         }
+    }
+
+    /// The same on a plane, as of a light that is not a point: mean of places around.
+    pub fn soft_lit_part(&self, p: DVec3, normal: DVec3) -> f32 {
+        let along = normal.any_orthonormal_vector() * self.blur;
+        let across = normal.cross(along);
+        let (mut sin, mut cos) = (0.0, 1.0);
+        let mut lit = 0.0;
+        for tap in 0..TAPS {
+            (cos, sin) = (
+                cos * GOLDEN.0 - sin * GOLDEN.1,
+                cos * GOLDEN.1 + sin * GOLDEN.0,
+            );
+            let reach = ((tap as f64 + 0.5) / TAPS as f64).sqrt();
+            lit += self.lit_part(p + (along * cos + across * sin) * reach, normal);
+        }
+        lit / TAPS as f32
     }
 
     /// Part of the light that reaches a point, from the samples of 2 × 2 pixels around it.

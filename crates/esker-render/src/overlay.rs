@@ -1,6 +1,6 @@
 //! Flat drawing on a finished picture: text, rectangles and the colour key.
 
-use crate::color::{ColorMap, from_srgb, luminance};
+use crate::color::{ColorMap, from_srgb, luminance, to_srgb};
 use crate::font::{pen_paths, pen_radius};
 use crate::image::Image;
 use crate::picture::{Background, Legend, Picture};
@@ -209,7 +209,7 @@ fn draw_swatches(image: &mut Image, picture: &Picture, legend: &Legend, style: &
             height: side,
         };
         fill(image, frame_around(swatch), |_| style.ink);
-        let color = picture.color_map.color(index as f64, (0.0, 1.0));
+        let color = to_srgb(picture.color(index as f64, (0.0, 1.0)));
         fill(image, swatch, |_| color);
         let text_left = left + side + 0.7 * style.capital;
         let place = (text_left, swatch.top + 0.5 * (side + style.capital));

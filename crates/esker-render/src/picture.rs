@@ -3,7 +3,7 @@
 use glam::{DQuat, DVec3};
 
 use crate::camera::Camera;
-use crate::color::ColorMap;
+use crate::color::{ColorMap, Linear, from_srgb};
 
 /// A grain. Skipped when its centre or radius is not finite, or its radius is not positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +32,20 @@ pub struct Wall {
     /// The surface. Neighbours are recognised by their common corners, so smooth surfaces are
     /// shaded smoothly whatever the order of the triangles.
     pub triangles: Vec<Triangle>,
+    /// Red, green, blue (sRGB, 0 to 1) and opacity (0 invisible, 1 opaque).
+    pub color: [f32; 4],
+}
+
+/// An unbounded plane. It is shown as a disc about `centre` that fades to nothing at `radius`,
+/// and the grains throw their shadows on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Floor {
+    /// Middle of what is shown, m.
+    pub centre: DVec3,
+    /// Normal.
+    pub normal: DVec3,
+    /// Where it ends, m.
+    pub radius: f64,
     /// Red, green, blue (sRGB, 0 to 1) and opacity (0 invisible, 1 opaque).
     pub color: [f32; 4],
 }
@@ -111,12 +125,16 @@ pub struct Picture<'a> {
     pub sphere_opacity: f32,
     /// Containers and machines.
     pub walls: &'a [Wall],
+    /// Unbounded planes.
+    pub floors: &'a [Floor],
     /// Force chains.
     pub lines: &'a [Line],
     /// Where the picture is taken from.
     pub camera: Camera,
     /// Colours of the scalar.
     pub color_map: ColorMap,
+    /// Colours of the first categories, sRGB, instead of those of [`ColorMap::Categorical`].
+    pub palette: &'a [[u8; 3]],
     /// Values at the two ends of the colour map; values outside take the end colours. `None`
     /// takes the smallest and largest finite value of the grains and lines.
     pub range: Option<(f64, f64)>,
@@ -137,14 +155,28 @@ impl Picture<'_> {
             spheres: &[],
             sphere_opacity: 1.0,
             walls: &[],
+            floors: &[],
             lines: &[],
             camera,
             color_map: ColorMap::Viridis,
+            palette: &[],
             range: None,
             legend: None,
             time_stamp: None,
             size,
             background: Background::STUDIO,
+        }
+    }
+
+    /// The colour of a value.
+    pub(crate) fn color(&self, value: f64, range: (f64, f64)) -> Linear {
+        let chosen = match self.color_map {
+            ColorMap::Categorical if value >= 0.0 => self.palette.get(value.round() as usize),
+            _ => None,
+        };
+        match chosen {
+            Some(color) => from_srgb(*color),
+            None => self.color_map.linear(value, range),
         }
     }
 

@@ -3,9 +3,10 @@
 use crate::bodies::Bodies;
 use crate::camera::View;
 use crate::color::{Linear, from_srgb, to_srgb};
+use crate::floor::FloorLayer;
 use crate::image::Image;
 use crate::light::{Light, Openness};
-use crate::occlusion::openness;
+use crate::occlusion::{ShadowMap, openness};
 use crate::overlay;
 use crate::picture::{Background, Picture};
 use crate::visibility::{NOTHING, SAMPLES, VisibilityBuffer, sample_x, sample_y};
@@ -64,6 +65,8 @@ struct Scene<'a> {
     /// Translucent grains and their opacity.
     ghosts: Option<(Layer, f32)>,
     walls: WallLayer,
+    floors: FloorLayer,
+    shadows: ShadowMap,
     /// Width of outlines in pixels.
     outline: f64,
 }
@@ -83,7 +86,8 @@ impl<'a> Scene<'a> {
         };
         let light = Light::new(view, picture.camera.up);
         let opaque = Layer::new(Bodies::new(picture, solid, picture.lines, view), view, size);
-        let openness = openness(&opaque.bodies, view, &light, &opaque.seen);
+        let shadows = ShadowMap::new(&opaque.bodies, &light, size.0.max(size.1));
+        let openness = openness(&opaque.bodies, view, &shadows, &opaque.seen);
         let ghosts = (opacity > 0.0 && !ghostly.is_empty()).then(|| {
             (
                 Layer::new(Bodies::new(picture, ghostly, &[], view), view, size),
@@ -99,6 +103,8 @@ impl<'a> Scene<'a> {
             openness,
             ghosts,
             walls,
+            floors: FloorLayer::new(picture.floors, view),
+            shadows,
             outline,
         }
     }
@@ -116,6 +122,8 @@ impl<'a> Scene<'a> {
                 let solid = &self.opaque.seen.nearness[row * width..][..width];
                 self.walls
                     .draw_row(row, &self.light, self.view, solid, &mut fragments);
+                let world = (self.view, &self.light, &self.shadows);
+                self.floors.draw_row(row, world, solid, &mut fragments);
                 self.add_ghosts(row, &mut fragments);
                 let open = &self.openness[y as usize * width..][..width];
                 for (column, sum) in sums.iter_mut().enumerate() {

@@ -1,8 +1,8 @@
 //! Pictures compared with the geometry they show.
 
 use esker_render::{
-    Background, Bounds, Camera, ColorMap, Image, Line, Picture, Projection, Sphere, Triangle, Wall,
-    render,
+    Background, Bounds, Camera, ColorMap, Floor, Image, Line, Picture, Projection, Sphere,
+    Triangle, Wall, render,
 };
 use glam::{DQuat, DVec3};
 
@@ -368,6 +368,85 @@ fn unusable_input_is_skipped_without_panic() {
         tiny.time_stamp = Some("t".repeat(100));
         assert_eq!(render(&tiny).pixels().len(), (size.0 * size.1) as usize);
     }
+}
+
+/// A floor below one ball: shaded under the ball, plain beside it, gone beyond its radius, and a
+/// line when it is seen from its edge.
+#[test]
+fn a_floor_catches_shadows_and_fades_out() {
+    let spheres = [Sphere {
+        centre: DVec3::Z,
+        radius: 1.0,
+        value: 0.0,
+        orientation: None,
+    }];
+    let floors = [Floor {
+        centre: DVec3::ZERO,
+        normal: DVec3::Z,
+        radius: 8.0,
+        color: [0.5, 0.5, 0.5, 0.5],
+    }];
+    let seen = |eye: DVec3, floors: &[Floor], point: DVec3| {
+        let camera = Camera {
+            eye,
+            target: DVec3::ZERO,
+            up: DVec3::Z,
+            projection: Projection::Orthographic { height: 24.0 },
+        };
+        let place = camera.project(point, (240, 240)).unwrap();
+        let image = render(&Picture {
+            floors,
+            background: Background::WHITE,
+            ..Picture {
+                spheres: &spheres,
+                ..Picture::new(camera, (240, 240))
+            }
+        });
+        let [r, g, b] = image.pixels()[place.y as usize * 240 + place.x as usize];
+        u32::from(r) + u32::from(g) + u32::from(b)
+    };
+    let above = DVec3::new(0.0, -20.0, 20.0);
+    // The key light stands on the left: shadows fall to the right.
+    let shadow = seen(above, &floors, DVec3::new(1.3, 0.6, 0.0));
+    let beside = seen(above, &floors, DVec3::new(-2.5, 0.0, 0.0));
+    let beyond = seen(above, &floors, DVec3::new(9.0, 0.0, 0.0));
+    assert!(shadow + 60 < beside, "{shadow} {beside}");
+    assert!(
+        beside + 60 < beyond && beyond == 3 * 255,
+        "{beside} {beyond}"
+    );
+    let level = DVec3::new(0.0, -20.0, 0.0);
+    let line = seen(level, &floors, DVec3::new(3.0, 0.0, 0.0));
+    assert!(
+        line + 60 < seen(level, &floors, DVec3::new(3.0, 0.0, 1.0)),
+        "{line}"
+    );
+    assert_eq!(seen(level, &[], DVec3::new(3.0, 0.0, 0.0)), 3 * 255);
+    let below = DVec3::new(0.0, -20.0, -20.0);
+    assert_eq!(seen(below, &floors, DVec3::new(-3.0, 0.0, 0.0)), 3 * 255);
+}
+
+/// Colours that are chosen for categories, and those of the map beyond them.
+#[test]
+fn categories_take_the_chosen_colours() {
+    let color = |value: f64, palette: &[[u8; 3]]| {
+        let spheres = [Sphere {
+            centre: DVec3::ZERO,
+            radius: 1.0,
+            value,
+            orientation: None,
+        }];
+        let image = render(&Picture {
+            color_map: ColorMap::Categorical,
+            palette,
+            ..picture(&spheres, perspective())
+        });
+        let middle = image.pixels().len() / 2 + image.width() as usize / 2;
+        image.pixels()[middle]
+    };
+    let [r, g, b] = color(1.0, &[[0, 0, 0], [255, 0, 0]]);
+    assert!(r > 100 && g < 80 && b < 80, "{r} {g} {b}");
+    assert_eq!(color(1.0, &[[9, 9, 9]]), color(1.0, &[]));
 }
 
 #[test]

@@ -27,9 +27,12 @@ use std::fmt;
 
 use esker_geometry::{Aabb, Side, WallShape};
 use esker_world::check::greatest_prescribed_speed;
-use esker_world::definition::{Method, Motion, Placement, SizeDistribution, WarmStart, WorldDef};
+use esker_world::definition::{
+    Method, Motion, NormalLaw, Placement, SizeDistribution, WarmStart, WorldDef,
+};
 use esker_world::material::PairTable;
 use esker_world::packing::{count_estimate, place};
+use esker_world::smooth::longest_substep;
 use glam::DVec3;
 use serde::Serialize;
 
@@ -71,7 +74,8 @@ pub struct Estimate {
     pub memory: f64,
     /// Steps.
     pub steps: u64,
-    /// Sweeps (or substeps) per step that the scene asks for.
+    /// Sweeps (or substeps) per step that the scene asks for; for springs, what
+    /// the fastest collision asks for if that is more.
     pub sweeps: u64,
     /// Time per contact and sweep that the run time is reckoned with, s.
     pub seconds_per_contact_sweep: f64,
@@ -102,7 +106,8 @@ pub struct Advice {
     pub step_safe: f64,
     /// Least sweeps for the scene's step solved as a whole from a cold start, by (41).
     pub sweeps: u64,
-    /// Least substeps for the scene's step, by (42).
+    /// Least substeps for the scene's step, by (42); for springs, which choose
+    /// them themselves, what they will take.
     pub substeps: u64,
 }
 
@@ -118,12 +123,17 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
         .map(|e| emitted(e, world.materials[e.material].density, scene.run.duration))
         .sum();
     let at_end = at_start + given;
-    let sweeps = world.method.sweeps() as u64;
+    let bed = Bed::of(scene, at_start, given);
+    let springs = substeps_of_springs(world, &bed);
+    let sweeps = springs.unwrap_or(world.method.sweeps() as u64);
     let k = measured_k.unwrap_or_else(|| if rolls(world) { K_ROLLING } else { K_FRICTION });
     let mean_contacts = CONTACTS_PER_GRAIN * 0.5 * (at_start + at_end);
     let contacts = CONTACTS_PER_GRAIN * at_end;
-    let bed = Bed::of(scene, at_start, given);
-    let advice = TOLERANCES.map(|tolerance| bed.advice(tolerance, world));
+    let advice = TOLERANCES.map(|tolerance| {
+        let advice = bed.advice(tolerance, world);
+        let substeps = springs.unwrap_or(advice.substeps);
+        Advice { substeps, ..advice }
+    });
     Estimate {
         grains_at_start: at_start as u64,
         grains_at_end: at_end as u64,
@@ -250,6 +260,45 @@ fn rolls(world: &WorldDef) -> bool {
         .pairs
         .iter()
         .any(|pair| pair.law.rolling > 0.0 || pair.law.twisting > 0.0)
+}
+
+/// Substeps per step that smooth stepping will take where the bed's fastest
+/// collision happens; `None` for other methods.
+fn substeps_of_springs(world: &WorldDef, bed: &Bed) -> Option<u64> {
+    let Method::Smooth(method) = &world.method else {
+        return None;
+    };
+    let grains = world.packings.iter().map(|p| p.material);
+    let materials: Vec<usize> = grains
+        .chain(world.emitters.iter().map(|e| e.material))
+        .collect();
+    let pairs = PairTable::new(&world.materials, &world.pairs);
+    let mut shortest = f64::INFINITY;
+    for &a in &materials {
+        let mass = world.materials[a].density * PI / 6.0 * bed.diameter.powi(3);
+        // Against a grain, and against a flat wall.
+        let walls = world.walls.iter().map(|w| (w.material, 1.0, 1.0));
+        for (b, mass_share, radius_share) in materials.iter().map(|&b| (b, 0.5, 0.5)).chain(walls) {
+            let pair = pairs.get(a as u16, b as u16);
+            let stiffness = pair.stiffness(radius_share * 0.5 * bed.diameter);
+            let effective_mass = mass_share * mass;
+            let energy = effective_mass * bed.speed * bed.speed;
+            let substep = match pair.law.normal {
+                NormalLaw::Hertz => {
+                    // ½ m v² = ⅖ k δ^(5/2)
+                    let overlap = (1.25 * energy / stiffness).powf(0.4);
+                    longest_substep(effective_mass, stiffness, overlap)
+                }
+                // The slope of a linear law is that of Hertz at 1.5 √δ = 1.
+                NormalLaw::Linear { .. } => longest_substep(effective_mass, stiffness, 1.0 / 2.25),
+            };
+            shortest = shortest.min(substep);
+        }
+    }
+    let parts = (world.step / (method.substeps as f64 * shortest))
+        .ceil()
+        .max(1.0);
+    Some((method.substeps as f64 * parts) as u64)
 }
 
 /// How far a grain should move in a step at most, in diameters: contacts are

@@ -70,6 +70,7 @@ pub const SCENE: Section = Section {
         key("sink", Kind::List(&SINK), "", Default("[]"), "Regions that remove grains and count them."),
         key("periodic", Kind::Table(&PERIODIC), "", Optional("no axis is"), "Axes along which the scene continues itself, such as `{ x = [0.0, 0.5] }`."),
         key("bounds", Kind::Table(&BOUNDS), "", Optional("grains are never lost"), "Box outside of which grains are removed and counted as lost."),
+        key("probe", Kind::List(&PROBE), "", Default("[]"), "What is measured while running."),
         key("record", Kind::Table(&RECORD), "", Default("{}"), "What is recorded."),
         key("checkpoint", Kind::Table(&CHECKPOINT), "", Default("{}"), "When the state is saved for a restart."),
     ],
@@ -92,7 +93,7 @@ pub const SOLVER: Section = Section {
             "substepped", "gauss-seidel", "smooth",
             "auto", "newton", "anderson", "quasi-newton", "interior-point", "accelerated-gradient", "jacobi",
         ]), "", Default("\"substepped\""), "How a step is solved."),
-        key("substeps", Kind::Integer(1, MOST_SWEEPS), "", Default("25"), "Substeps per step; more make deep beds stiffer. `smooth` needs enough to follow a collision.").when(&[is("method", &["substepped", "smooth"])]),
+        key("substeps", Kind::Integer(1, MOST_SWEEPS), "", Default("25"), "Substeps per step; more make deep beds stiffer. `smooth` takes a multiple of them where collisions ask for shorter ones.").when(&[is("method", &["substepped", "smooth"])]),
         key("stiffness_cap", Kind::Number(NOT_NEGATIVE), "", Default("1.0"), "1 keeps any stack stable; smaller is stiffer and less safe.").when(SUBSTEPPED),
         key("sweeps", Kind::Integer(1, MOST_SWEEPS), "", Default("100"), "Most sweeps per step; iterations for the general solvers.").when(WHOLE_STEP),
         key("warm_start", Kind::Choice(&["cold", "history", "model"]), "", Default("\"history\""), "Start from zero, from the last step's impulses, or from the static contact law.").when(WHOLE_STEP),
@@ -125,6 +126,7 @@ pub const MATERIAL: Section = Section {
         key("density", Kind::Number(POSITIVE), "kg/m³", Optional("needed only if grains are made of it"), "Mass density."),
         key("young", Kind::Number(POSITIVE), "Pa", Required, "Young's modulus."),
         key("poisson", Kind::Number(POISSON), "", Default("0.3"), "Poisson's ratio."),
+        key("color", Kind::Text, "", Optional("one of eight, by the order of materials"), "Colour in pictures, as `\"#rrggbb\"` or a name (red, green, blue, yellow, orange, pink, brown, white, grey, black)."),
     ],
     groups: &[],
 };
@@ -137,7 +139,7 @@ pub const PAIR: Section = Section {
         key("materials", Kind::Names, "", Required, "The two materials, in any order; twice the same for grains among themselves; `\"*\"` for any."),
         key("friction", Kind::Number(NOT_NEGATIVE), "", Default("0.5"), "Coefficient of friction."),
         key("rolling", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of rolling resistance: tangent of the slope at which a grain starts to roll."),
-        key("twisting", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of resistance to spinning about the normal."),
+        key("twisting", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of resistance to spinning about the normal; with 0 nothing ends such a spin."),
         key("restitution", Kind::Number(UNIT), "", Default("0.0"), "Coefficient of restitution."),
         key("damping", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "Viscous damping time of the normal force."),
         key("law", Kind::Choice(&["hertz", "linear"]), "", Default("\"hertz\""), "Normal force law."),
@@ -424,6 +426,46 @@ pub const BOUNDS: Section = Section {
     groups: &[],
 };
 
+const FLOW: &[When] = &[is("measure", &["flow"])];
+const BULK: &[When] = &[is("measure", &["bulk"])];
+const WALL_LOAD: &[When] = &[is("measure", &["wall"])];
+const MIXING: &[When] = &[is("measure", &["mixing"])];
+const FRONT: &[When] = &[is("measure", &["front"])];
+const PROFILE: &[When] = &[is("measure", &["profile"])];
+
+/// `[[probe]]`.
+pub const PROBE: Section = Section {
+    title: "[[probe]]",
+    doc: "Measures the grains while they run, without changing anything; rows go to `probes.csv`, the recording, `esker report` and `esker measure RUN probes`. `flow`: mass and grains that cross a plane, or an opening in it, counted in every step. `bulk`: grains, mass, packing fraction, velocity, granular temperature and stress (contacts and fluctuations, pressure positive) in a region, means of samples. `wall`: force, torque and power, exact means over the interval. `mixing`: Lacey's index by number (0 segregated, 1 randomly mixed) of one class of grains among the others in cubic cells, and a segregation index (1 where the class is on top, −1 below, 0 mixed). `front`: how far the mass has run. `profile`: height of the upper surface along a line. The last three are states, with a row at the start. Across periodic boundaries grains count where their images are, and a front must not run along a periodic axis.",
+    keys: &[
+        key("name", Kind::Text, "", Optional("`probe.N`, counted from 0"), "Name of its columns; must be unique."),
+        key("measure", Kind::Choice(&["flow", "bulk", "wall", "mixing", "front", "profile"]), "", Required, "What is measured."),
+        key("every", Kind::Number(POSITIVE), "s", Optional("a hundredth of the duration"), "Simulated time between rows."),
+        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "Middle of the opening, or any point of the plane; where a front's distance is zero, or a point of its axis; where a profile's line starts, and its height is zero.").when(&[is("measure", &["flow", "front", "profile"])]),
+        key("normal", Kind::Direction, "", Required, "Normal of the plane: flow along it is positive.").when(FLOW),
+        key("radius", Kind::Number(POSITIVE), "m", Optional("see `size`"), "Counts only what goes through a disc about `position`.").when(FLOW),
+        key("size", Kind::Numbers, "m", Optional("the whole plane"), "Counts only what goes through a rectangle about `position`: its two edge lengths.").when(FLOW),
+        key("along", Kind::Direction, "", Optional("x, or y where the normal is x"), "Direction of the rectangle's first edge.").when(FLOW),
+        key("region", Kind::Table(&REGION), "", Optional("all grains; `bulk` needs one"), "Region that is measured.").when(&[is("measure", &["bulk", "mixing"])]),
+        key("samples", Kind::Integer(1, 1_000_000), "", Default("10"), "Samples per row, equally spaced.").when(BULK),
+        key("wall", Kind::Text, "", Required, "Name of the wall.").when(WALL_LOAD),
+        key("material", Kind::Text, "", Optional("see `larger_than`"), "The class is this material.").when(MIXING),
+        key("larger_than", Kind::Number(POSITIVE), "m", Optional("see `material`"), "The class are grains with a greater diameter.").when(MIXING),
+        key("cell", Kind::Number(POSITIVE), "m", Required, "Edge of the cubic cells; usual: three to five diameters.").when(MIXING),
+        key("direction", Kind::Direction, "", Optional("mixing: upwards; see `axis`"), "Direction of segregation, of the run-out, or of the profile's line.").when(&[is("measure", &["mixing", "front", "profile"])]),
+        key("axis", Kind::Direction, "", Optional("see `direction`"), "Run-out is the distance from this axis.").when(FRONT),
+        key("share", Kind::Number(UNIT), "", Default("0.99"), "Share of the mass that lies behind the front.").when(FRONT),
+        key("length", Kind::Number(POSITIVE), "m", Required, "Length of the line.").when(PROFILE),
+        key("width", Kind::Number(POSITIVE), "m", Optional("the distance of two heights"), "Heights are means over this width.").when(PROFILE),
+        key("cells", Kind::Integer(1, 10_000), "", Default("50"), "Number of heights.").when(PROFILE),
+    ],
+    groups: &[
+        Group { keys: &["radius", "size"], required: false, when: &[] },
+        Group { keys: &["material", "larger_than"], required: true, when: MIXING },
+        Group { keys: &["direction", "axis"], required: true, when: FRONT },
+    ],
+};
+
 /// What can be recorded per grain.
 pub const FIELDS: &[&str] = &["position", "velocity", "orientation", "spin", "radius", "material", "mass"];
 
@@ -433,7 +475,7 @@ pub const RECORD: Section = Section {
     doc: "What is recorded.",
     keys: &[
         key("every", Kind::Number(POSITIVE), "s", Optional("only the first and the last state"), "Simulated time between frames."),
-        key("fields", Kind::Choices(FIELDS), "", Default("[\"position\", \"velocity\", \"radius\", \"mass\"]"), "What is recorded of each grain; measures that weigh grains need the mass."),
+        key("fields", Kind::Choices(FIELDS), "", Default("[\"position\", \"velocity\", \"radius\", \"mass\"]"), "What is recorded of each grain, besides its material; measures that weigh grains need the mass."),
         key("precision", Kind::Choice(&["single", "double"]), "", Default("\"single\""), "Precision of recorded numbers."),
         key("compression", Kind::Integer(0, 9), "", Default("4"), "Effort of the compression; 0: none."),
         key("contacts", Kind::Bool, "", Default("false"), "Whether contacts and their forces are recorded too."),

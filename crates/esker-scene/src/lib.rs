@@ -25,6 +25,7 @@
 
 mod build;
 mod check;
+mod color;
 pub mod csv;
 pub mod estimate;
 mod files;
@@ -48,6 +49,7 @@ use esker_world::check::find_problems;
 use esker_world::packing::count_estimate;
 use toml::de::DeTable;
 
+pub use color::parse_color;
 pub use files::{Files, Folder, GrainList, NoFiles, RunError};
 pub use reference::reference;
 pub use report::{ProblemKind, SceneError, SceneErrors};
@@ -207,6 +209,8 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Places
         step_is_given: places.locations.has("step"),
         world: parts.world,
         run: parts.run,
+        material_colors: parts.material_colors,
+        probes: parts.probes,
         record: parts.record,
         checkpoint: parts.checkpoint,
     };

@@ -13,6 +13,9 @@ use crate::walk::{Node, Value, default_value};
 /// Keys of the top level that do not act on grains.
 const WITHOUT_EFFECT: [&str; 4] = ["name", "duration", "record", "checkpoint"];
 
+/// Keys of sections that only pictures know.
+const OF_PICTURES: [&str; 1] = ["color"];
+
 /// All values that act on grains and differ from what a left-out key means:
 /// `path = value`, in the order of the format.
 pub(crate) fn physics(root: &Node) -> Vec<String> {
@@ -25,7 +28,8 @@ pub(crate) fn physics(root: &Node) -> Vec<String> {
 }
 
 fn add_section(node: &Node, section: &'static Section, lines: &mut Vec<String>) {
-    for key in section.keys {
+    let acting = |key: &&Key| !OF_PICTURES.contains(&key.name);
+    for key in section.keys.iter().filter(acting) {
         add_key(node, key, lines);
     }
 }
@@ -116,6 +120,7 @@ mod tests {
                 "density = 2500, young = 5e9",
                 "young = 5_000_000_000, density = 2.5e3",
             ),
+            ("young = 5e9", "young = 5e9, color = \"red\""),
             ("friction = 0.4", "restitution = 0.0\nfriction = 0.40"),
             (
                 "count = 3\n        diameter = 0.01",

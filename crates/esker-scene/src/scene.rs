@@ -1,5 +1,6 @@
 //! What a scene file says, as plain data.
 
+use esker_probe::ProbeDef;
 use esker_world::definition::WorldDef;
 
 /// A complete, checked scene.
@@ -18,6 +19,10 @@ pub struct Scene {
     pub world: WorldDef,
     /// How long.
     pub run: RunDef,
+    /// Colours of materials in pictures, sRGB, by index; `None`: by their order.
+    pub material_colors: Vec<Option<[u8; 3]>>,
+    /// What is measured while running.
+    pub probes: Vec<ProbeDef>,
     /// What is recorded.
     pub record: RecordDef,
     /// When the state is saved for a restart.

@@ -97,3 +97,74 @@ fn the_lifter_drum_is_what_its_dimensions_say() {
     assert!(bytes.len() < 200_000);
     assert_current("scenes/meshes/lifter-drum.stl", &bytes);
 }
+
+/// Adds a surface over a grid of points: `point(i, j)` for `i` to `rows` and
+/// `j` to `columns`.
+fn add_grid(soup: &mut TriangleSoup, [rows, columns]: [u32; 2], point: impl Fn(u32, u32) -> DVec3) {
+    let first = soup.vertices.len() as u32;
+    let at = |i: u32, j: u32| first + i * (columns + 1) + j;
+    for i in 0..=rows {
+        for j in 0..=columns {
+            soup.vertices.push(point(i, j));
+        }
+    }
+    for i in 0..rows {
+        for j in 0..columns {
+            let [a, b, c, d] = [at(i, j), at(i + 1, j), at(i, j + 1), at(i + 1, j + 1)];
+            soup.triangles.push([a, b, c]);
+            soup.triangles.push([b, d, c]);
+        }
+    }
+}
+
+fn assert_mesh(path: &str, soup: &TriangleSoup) {
+    let mesh = TriangleMesh::new(soup.clone()).unwrap();
+    assert_eq!(mesh.dropped_triangles(), 0);
+    let mut bytes = Vec::new();
+    soup.write_stl_binary(&mut bytes).unwrap();
+    assert_current(path, &bytes);
+}
+
+/// A bin, mm: a tube of radius 50 on a flat floor at z = 0 with an outlet of radius 20.
+#[test]
+fn the_flat_hopper_is_what_its_dimensions_say() {
+    const AROUND: u32 = 48;
+    let outline = [[20.0, 0.0], [50.0, 0.0], [50.0, 220.0]];
+    let mut soup = TriangleSoup::default();
+    add_grid(&mut soup, [AROUND, outline.len() as u32 - 1], |i, j| {
+        let (sin, cos) = (TAU * f64::from(i % AROUND) / f64::from(AROUND)).sin_cos();
+        let [radius, z] = outline[j as usize];
+        DVec3::new(radius * cos, radius * sin, z)
+    });
+    assert_mesh("scenes/meshes/flat-hopper.stl", &soup);
+}
+
+/// Two flat blades about the y axis, mm: from radius 5 to 70, 90 wide.
+#[test]
+fn the_paddle_is_what_its_dimensions_say() {
+    let mut soup = TriangleSoup::default();
+    for side in [-1.0, 1.0] {
+        add_grid(&mut soup, [1, 1], |i, j| {
+            let radius = if i == 0 { 5.0 } else { 70.0 };
+            let y = if j == 0 { -45.0 } else { 45.0 };
+            DVec3::new(side * radius, y, 0.0)
+        });
+    }
+    assert_mesh("scenes/meshes/paddle.stl", &soup);
+}
+
+/// A screw along the x axis, mm: a blade from radius 4 to 28 with a pitch of 40,
+/// six turns.
+#[test]
+fn the_screw_is_what_its_dimensions_say() {
+    const PER_TURN: u32 = 24;
+    const TURNS: u32 = 6;
+    let mut soup = TriangleSoup::default();
+    add_grid(&mut soup, [PER_TURN * TURNS, 1], |i, j| {
+        let turns = f64::from(i) / f64::from(PER_TURN);
+        let (sin, cos) = (TAU * turns).sin_cos();
+        let radius = if j == 0 { 4.0 } else { 28.0 };
+        DVec3::new(40.0 * turns, radius * cos, radius * sin)
+    });
+    assert_mesh("scenes/meshes/screw.stl", &soup);
+}

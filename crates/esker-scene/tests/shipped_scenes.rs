@@ -18,6 +18,15 @@ const SHIPPED: [&str; 8] = [
     "silo",
 ];
 
+const COOKBOOK: [&str; 6] = [
+    "brazil-nut",
+    "column-collapse",
+    "hopper-belt",
+    "janssen-silo",
+    "paddle-mixer",
+    "screw-conveyor",
+];
+
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenes/{name}.toml"))
 }
@@ -28,8 +37,9 @@ fn scene(name: &str) -> Scene {
 
 #[test]
 fn every_shipped_scene_is_sound_and_takes_less_than_two_minutes() {
-    for name in SHIPPED {
-        let scene = scene(name);
+    let cookbook = COOKBOOK.map(|name| ("cookbook/", name));
+    for (folder, name) in SHIPPED.map(|name| ("", name)).into_iter().chain(cookbook) {
+        let scene = scene(&format!("{folder}{name}"));
         let estimate = estimate(&scene, Some(1.2e-7));
         println!("{name}\n{estimate}");
         assert_eq!(scene.name, name);
@@ -41,13 +51,17 @@ fn every_shipped_scene_is_sound_and_takes_less_than_two_minutes() {
 
 #[test]
 fn no_scene_is_left_out_of_these_tests() {
-    let mut found: Vec<String> = std::fs::read_dir(path("drum").parent().unwrap())
-        .unwrap()
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter_map(|name| name.strip_suffix(".toml").map(str::to_string))
-        .collect();
-    found.sort();
-    assert_eq!(found, SHIPPED);
+    let found = |folder: &str| {
+        let entries = std::fs::read_dir(path(folder).parent().unwrap()).unwrap();
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter_map(|name| name.strip_suffix(".toml").map(str::to_string))
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(found("drum"), SHIPPED);
+    assert_eq!(found("cookbook/brazil-nut"), COOKBOOK);
 }
 
 #[test]

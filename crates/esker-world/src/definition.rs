@@ -163,8 +163,8 @@ impl Default for SubStepped {
 /// Settings of smooth stepping.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Smooth {
-    /// Substeps per step, each short enough to follow a collision
-    /// (see [`crate::smooth::longest_substep`]).
+    /// Substeps per step at least; steps take a multiple where collisions ask
+    /// for shorter ones (see [`crate::smooth`]).
     pub substeps: usize,
     /// Tangential over normal stiffness α.
     pub tangential_stiffness: f64,

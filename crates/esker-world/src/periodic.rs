@@ -88,6 +88,20 @@ impl Periodic {
         branch
     }
 
+    /// The image of a place that is nearest to another place, m.
+    pub(crate) fn nearest_image(&self, mut place: DVec3, to: DVec3) -> DVec3 {
+        for axis in 0..3 {
+            if let Some((_, width)) = self.range(axis) {
+                let turns = ((place[axis] - to[axis]) / width).round();
+                // Most are near: their numbers stay as they are.
+                if turns != 0.0 {
+                    place[axis] -= turns * width;
+                }
+            }
+        }
+        place
+    }
+
     /// Whether a branch vector is the one of the nearest images; of two that
     /// are equally long one is.
     pub(crate) fn is_nearest(&self, branch: DVec3) -> bool {

@@ -140,3 +140,15 @@ pub struct StepReport {
     /// Time per stage.
     pub times: StageTimes,
 }
+
+/// Share of a step by which a moment may be missed through rounding.
+const MOMENT_TOLERANCE: f64 = 1e-6;
+
+impl StepReport {
+    /// Whether the step reached the next multiple of `every` seconds.
+    pub fn reached_multiple_of(&self, every: f64) -> bool {
+        let step = self.step_length;
+        let multiples = |time: f64| ((time + MOMENT_TOLERANCE * step) / every).floor();
+        multiples(self.time) > multiples(self.time - step)
+    }
+}

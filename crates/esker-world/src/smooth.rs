@@ -2,8 +2,8 @@
 //! discrete element codes work. Here to compare with, and where the collision
 //! itself matters.
 //!
-//! Contacts are found once per step; then `n` substeps of `h_s = h/n` by
-//! semi-implicit Euler, each with
+//! Contacts are found once per step; then `n` substeps of `h_s = h/n` (or a
+//! multiple of them, see (6)) by semi-implicit Euler, each with
 //!
 //! ```text
 //! f_n = max(0, k δ^½ (δ + c δ̇))           (Hertz; linear: without δ^½)   (1)
@@ -25,6 +25,11 @@
 //! ```text
 //! h_s ≤ 0.2 √(m_eff / (∂f_n/∂δ))                                         (6)
 //! ```
+//!
+//! at the greatest overlap that the step's approach speeds can bring about. A
+//! step that asks for shorter substeps than the method's takes a multiple of
+//! their number: springs that are followed too coarsely never come to rest, or
+//! gain energy without bound.
 
 use esker_contact::{BodyState, Damping, EnergyLoss, Impulse, project_disc, root_of_max_overlap};
 use glam::DVec3;
@@ -41,8 +46,15 @@ use crate::wall::Wall;
 /// `1/(1/m_a + 1/m_b)` (kg), Hertz stiffness `k` (N/m^(3/2)) and greatest
 /// overlap (m).
 pub fn longest_substep(effective_mass: f64, stiffness: f64, overlap: f64) -> f64 {
-    0.2 * (effective_mass / (1.5 * stiffness * overlap.sqrt())).sqrt()
+    SUBSTEP_OF_PERIOD * (effective_mass / (1.5 * stiffness * overlap.sqrt())).sqrt()
 }
+
+/// Factor of (6): a tenth of where one contact alone becomes unstable, since a
+/// grain has several.
+const SUBSTEP_OF_PERIOD: f64 = 0.2;
+
+/// Most substeps of a step, however stiff and fast its contacts are.
+const MOST_SUBSTEPS: f64 = 1e6;
 
 /// One contact with its springs.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +95,8 @@ pub(crate) struct SmoothStepper {
     torque: Vec<DVec3>,
     /// Impulses over the step of contacts with walls, in contact order.
     wall_impulses: Vec<Impulse>,
+    /// Substeps of the last step.
+    substeps: usize,
     /// `None` where nobody wants to know.
     losses: Option<Losses>,
 }
@@ -103,8 +117,15 @@ pub(crate) struct Scene<'a> {
     pub(crate) walls: &'a [Wall],
     pub(crate) gravity: DVec3,
     pub(crate) periodic: Option<Periodic>,
-    /// Substep h_s, s.
+    /// Longest substep, s: h/n. Remembered impulses are forces times this.
     pub(crate) step: f64,
+}
+
+/// Length of a substep and of the time that remembered impulses belong to, s.
+#[derive(Clone, Copy)]
+struct Substep {
+    length: f64,
+    memory: f64,
 }
 
 impl SmoothStepper {
@@ -127,26 +148,33 @@ impl SmoothStepper {
         if let Some(losses) = &mut self.losses {
             losses.sum = EnergyLoss::default();
         }
-        for substep in 0..method.substeps {
+        let parts = self.parts_of_substep(method, scene, bodies);
+        self.substeps = method.substeps * parts;
+        let step = Substep {
+            length: scene.step / parts as f64,
+            memory: scene.step,
+        };
+        for substep in 0..self.substeps {
             if substep > 0 {
-                self.follow(scene, &grains.position, bodies);
+                self.follow(scene.periodic, step.length, &grains.position, bodies);
             }
-            self.sum_forces(method, scene.step, bodies, impulses);
+            self.sum_forces(method, step, bodies, impulses);
             if let Some(losses) = &mut self.losses {
                 losses.before.clear();
                 losses.before.extend_from_slice(bodies);
             }
             for (i, body) in bodies[..count].iter_mut().enumerate() {
                 let push = self.force[i] * body.inverse_mass + scene.gravity;
-                body.velocity += push * scene.step;
-                body.spin += self.torque[i] * (body.inverse_inertia * scene.step);
+                body.velocity += push * step.length;
+                body.spin += self.torque[i] * (body.inverse_inertia * step.length);
             }
             if let Some(losses) = &mut self.losses {
                 losses.add_substep(&self.contacts, bodies);
             }
             for (i, body) in bodies[..count].iter().enumerate() {
                 let (x, q) = (&mut grains.position[i], &mut grains.orientation[i]);
-                integrate::advance(x, q, body.velocity * scene.step, body.spin * scene.step);
+                let (velocity, spin) = (body.velocity, body.spin);
+                integrate::advance(x, q, velocity * step.length, spin * step.length);
             }
         }
         grains.state.copy_from_slice(&bodies[..count]);
@@ -155,6 +183,29 @@ impl SmoothStepper {
     /// Impulses over the last step of contacts with walls, in contact order.
     pub(crate) fn wall_impulses(&self) -> &[Impulse] {
         &self.wall_impulses
+    }
+
+    /// Substeps of the last step.
+    pub(crate) fn substeps(&self) -> usize {
+        self.substeps
+    }
+
+    /// Into how many equal parts a substep of the method is cut, so that each
+    /// is stable (6).
+    fn parts_of_substep(&self, method: &Smooth, scene: &Scene<'_>, bodies: &[BodyState]) -> usize {
+        let squares = self
+            .contacts
+            .iter()
+            .zip(scene.contacts)
+            .map(|(contact, c)| {
+                let [a, b] = contact.bodies.map(|i| &bodies[i as usize]);
+                let approach = contact.normal.dot(a.velocity - b.velocity);
+                contact.slope_over_mass(approach.abs().max(c.closing_speed))
+            });
+        let stiffest = squares.fold(0.0, f64::max);
+        let parts = (scene.step * stiffest.sqrt() / SUBSTEP_OF_PERIOD).ceil();
+        let most = (MOST_SUBSTEPS / method.substeps as f64).max(1.0);
+        parts.clamp(1.0, most) as usize
     }
 
     /// Whether steps find out where the energy goes.
@@ -221,21 +272,27 @@ impl SmoothStepper {
     }
 
     /// Brings the geometry of all contacts to the present.
-    fn follow(&mut self, scene: &Scene<'_>, positions: &[DVec3], bodies: &[BodyState]) {
+    fn follow(
+        &mut self,
+        periodic: Option<Periodic>,
+        step: f64,
+        positions: &[DVec3],
+        bodies: &[BodyState],
+    ) {
         let branch = |i: usize, j: usize| {
             let branch = positions[j] - positions[i];
-            scene.periodic.map_or(branch, |p| p.branch(branch))
+            periodic.map_or(branch, |p| p.branch(branch))
         };
         for contact in &mut self.contacts {
             let [a, b] = contact.bodies.map(|i| i as usize);
-            contact.follow(branch, &bodies[a], &bodies[b], scene.step);
+            contact.follow(branch, &bodies[a], &bodies[b], step);
         }
     }
 
     fn sum_forces(
         &mut self,
         method: &Smooth,
-        step: f64,
+        step: Substep,
         bodies: &[BodyState],
         impulses: &mut [Impulse],
     ) {
@@ -250,11 +307,11 @@ impl SmoothStepper {
         let count = self.force.len();
         for (k, (contact, impulse)) in self.contacts.iter_mut().zip(impulses).enumerate() {
             let [a, b] = contact.bodies.map(|i| i as usize);
-            let Some(found) = contact.force(method, &bodies[a], &bodies[b], step) else {
+            let Some(found) = contact.force(method, &bodies[a], &bodies[b], step.length) else {
                 *impulse = Impulse::default();
                 continue;
             };
-            *impulse = found.elastic.scaled(step);
+            *impulse = found.elastic.scaled(step.memory);
             let lever = contact.normal.cross(found.force);
             self.force[a] -= found.force;
             self.torque[a] -= lever * contact.arms[0] + found.couple;
@@ -263,10 +320,10 @@ impl SmoothStepper {
                 self.torque[b] += found.couple - lever * contact.arms[1];
             } else {
                 let sum = &mut self.wall_impulses[b - count];
-                *sum = sum.plus(&found.impulse(contact.normal, step));
+                *sum = sum.plus(&found.impulse(contact.normal, step.length));
             }
             if let Some(losses) = &mut self.losses {
-                losses.impulses[k] = found.impulse(contact.normal, step);
+                losses.impulses[k] = found.impulse(contact.normal, step.length);
             }
         }
     }
@@ -313,16 +370,28 @@ impl SmoothContact {
         (k_t, k_r)
     }
 
-    /// Damping time `c` at the present overlap and normal velocity, s.
-    fn damping_time(&self, normal_velocity: f64) -> f64 {
+    /// `S_n k √δ̂` (linear: `S_n k`), 1/s², at the overlap `δ̂` that the normal
+    /// velocity can bring about.
+    fn secant_over_mass(&self, normal_velocity: f64) -> f64 {
         let linear = self.mobility * self.stiffness;
-        let square = if self.hertz {
+        if self.hertz {
             let energy = normal_velocity * normal_velocity / linear;
-            linear * root_of_max_overlap(self.overlap, energy)
+            linear * root_of_max_overlap(self.overlap.max(0.0), energy)
         } else {
             linear
-        };
-        self.damping.time(square.sqrt(), 0.0)
+        }
+    }
+
+    /// `∂f_n/∂δ / m_eff` there, 1/s².
+    fn slope_over_mass(&self, normal_velocity: f64) -> f64 {
+        let slope_of_secant = if self.hertz { 1.5 } else { 1.0 };
+        slope_of_secant * self.secant_over_mass(normal_velocity)
+    }
+
+    /// Damping time `c` at the present overlap and normal velocity, s.
+    fn damping_time(&self, normal_velocity: f64) -> f64 {
+        let frequency = self.secant_over_mass(normal_velocity).sqrt();
+        self.damping.time(frequency, 0.0)
     }
 
     /// Brings the geometry to the present.

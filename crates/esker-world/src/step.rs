@@ -430,7 +430,7 @@ impl World {
             .extend_from_slice(work.smooth_stepper.wall_impulses());
         let advanced = Advanced {
             solve: SweepReport {
-                sweeps: method.substeps,
+                sweeps: work.smooth_stepper.substeps(),
                 residual: 0.0,
                 converged: true,
             },

@@ -216,6 +216,20 @@ impl World {
         self.gravity
     }
 
+    /// The image of a place that is nearest to another place, m: another one
+    /// than the place itself only across periodic boundaries.
+    pub fn nearest_image(&self, place: DVec3, to: DVec3) -> DVec3 {
+        self.periodic
+            .map_or(place, |periodic| periodic.nearest_image(place, to))
+    }
+
+    /// Where a place is seen, m: there, and across periodic boundaries at the
+    /// same place in all boxes around.
+    pub fn images(&self, place: DVec3) -> impl Iterator<Item = DVec3> {
+        let around = self.periodic.iter().flat_map(move |p| p.seen_at(place));
+        std::iter::once(place).chain(around)
+    }
+
     /// The law of a contact of the last step.
     pub fn law_of(&self, contact: &ContactGeometry) -> &PairLaw {
         &self.pair_of(contact).law

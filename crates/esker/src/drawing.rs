@@ -2,11 +2,13 @@
 
 use anyhow::bail;
 use clap::ValueEnum;
-use esker_record::{Frame, FramePartner, GrainField, Recording, walls_in_frame};
+use esker_record::{Frame, FramePartner, GrainField, Recording};
 use esker_render::{
-    Bounds, Camera, ColorMap, Framing, Image, Legend, Line, Picture, Sphere, Triangle, Wall, render,
+    Bounds, Camera, ColorMap, Framing, Image, Legend, Line, Picture, Projection, Sphere, render,
 };
 use glam::DVec3;
+
+use crate::scenery::{Scenery, Shown, shown_grains};
 
 /// What the colour of a grain shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -32,6 +34,33 @@ pub struct Style {
     /// Viewing direction in words or as `x,y,z`.
     pub view: String,
     pub size: (u32, u32),
+    /// Values at the ends of the colours; `None`: those of the grains.
+    pub range: Option<[f64; 2]>,
+    /// Magnification.
+    pub zoom: f64,
+    /// Point in the middle of the picture; `None`: all is in it.
+    pub focus: Option<DVec3>,
+    /// Walls that are left out, and what is cut away.
+    pub shown: Shown,
+    /// Colours of materials by name, before those of the scene.
+    pub material_colors: Vec<(String, [u8; 3])>,
+}
+
+impl Style {
+    /// A picture of everything in these colours.
+    pub fn new(color: Color, size: (u32, u32)) -> Self {
+        Style {
+            color,
+            chains: false,
+            view: "oblique".into(),
+            size,
+            range: None,
+            zoom: 1.0,
+            focus: None,
+            shown: Shown::default(),
+            material_colors: Vec::new(),
+        }
+    }
 }
 
 /// A view that is the same for all frames of a recording.
@@ -40,17 +69,15 @@ pub struct Drawing<'a> {
     style: Style,
     camera: Camera,
     range: (f64, f64),
+    palette: Vec<[u8; 3]>,
 }
 
 /// Frames that a common camera and colour range are chosen from.
 const SAMPLES: usize = 5;
 /// Share of grains at each end of an axis that a picture may leave out.
 const TRIM: f64 = 0.01;
-/// A wall this many times larger than the bulk is not fitted into the picture.
-const LARGE_WALL: f64 = 3.0;
 /// Share of grains whose values the colours span.
 const COLORED_SHARE: f64 = 0.995;
-const WALL_COLOR: [f32; 4] = [0.45, 0.52, 0.60, 0.22];
 /// Opacity of grains around force chains.
 const GHOST: f32 = 0.25;
 /// Radius of the thickest chain, in mean grain radii.
@@ -60,6 +87,8 @@ impl<'a> Drawing<'a> {
     /// Chooses camera and colours from a sample of `frames`.
     pub fn new(recording: &'a Recording, style: Style, frames: &[usize]) -> anyhow::Result<Self> {
         check_fields(recording, &style)?;
+        style.shown.check(recording.header())?;
+        let palette = palette(recording, &style)?;
         let up = up(recording.header().gravity);
         let direction = view_direction(&style.view, up)?;
         let mut bounds = Bounds::EMPTY;
@@ -68,29 +97,46 @@ impl<'a> Drawing<'a> {
         let last = frames.last().copied();
         for index in frames.iter().copied().step_by(stride).chain(last) {
             let frame = recording.frame(index)?;
-            let spheres = spheres(recording, &frame, style.color);
-            bounds = bounds.union(&subject(&spheres, &walls(recording, &frame)));
+            let spheres = shown_grains(spheres(recording, &frame, style.color), &style.shown);
+            let bulk = Bounds::of_bulk(&spheres, TRIM);
+            let scenery = Scenery::new(recording.header(), &frame, bulk, &style.shown);
+            bounds = bounds.union(&scenery.subject);
             let (low, high) = color_range(&spheres);
             range = (range.0.min(low), range.1.max(high));
         }
-        let framing = Framing {
+        let mut framing = Framing {
             up,
             right_strip: Framing::LEGEND_STRIP,
             ..Framing::new(direction, f64::from(style.size.0) / f64::from(style.size.1))
         };
-        let camera = framing.fit(&bounds);
+        if PLAIN_VIEWS.contains(&style.view.as_str()) {
+            framing.fov_y = None;
+        }
+        let mut camera = framing.fit(&bounds);
+        if let Some(focus) = style.focus {
+            camera.eye += focus - camera.target;
+            camera.target = focus;
+        }
+        camera.projection = magnified(camera.projection, style.zoom);
+        if let Some([low, high]) = style.range {
+            range = (low, high);
+        }
         Ok(Drawing {
             recording,
             style,
             camera,
             range,
+            palette,
         })
     }
 
     /// Draws a frame.
     pub fn draw(&self, index: usize) -> anyhow::Result<Image> {
         let frame = self.recording.frame(index)?;
-        let spheres = spheres(self.recording, &frame, self.style.color);
+        let shown = &self.style.shown;
+        let spheres = shown_grains(spheres(self.recording, &frame, self.style.color), shown);
+        let bulk = Bounds::of_bulk(&spheres, TRIM);
+        let scenery = Scenery::new(self.recording.header(), &frame, bulk, shown);
         let lines = if self.style.chains {
             self.chains(&frame)
         } else {
@@ -109,9 +155,11 @@ impl<'a> Drawing<'a> {
         Ok(render(&Picture {
             spheres: &spheres,
             sphere_opacity: if self.style.chains { GHOST } else { 1.0 },
-            walls: &walls(self.recording, &frame),
+            walls: &scenery.walls,
+            floors: &scenery.floors,
             lines: &lines,
             color_map,
+            palette: &self.palette,
             range: Some(self.range),
             legend: Some(Legend {
                 title: title.to_owned(),
@@ -138,7 +186,12 @@ impl<'a> Drawing<'a> {
                 value: force,
             }
         });
-        bars.filter(|bar| bar.value > 0.0).collect()
+        let shown = |bar: &Line| {
+            [bar.from, bar.to]
+                .iter()
+                .all(|p| self.style.shown.shows(*p))
+        };
+        bars.filter(|bar| bar.value > 0.0 && shown(bar)).collect()
     }
 }
 
@@ -167,6 +220,41 @@ fn up(gravity: DVec3) -> DVec3 {
     (-gravity).try_normalize().unwrap_or(DVec3::Z)
 }
 
+/// Views along an axis, without perspective: they show a pile's profile.
+const PLAIN_VIEWS: [&str; 3] = ["front", "side", "top"];
+
+fn magnified(projection: Projection, zoom: f64) -> Projection {
+    match projection {
+        Projection::Perspective { fov_y } => Projection::Perspective {
+            fov_y: 2.0 * ((0.5 * fov_y).tan() / zoom).atan(),
+        },
+        Projection::Orthographic { height } => Projection::Orthographic {
+            height: height / zoom,
+        },
+    }
+}
+
+/// Colours of all materials: chosen on the command line, in the scene, or by their order.
+fn palette(recording: &Recording, style: &Style) -> anyhow::Result<Vec<[u8; 3]>> {
+    let header = recording.header();
+    let names = &header.materials;
+    for (name, _) in &style.material_colors {
+        if !names.contains(name) {
+            bail!(
+                "there is no material \"{name}\"; there are: {}",
+                names.join(", ")
+            );
+        }
+    }
+    let of_scene = |i: usize| header.material_colors.get(i).copied().flatten();
+    let colors = names.iter().enumerate().map(|(i, name)| {
+        let chosen = style.material_colors.iter().rev().find(|(n, _)| n == name);
+        let chosen = chosen.map(|(_, color)| *color).or_else(|| of_scene(i));
+        chosen.unwrap_or_else(|| ColorMap::Categorical.color(i as f64, (0.0, 1.0)))
+    });
+    Ok(colors.collect())
+}
+
 /// Direction from the eye into the scene.
 fn view_direction(view: &str, up: DVec3) -> anyhow::Result<DVec3> {
     // "front" looks along y where z is up, and along −z where y is.
@@ -178,9 +266,9 @@ fn view_direction(view: &str, up: DVec3) -> anyhow::Result<DVec3> {
     let front = front.reject_from_normalized(up).normalize_or(DVec3::X);
     let side = up.cross(front);
     Ok(match view {
-        "front" => front - 0.15 * up,
-        "side" => side - 0.15 * up,
-        "top" => 0.05 * front - up,
+        "front" => front,
+        "side" => side,
+        "top" => -up,
         "oblique" => front + 0.35 * side - 0.35 * up,
         numbers => {
             let parts: Vec<f64> = numbers
@@ -231,20 +319,6 @@ fn spheres(recording: &Recording, frame: &Frame, color: Color) -> Vec<Sphere> {
         .collect()
 }
 
-fn walls(recording: &Recording, frame: &Frame) -> Vec<Wall> {
-    walls_in_frame(recording.header(), frame)
-        .iter()
-        .map(|(_, soup)| Wall {
-            triangles: (0..soup.triangles.len())
-                .map(|i| Triangle {
-                    corners: soup.corners(i),
-                })
-                .collect(),
-            color: WALL_COLOR,
-        })
-        .collect()
-}
-
 /// Values that the colours span: all but the highest few, so that one grain in
 /// free fall does not turn all others dark.
 fn color_range(spheres: &[Sphere]) -> (f64, f64) {
@@ -255,18 +329,4 @@ fn color_range(spheres: &[Sphere]) -> (f64, f64) {
         (Some(&low), Some(&high)) => (low, high),
         _ => (f64::INFINITY, f64::NEG_INFINITY),
     }
-}
-
-/// What the picture must show: the bulk of grains and walls of like size.
-fn subject(spheres: &[Sphere], walls: &[Wall]) -> Bounds {
-    let bulk = Bounds::of_bulk(spheres, TRIM);
-    let diagonal = |bounds: &Bounds| (bounds.max - bounds.min).length();
-    walls.iter().fold(bulk, |bounds, wall| {
-        let of_wall = Bounds::of_walls(std::slice::from_ref(wall));
-        if bulk.is_empty() || diagonal(&of_wall) < LARGE_WALL * diagonal(&bulk) {
-            bounds.union(&of_wall)
-        } else {
-            bounds
-        }
-    })
 }

@@ -8,8 +8,10 @@ mod arguments;
 mod commands;
 mod drawing;
 mod output_file;
+mod probe_table;
 mod run_folder;
 mod scene_file;
+mod scenery;
 mod threads;
 
 use std::process::ExitCode;

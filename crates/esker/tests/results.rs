@@ -340,6 +340,93 @@ fn a_run_can_be_described_drawn_exported_and_reported() {
     assert!(!page.contains("<script") && !page.contains("http"));
 }
 
+/// A grain of clay on a floor beside one of glass, seen in every way.
+#[test]
+fn pictures_can_be_cut_zoomed_and_coloured() {
+    let dir = tempfile::tempdir().unwrap();
+    let scene = dir.path().join("two.toml");
+    let text = r##"
+        duration = 0.01
+        material.clay = { density = 1800, young = 1e7, color = "#ff0000" }
+        material.glass = { density = 2500, young = 1e7 }
+        [[wall]]
+        name = "floor"
+        shape = "plane"
+        material = "clay"
+        [[wall]]
+        name = "box"
+        shape = "box"
+        size = [0.4, 0.4, 0.4]
+        material = "clay"
+        [[grains]]
+        place = "column"
+        material = "clay"
+        count = 1
+        diameter = 0.05
+        base = [-0.1, 0, 0]
+        [[grains]]
+        place = "column"
+        material = "glass"
+        count = 1
+        diameter = 0.05
+        base = [0.1, 0, 0]
+    "##;
+    std::fs::write(&scene, text).unwrap();
+    let folder = dir.path().join("run");
+    succeed(run(&scene, &folder, &[]));
+    let folder = folder.to_str().unwrap();
+    let picture = dir.path().join("picture.png");
+    let picture = picture.to_str().unwrap();
+    let draw = |more: &[&str]| {
+        let command = ["render", folder, "-o", picture, "--size", "160x120"];
+        succeed(esker(&[&command[..], more].concat()));
+        std::fs::read(picture).unwrap()
+    };
+    let plain = draw(&["--view", "front", "--color", "material"]);
+    let coloured = |more: &[&str]| {
+        let changed = draw(&[&["--view", "front", "--color", "material"][..], more].concat());
+        assert_ne!(plain, changed, "{more:?}");
+    };
+    coloured(&["--clip", "x<0"]);
+    coloured(&["--hide", "box"]);
+    coloured(&["--zoom", "2"]);
+    coloured(&["--focus", "0.1,0,0"]);
+    coloured(&["--material-color", "glass=#00ff00"]);
+    // The colour of the scene is the same as the same colour on the command line.
+    let same = [
+        "--view",
+        "front",
+        "--color",
+        "material",
+        "--material-color",
+        "clay=#ff0000",
+    ];
+    assert_eq!(plain, draw(&same));
+    let by_height = draw(&["--color", "height"]);
+    assert_ne!(
+        by_height,
+        draw(&["--color", "height", "--range", "-1", "1"])
+    );
+    for (wrong, words) in [
+        (["--hide", "lid"], "there are: floor, box"),
+        (
+            ["--material-color", "sand=#000000"],
+            "there are: clay, glass",
+        ),
+        (["--material-color", "clay=redd"], "#rrggbb"),
+        (["--clip", "x=3"], "y<0.05"),
+        (["--zoom", "0"], "greater than 0"),
+    ] {
+        let command = ["render", folder, "-o", picture, "--color", "material"];
+        let output = esker(&[&command[..], &wrong].concat()).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && errors.contains(words),
+            "{wrong:?}: {errors}"
+        );
+    }
+}
+
 #[test]
 fn a_recording_is_measured_as_far_as_its_fields_allow() {
     let dir = tempfile::tempdir().unwrap();

@@ -104,6 +104,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
         identity: SceneIdentity::of_parts([b"test".as_slice()]),
         version: "0.1.0".into(),
         materials: vec!["glass".into()],
+        material_colors: vec![Some([200, 100, 5])],
         gravity: world.gravity(),
         step: world.step_length(),
         impulse_step: world.row_step(),
@@ -114,8 +115,10 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
             .map(|w| WallSurface {
                 name: w.name.clone(),
                 surface: w.shape.triangulate(0.1),
+                unbounded: w.shape.bounds().is_none(),
             })
             .collect(),
+        probes: Vec::new(),
         settings,
     }
 }

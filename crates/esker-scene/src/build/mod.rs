@@ -5,15 +5,18 @@
 //! refused anyway. What is judged here is what one key alone cannot show:
 //! names that refer to one another, files, and shapes.
 
+mod probes;
 mod settings;
 mod supply;
 mod walls;
 
 use std::collections::BTreeMap;
 
+use esker_probe::ProbeDef;
 use esker_world::definition::{Material, NormalLaw, PairDef, PairLaw, WorldDef};
 use glam::DVec3;
 
+use crate::color::parse_color;
 use crate::estimate::LONGEST_DEFAULT_STEP;
 use crate::files::Files;
 use crate::keys::list_of_words;
@@ -61,6 +64,8 @@ impl Covered {
 pub(crate) struct Parts {
     pub world: WorldDef,
     pub run: RunDef,
+    pub material_colors: Vec<Option<[u8; 3]>>,
+    pub probes: Vec<ProbeDef>,
     pub record: RecordDef,
     pub checkpoint: CheckpointDef,
     /// The section `grains.N` that each packing comes from.
@@ -83,6 +88,8 @@ pub(crate) fn build(
         packing_sections: Vec::new(),
     };
     let world = builder.world(root);
+    let material_colors = builder.material_colors(root);
+    let probes = builder.probes(root, world.as_ref());
     let packing_sections = builder.packing_sections;
     let record = settings::record(root);
     let checkpoint = settings::checkpoint(root);
@@ -91,6 +98,8 @@ pub(crate) fn build(
         run: RunDef {
             duration: root.number("duration")?,
         },
+        material_colors,
+        probes,
         record: record?,
         checkpoint: checkpoint?,
         packing_sections,
@@ -133,7 +142,7 @@ impl Builder<'_, '_> {
             contact: settings::contact(root.table("contact")?)?,
             rotation: root.boolean("rotation")?,
             seed: root.integer("seed")?,
-            materials: std::mem::take(&mut self.materials),
+            materials: self.materials.clone(),
             pairs,
             walls,
             packings,
@@ -199,6 +208,18 @@ impl Builder<'_, '_> {
             self.has_density
                 .push(self.locations.has(&node.at("density")));
         }
+    }
+
+    fn material_colors(&mut self, root: &Node) -> Vec<Option<[u8; 3]>> {
+        let mut colors = Vec::new();
+        for (_, node) in root.named("material") {
+            let read = node.text("color").map(parse_color).transpose();
+            colors.push(read.unwrap_or_else(|wanted| {
+                self.report(ProblemKind::BadValue, &node.at("color"), wanted);
+                None
+            }));
+        }
+        colors
     }
 
     fn material_named(&mut self, name: &str, path: &str) -> Option<usize> {
@@ -389,7 +410,7 @@ impl Builder<'_, '_> {
         Some([min, max])
     }
 
-    /// The name of a wall, emitter or sink; its path where it has none.
+    /// The name of a wall, emitter, sink or probe; its path where it has none.
     fn unique_name(&mut self, node: &Node, seen: &mut BTreeMap<String, String>) -> String {
         let name = node.text("name").unwrap_or(&node.path).to_string();
         if let Some(first) = seen.get(&name) {
@@ -399,7 +420,7 @@ impl Builder<'_, '_> {
                     &node.at("name"),
                     format!("the name \"{name}\" is taken already, by `{first}`"),
                 )
-                .advice("names must be unique among walls, among emitters and among sinks");
+                .advice("names must be unique among walls, among emitters, among sinks and among probes");
             self.push(finding);
         } else {
             seen.insert(name.clone(), node.path.clone());

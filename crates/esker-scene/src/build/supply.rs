@@ -291,7 +291,7 @@ impl Builder<'_, '_> {
         None
     }
 
-    fn region(&mut self, owner: &Node) -> Option<Region> {
+    pub(super) fn region(&mut self, owner: &Node) -> Option<Region> {
         self.checked_region(owner.table("region")?)
     }
 

@@ -97,6 +97,7 @@ fn of_recording(path: &Path) -> anyhow::Result<Vec<Fact>> {
     };
     let fields: Vec<&str> = settings.fields.iter().map(|f| f.name()).collect();
     let walls: Vec<&str> = header.walls.iter().map(|w| w.name.as_str()).collect();
+    let probes: Vec<&str> = header.probes.iter().map(|p| p.name.as_str()).collect();
     let grains = frames.last().map_or(0, |f| f.grains);
     let bits = match settings.precision {
         esker_record::Precision::Single => 32,
@@ -126,6 +127,7 @@ fn of_recording(path: &Path) -> anyhow::Result<Vec<Fact>> {
         ),
         plain("contacts", settings.contacts),
         fact("walls", walls.clone(), walls.join(", ")),
+        fact("probes", probes.clone(), probes.join(", ")),
         fact("size", size, bytes(size)),
     ])
 }

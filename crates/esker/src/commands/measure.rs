@@ -10,18 +10,21 @@ use clap::{Args, ValueEnum};
 use esker_analysis::series::statistics;
 use esker_analysis::surface::{self, HeightMap, pile_height};
 use esker_analysis::{ContactState, MissingField, Partner, Snapshot, network, repose};
-use esker_record::{Frame, FramePartner, Recording, RecordingHeader, Scalars};
+use esker_record::{
+    Frame, FramePartner, ProbeRow, ProbeTable, Recording, RecordingHeader, Scalars,
+};
 use esker_world::WallLoad;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::time;
+use crate::probe_table;
 use crate::run_folder::{open_recording, read_scalars};
 
-/// Measure the grains of a recording: pile, drum, motion, overlaps, forces, walls.
+/// Measure the grains of a recording: pile, drum, motion, overlaps, forces, walls, probes.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  esker measure out/pile\n  esker measure out/drum drum motion --csv"
+    after_help = "Examples:\n  esker measure out/pile\n  esker measure out/drum drum motion --csv\n  esker measure out/hopper probes --csv"
 )]
 pub struct Arguments {
     /// Folder of a run, or a recording
@@ -42,7 +45,7 @@ pub struct Arguments {
     #[arg(long, value_name = "AXIS", default_value = "y")]
     axis: Axis,
     /// A point on the axis of the drum, m [default: the origin]
-    #[arg(long, value_name = "X,Y,Z", value_parser = parse_point, allow_hyphen_values = true)]
+    #[arg(long, value_name = "X,Y,Z", value_parser = super::parse_point, allow_hyphen_values = true)]
     centre: Option<DVec3>,
 }
 
@@ -61,6 +64,8 @@ enum Measure {
     Network,
     /// Force, torque and power of walls: means since the frame before, and the greatest force of a step
     Walls,
+    /// Rows of the scene's probes: the last one up to the time, or with --csv all of them
+    Probes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -70,22 +75,32 @@ enum Axis {
     Z,
 }
 
-fn parse_point(text: &str) -> Result<DVec3, String> {
-    let numbers: Result<Vec<f64>, _> = text.split(',').map(|x| x.trim().parse()).collect();
-    match numbers.as_deref() {
-        Ok(&[x, y, z]) => Ok(DVec3::new(x, y, z)),
-        _ => Err("three numbers are wanted, such as 0,0,0.5".into()),
-    }
-}
-
 /// A number with its key and unit; `None` where there is nothing to measure.
-type Number = (Cow<'static, str>, Option<f64>, &'static str);
+type Number = (Cow<'static, str>, Option<f64>, Cow<'static, str>);
+
+/// Key of a pile's angle, which has none where the surface does not fall.
+const PILE_ANGLE: &str = "pile_angle";
 
 /// What is measured: the grains at one moment, and the loads of the steps since
 /// the frame before.
 struct Moment<'a> {
     snapshot: Snapshot,
     walls: Vec<WallState<'a>>,
+    probes: Vec<ProbeState<'a>>,
+}
+
+/// The last row of a probe up to one moment.
+struct ProbeState<'a> {
+    table: &'a ProbeTable,
+    /// Empty where there is none yet.
+    values: &'a [f64],
+}
+
+/// What is recorded of every step, or between frames.
+struct TimeSeries {
+    scalars: Scalars,
+    /// By probe.
+    probes: Vec<Vec<ProbeRow>>,
 }
 
 /// A wall at one moment.
@@ -99,7 +114,8 @@ struct WallState<'a> {
 }
 
 impl<'a> Moment<'a> {
-    fn new(recording: &'a Recording, scalars: &Scalars, index: usize) -> anyhow::Result<Self> {
+    fn new(recording: &'a Recording, series: &'a TimeSeries, index: usize) -> anyhow::Result<Self> {
+        let scalars = &series.scalars;
         let (header, frame) = (recording.header(), recording.frame(index)?);
         let before = index.checked_sub(1).map(|i| recording.frames()[i].step);
         let steps = before.unwrap_or(0)..frame.step;
@@ -119,9 +135,19 @@ impl<'a> Moment<'a> {
                 }
             })
             .collect();
+        let probes = header.probes.iter().zip(&series.probes);
+        let probes = probes.map(|(table, rows)| {
+            let end = rows.partition_point(|row| row.step <= frame.step);
+            let row = rows[..end].last();
+            ProbeState {
+                table,
+                values: row.map_or(&[], |row| &row.values),
+            }
+        });
         Ok(Moment {
             snapshot: snapshot(header, &frame)?,
             walls,
+            probes: probes.collect(),
         })
     }
 }
@@ -130,14 +156,28 @@ impl<'a> Moment<'a> {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let recording = open_recording(&arguments.run)?;
     let frames = recording.frames().len();
-    let scalars = read_scalars(&recording)?;
+    let series = TimeSeries {
+        scalars: read_scalars(&recording)?,
+        probes: probe_table::read(&recording)?,
+    };
     let last = frames
         .checked_sub(1)
         .context("the recording has no frames yet")?;
+    let tables = &recording.header().probes;
+    if arguments.measures.contains(&Measure::Probes) && tables.is_empty() {
+        bail!("the scene of this run has no probes: add a [[probe]] and run it again");
+    }
+    if arguments.csv && arguments.measures == [Measure::Probes] {
+        println!("{}", probe_table::header(tables));
+        for line in probe_table::lines(tables, &series.probes) {
+            println!("{line}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     if arguments.csv {
-        let chosen = chosen(arguments, &Moment::new(&recording, &scalars, 0)?);
+        let chosen = chosen(arguments, &Moment::new(&recording, &series, 0)?);
         for index in 0..frames {
-            let moment = Moment::new(&recording, &scalars, index)?;
+            let moment = Moment::new(&recording, &series, index)?;
             let numbers = numbers(arguments, &chosen, &moment)?;
             if index == 0 {
                 let keys = numbers.iter().map(|(key, _, unit)| column(key, unit));
@@ -152,7 +192,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let index = arguments.at.and_then(|time| recording.nearest(time));
-    let moment = Moment::new(&recording, &scalars, index.unwrap_or(last))?;
+    let moment = Moment::new(&recording, &series, index.unwrap_or(last))?;
     let chosen = chosen(arguments, &moment);
     let numbers = numbers(arguments, &chosen, &moment)?;
     let snapshot = &moment.snapshot;
@@ -166,8 +206,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         println!("{} grains at {:.4} s", snapshot.len(), snapshot.time);
         for (key, value, unit) in numbers {
-            let value = value.map_or("–".into(), |x| esker_plot::number(x, 4));
-            println!("  {:<32} {value} {unit}", key.replace('_', " "));
+            let value = match value {
+                Some(value) => format!("{} {unit}", esker_plot::number(value, 4)),
+                None if key == PILE_ANGLE && snapshot.masses().is_ok() => "no slope".to_owned(),
+                None => "–".to_owned(),
+            };
+            println!("  {:<32} {value}", key.replace('_', " "));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -177,8 +221,7 @@ fn column(key: &str, unit: &str) -> String {
     match unit {
         "" => key.to_owned(),
         "°" => format!("{key}_deg"),
-        "m/s" => format!("{key}_m_per_s"),
-        unit => format!("{key}_{}", unit.replace(' ', "_")),
+        unit => format!("{key}_{}", unit.replace('/', "_per_").replace(' ', "_")),
     }
 }
 
@@ -233,7 +276,7 @@ fn take(
             let angle = pile_angle(snapshot, floor).unwrap_or(None);
             vec![
                 ("height", some(pile_height(snapshot, floor, 1.0)), "m"),
-                ("pile_angle", angle.map(f64::to_degrees), "°"),
+                (PILE_ANGLE, angle.map(f64::to_degrees), "°"),
             ]
         }
         Measure::Drum => {
@@ -293,15 +336,43 @@ fn take(
             ]
         }
         Measure::Walls => return Ok(moment.walls.iter().flat_map(loads).collect()),
+        Measure::Probes => return Ok(moment.probes.iter().flat_map(probe_numbers).collect()),
     };
-    let own = |(key, value, unit)| (Cow::Borrowed(key), value, unit);
+    let own = |(key, value, unit)| (Cow::Borrowed(key), value, Cow::Borrowed(unit));
     Ok(numbers.into_iter().map(own).collect())
+}
+
+/// A name as a part of a key.
+fn key_of_name(name: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
+    name.chars().map(plain).collect()
+}
+
+/// Numbers of a probe; keys start with its name.
+fn probe_numbers(probe: &ProbeState<'_>) -> Vec<Number> {
+    let name = key_of_name(&probe.table.name);
+    let mut values = probe.values.iter();
+    let mut numbers = Vec::new();
+    for column in &probe.table.columns {
+        for i in 0..column.width {
+            let key = match column.width {
+                1 => format!("{name}_{}", column.name),
+                _ => format!("{name}_{}_{i}", column.name),
+            };
+            let known = values.next().copied().filter(|x| x.is_finite());
+            let unit = match column.unit.as_str() {
+                "1" => Cow::Borrowed(""),
+                unit => Cow::Owned(unit.to_owned()),
+            };
+            numbers.push((Cow::Owned(key), known, unit));
+        }
+    }
+    numbers
 }
 
 /// Load of a wall; keys start with its name.
 fn loads(wall: &WallState<'_>) -> [Number; 8] {
-    let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
-    let name: String = wall.name.chars().map(plain).collect();
+    let name = key_of_name(wall.name);
     let WallLoad {
         force,
         torque,
@@ -319,7 +390,11 @@ fn loads(wall: &WallState<'_>) -> [Number; 8] {
     ]
     .map(|(what, value, unit)| {
         let known = value.is_finite().then_some(value);
-        (Cow::Owned(format!("{name}_{what}")), known, unit)
+        (
+            Cow::Owned(format!("{name}_{what}")),
+            known,
+            Cow::Borrowed(unit),
+        )
     })
 }
 
@@ -332,7 +407,8 @@ fn lowest(snapshot: &Snapshot) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// Angle of a cone about the centre of mass, rad.
+/// Angle of a cone about the centre of mass, rad; `None` where the surface does
+/// not fall from there.
 fn pile_angle(snapshot: &Snapshot, floor: f64) -> Result<Option<f64>, MissingField> {
     let count = snapshot.len();
     if count == 0 {
@@ -352,7 +428,9 @@ fn pile_angle(snapshot: &Snapshot, floor: f64) -> Result<Option<f64>, MissingFie
         .fold(0.0, f64::max);
     let diameter = 2.0 * snapshot.radii.iter().sum::<f64>() / count as f64;
     let map = HeightMap::new(snapshot, frame, [-reach; 2], [reach; 2], diameter);
-    Ok(repose::cone_angle(&map, [0.0; 2], floor))
+    let falls = repose::falls_from(&map, [0.0; 2], floor, diameter);
+    let angle = repose::cone_angle(&map, [0.0; 2], floor);
+    Ok(angle.filter(|_| falls))
 }
 
 /// A frame as the measures want it.

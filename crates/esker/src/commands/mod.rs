@@ -12,3 +12,14 @@ pub mod render;
 pub mod report;
 pub mod run;
 pub mod solve;
+
+use glam::DVec3;
+
+/// A point on the command line.
+fn parse_point(text: &str) -> Result<DVec3, String> {
+    let numbers: Result<Vec<f64>, _> = text.split(',').map(|x| x.trim().parse()).collect();
+    match numbers.as_deref() {
+        Ok(&[x, y, z]) => Ok(DVec3::new(x, y, z)),
+        _ => Err("three numbers are wanted, such as 0,0,0.5".into()),
+    }
+}

@@ -8,16 +8,18 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use esker_record::Recording;
+use glam::DVec3;
 
 use crate::arguments::time;
 use crate::drawing::{Color, Drawing, Style};
 use crate::output_file;
 use crate::run_folder::open_recording;
+use crate::scenery::{Clip, Shown};
 
 /// Draw frames of a recording.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  esker render out/drum -o drum.png\n  esker render out/drum -o drum.png --at 1.5 --color height --view side\n  esker render out/drum --gif drum.gif\n  esker render out/drum --frames pictures"
+    after_help = "Examples:\n  esker render out/drum -o drum.png\n  esker render out/drum -o drum.png --at 1.5 --color height --view side\n  esker render out/drum --gif drum.gif\n  esker render out/drum --frames pictures\n  esker render out/pile -o profile.png --view front --color material --hide floor --clip 'y>0'"
 )]
 pub struct Arguments {
     /// Folder of a run, or a recording
@@ -49,7 +51,8 @@ pub struct Arguments {
     /// Draw contacts as bars by normal force, in half-transparent grains
     #[arg(long)]
     chains: bool,
-    /// From where: front, side, top, oblique, or a viewing direction X,Y,Z
+    /// From where: oblique, or a viewing direction X,Y,Z; front, side and top are without
+    /// perspective and show a pile's profile
     #[arg(
         long,
         visible_alias = "camera",
@@ -58,6 +61,24 @@ pub struct Arguments {
         allow_hyphen_values = true
     )]
     view: String,
+    /// Values at the two ends of the colours [default: those of the grains]
+    #[arg(long, value_names = ["LOW", "HIGH"], num_args = 2, allow_negative_numbers = true, value_parser = finite)]
+    range: Vec<f64>,
+    /// Magnification
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = positive)]
+    zoom: f64,
+    /// Point in the middle of the picture, m [default: all is in it]
+    #[arg(long, value_name = "X,Y,Z", value_parser = super::parse_point, allow_hyphen_values = true)]
+    focus: Option<DVec3>,
+    /// Show one half of space only, such as y<0.05; may be given several times
+    #[arg(long, value_name = "HALF")]
+    clip: Vec<Clip>,
+    /// Leave out a wall, by its name; may be given several times
+    #[arg(long, value_name = "WALL")]
+    hide: Vec<String>,
+    /// Colour of a material, such as sand=#d8b070; may be given several times
+    #[arg(long, value_name = "NAME=COLOUR", value_parser = material_color)]
+    material_color: Vec<(String, [u8; 3])>,
     /// Width and height in pixels
     #[arg(long, value_name = "WxH", default_value = "1280x960", value_parser = size)]
     size: (u32, u32),
@@ -65,6 +86,26 @@ pub struct Arguments {
 
 /// Largest picture, pixels per side.
 const LARGEST: u32 = 8192;
+
+fn finite(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|x| x.is_finite());
+    number.ok_or_else(|| "a finite number is wanted".into())
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    finite(text).and_then(|x| match x > 0.0 {
+        true => Ok(x),
+        false => Err("a number greater than 0 is wanted".into()),
+    })
+}
+
+fn material_color(text: &str) -> Result<(String, [u8; 3]), String> {
+    let (name, color) = text
+        .rsplit_once('=')
+        .ok_or("a material and its colour are wanted, such as sand=#d8b070")?;
+    let color = esker_scene::parse_color(color)?;
+    Ok((name.to_owned(), color))
+}
 
 fn size(text: &str) -> Result<(u32, u32), String> {
     let parse = |side: &str| side.parse().ok().filter(|n| (16..=LARGEST).contains(n));
@@ -151,6 +192,17 @@ fn drawing<'a>(
         chains: arguments.chains,
         view: arguments.view.clone(),
         size: arguments.size,
+        range: match arguments.range[..] {
+            [low, high] => Some([low, high]),
+            _ => None,
+        },
+        zoom: arguments.zoom,
+        focus: arguments.focus,
+        shown: Shown {
+            hidden: arguments.hide.clone(),
+            clips: arguments.clip.clone(),
+        },
+        material_colors: arguments.material_color.clone(),
     };
     Drawing::new(recording, style, frames)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use esker_plot::{Axis, Plot, Series, escape, png_address};
-use esker_record::{Recording, Scalars};
+use esker_record::{ProbeColumn, ProbeRow, Recording, Scalars};
 use esker_world::{Stage, WallLoad};
 
 use crate::drawing::{Color, Drawing, Style};
@@ -60,7 +60,9 @@ fn page(recording: &Recording) -> anyhow::Result<String> {
     page.push_str(&summary(recording, &scalars));
     page.push_str(&pictures(recording)?);
     page.push_str("<h2>Over time</h2><div class=\"plots\">");
-    for plot in plots(&scalars).into_iter().chain(load_plots(&scalars)) {
+    let probes = probe_plots(recording)?;
+    let plots = plots(&scalars).into_iter().chain(load_plots(&scalars));
+    for plot in probes.into_iter().chain(plots) {
         _ = write!(page, "<figure>{}</figure>", plot.svg());
     }
     _ = write!(
@@ -144,16 +146,11 @@ fn pictures(recording: &Recording) -> anyhow::Result<String> {
     if frames.is_empty() || !has(Position) || !has(Radius) {
         return Ok(String::new());
     }
-    let style = Style {
-        color: if has(Velocity) {
-            Color::Speed
-        } else {
-            Color::Height
-        },
-        chains: false,
-        view: "oblique".into(),
-        size: PICTURE_SIZE,
+    let color = match has(Velocity) {
+        true => Color::Speed,
+        false => Color::Height,
     };
+    let style = Style::new(color, PICTURE_SIZE);
     let drawing = Drawing::new(recording, style, &frames)?;
     let mut html = String::from("<h2>Pictures</h2><div class=\"pictures\">");
     for index in frames {
@@ -281,6 +278,67 @@ fn load_plots(scalars: &Scalars) -> Vec<Plot> {
             (!curves.is_empty()).then(|| curves.into_iter().fold(empty, Plot::with))
         });
     plots.collect()
+}
+
+/// Profiles drawn of a probe that measures one: equally spaced in time.
+const PROFILES: usize = 5;
+
+/// Rows of probes over time, one plot per probe and unit; of probes with many
+/// numbers per row, some rows over space.
+fn probe_plots(recording: &Recording) -> anyhow::Result<Vec<Plot>> {
+    let mut plots = Vec::new();
+    for (index, probe) in recording.header().probes.iter().enumerate() {
+        let rows = recording.probe_rows(index)?;
+        let stride = rows.len().div_ceil(MOST_POINTS).max(1);
+        let mut first = 0;
+        let mut by_unit: Vec<(&str, Vec<Series>)> = Vec::new();
+        for column in &probe.columns {
+            let range = first..first + column.width;
+            first = range.end;
+            if column.width > 1 {
+                plots.push(profile_plot(&probe.name, column, &rows, range));
+                continue;
+            }
+            let points = rows.iter().step_by(stride);
+            let points = points
+                .map(|row| [row.time, row.values[range.start]])
+                .filter(|[_, y]| y.is_finite())
+                .collect();
+            let curve = Series::line(column.name.replace('_', " "), points);
+            match by_unit.iter_mut().find(|(unit, _)| *unit == column.unit) {
+                Some((_, curves)) => curves.push(curve),
+                None => by_unit.push((&column.unit, vec![curve])),
+            }
+        }
+        plots.extend(by_unit.into_iter().map(|(unit, curves)| {
+            let label = match curves.as_slice() {
+                [only] => format!("{} ({unit})", only.name),
+                _ => format!("({unit})"),
+            };
+            let empty = Plot::new(&probe.name, Axis::linear("time (s)"), Axis::linear(label));
+            curves.into_iter().fold(empty, Plot::with)
+        }));
+    }
+    Ok(plots)
+}
+
+fn profile_plot(
+    name: &str,
+    column: &ProbeColumn,
+    rows: &[ProbeRow],
+    range: std::ops::Range<usize>,
+) -> Plot {
+    let y = format!("{} ({})", column.name, column.unit);
+    let mut plot = Plot::new(name, Axis::linear("distance (m)"), Axis::linear(y));
+    let stride = (rows.len().saturating_sub(1) as f64 / (PROFILES - 1) as f64).max(1.0);
+    let chosen = (0..PROFILES).map(|i| (i as f64 * stride).round() as usize);
+    for row in chosen.filter_map(|i| rows.get(i)) {
+        let heights = row.values[range.clone()].iter().enumerate();
+        let points = heights.map(|(i, height)| [column.place(i), *height]);
+        let time = esker_plot::number(row.time, 3);
+        plot = plot.with(Series::line(format!("{time} s"), points.collect()));
+    }
+    plot
 }
 
 fn mean_load(loads: impl ExactSizeIterator<Item = WallLoad>) -> WallLoad {

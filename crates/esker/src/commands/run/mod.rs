@@ -3,6 +3,7 @@
 mod balance;
 mod folder;
 mod output;
+mod probes;
 mod profile;
 mod progress;
 mod stop;

@@ -6,14 +6,16 @@ use std::time::Instant;
 use anyhow::Context;
 use esker::RECORDING_FILE_NAME;
 use esker_geometry::Aabb;
+use esker_probe::{Probes, Row};
 use esker_record::{
     BackgroundRecorder, Checkpoint, CheckpointError, CheckpointStore, Continued, GrainField,
-    Precision, RecordSettings, Recorder, RecordingHeader, WallSurface,
+    Precision, ProbeRow, RecordSettings, Recorder, RecordingHeader, WallSurface,
 };
 use esker_scene::{CheckpointDef, Field, RecordDef};
 use esker_world::{RestoreError, StepReport, World};
 use glam::DVec3;
 
+use super::probes::{self, ProbeFile};
 use super::totals::Totals;
 use crate::scene_file::SceneFile;
 
@@ -33,12 +35,11 @@ const SAME_STEP: f64 = 1e-9;
 /// Share of the smallest radius that recorded positions must resolve.
 const FINEST_SHARE: f64 = 1e-3;
 
-/// Share of a step by which a moment may be missed through rounding.
-const STEP_TOLERANCE: f64 = 1e-6;
-
 pub struct Output<'a> {
     file: &'a SceneFile,
     recorder: BackgroundRecorder,
+    probes: Probes,
+    probe_file: Option<ProbeFile>,
     checkpoints: CheckpointStore,
     schedule: CheckpointSchedule,
     last_frame: Option<u64>,
@@ -67,7 +68,7 @@ impl CheckpointSchedule {
         let first = !self.any && elapsed >= FIRST_CHECKPOINT;
         first
             || match self.interval {
-                CheckpointDef::EverySimulated(every) => is_due(report, every),
+                CheckpointDef::EverySimulated(every) => report.reached_multiple_of(every),
                 CheckpointDef::EveryWall(seconds) => elapsed >= seconds,
             }
     }
@@ -95,8 +96,12 @@ impl<'a> Output<'a> {
             LEAST_EXPECTED
         };
         let expected = world.grains.len().max(least);
+        let probe_file = ProbeFile::create(dir, &header.probes)?;
         let recorder = Recorder::create(&dir.join(RECORDING_FILE_NAME), header, expected)?;
-        let mut output = Output::new(dir, file, recorder);
+        let probes = Probes::new(&file.scene.probes, world);
+        let mut output = Output::new(dir, file, recorder, (probes, probe_file));
+        let rows = output.probes.first_rows(world);
+        output.record_probes(rows)?;
         output.record(world)?;
         Ok(output)
     }
@@ -129,7 +134,7 @@ impl<'a> Output<'a> {
             );
         }
         let mark = checkpoint.mark;
-        let totals = Totals::from_tally(&checkpoint.tally);
+        let tally = checkpoint.tally.clone();
         eprintln!(
             "resuming at step {}, t = {:.4} s",
             checkpoint.state.steps_done, checkpoint.time
@@ -153,17 +158,26 @@ impl<'a> Output<'a> {
                  that it was started with; other ones need a new run"
             );
         }
+        let probes = Probes::resume(&file.scene.probes, &world, &tally);
+        let probe_file = ProbeFile::resume(dir, &recorder.header().probes, world.time())?;
         Ok(Job {
             world,
-            totals,
-            output: Output::new(dir, file, recorder),
+            totals: Totals::from_tally(&tally),
+            output: Output::new(dir, file, recorder, (probes, probe_file)),
         })
     }
 
-    fn new(dir: &Path, file: &'a SceneFile, recorder: Recorder) -> Self {
+    fn new(
+        dir: &Path,
+        file: &'a SceneFile,
+        recorder: Recorder,
+        (probes, probe_file): (Probes, Option<ProbeFile>),
+    ) -> Self {
         Output {
             file,
             recorder: BackgroundRecorder::new(recorder),
+            probes,
+            probe_file,
             checkpoints: CheckpointStore::new(dir),
             schedule: CheckpointSchedule::new(file.scene.checkpoint),
             last_frame: None,
@@ -178,11 +192,13 @@ impl<'a> Output<'a> {
         totals: &Totals,
     ) -> anyhow::Result<()> {
         self.recorder.record_step(world, report);
+        let rows = self.probes.after_step(world, report);
+        self.record_probes(rows)?;
         let scene = &self.file.scene;
         if scene
             .record
             .every
-            .is_some_and(|every| is_due(report, every))
+            .is_some_and(|every| report.reached_multiple_of(every))
         {
             self.record(world)?;
         }
@@ -215,6 +231,21 @@ impl<'a> Output<'a> {
         Ok(self.recorder.record_frame(world)?)
     }
 
+    fn record_probes(&mut self, rows: Vec<Row>) -> anyhow::Result<()> {
+        if let Some(file) = &mut self.probe_file {
+            file.write(&rows)?;
+        }
+        for row in rows {
+            self.recorder.record_probe(ProbeRow {
+                probe: row.probe,
+                step: row.step,
+                time: row.time,
+                values: row.values,
+            });
+        }
+        Ok(())
+    }
+
     fn save(&mut self, world: &World, totals: &Totals) -> anyhow::Result<()> {
         // The recording must not end before the checkpoint's place in it.
         self.recorder.flush()?;
@@ -223,7 +254,7 @@ impl<'a> Output<'a> {
             version: VERSION.to_owned(),
             time: world.time(),
             mark: self.recorder.mark(),
-            tally: totals.to_tally(),
+            tally: [totals.to_tally(), self.probes.tally()].concat(),
             state: world.state(),
         })?;
         self.schedule.saved();
@@ -243,13 +274,6 @@ fn restore(file: &SceneFile, checkpoint: Checkpoint) -> Result<World, RestoreErr
     World::restore(&def, checkpoint.state)
 }
 
-/// Whether the step just made reached the next multiple of `every` seconds.
-fn is_due(report: &StepReport, every: f64) -> bool {
-    let step = report.step_length;
-    let multiples = |time: f64| ((time + STEP_TOLERANCE * step) / every).floor();
-    multiples(report.time) > multiples(report.time - step)
-}
-
 fn header(file: &SceneFile, world: &World) -> RecordingHeader {
     let scene = &file.scene;
     let extent = extent(world);
@@ -264,6 +288,7 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
             .iter()
             .map(|m| m.name.clone())
             .collect(),
+        material_colors: scene.material_colors.clone(),
         gravity: world.gravity(),
         step: world.step_length(),
         impulse_step: world.row_step(),
@@ -274,8 +299,10 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
             .map(|wall| WallSurface {
                 name: wall.name.clone(),
                 surface: wall.shape.triangulate(extent),
+                unbounded: wall.local_bounds().is_none(),
             })
             .collect(),
+        probes: probes::tables(&scene.probes),
         settings: settings(&scene.record),
     }
 }
@@ -285,6 +312,8 @@ fn settings(record: &RecordDef) -> RecordSettings {
         fields: record
             .fields
             .iter()
+            // Pictures by material need it, and it is two bytes.
+            .chain((!record.fields.contains(&Field::Material)).then_some(&Field::Material))
             .map(|field| match field {
                 Field::Position => GrainField::Position,
                 Field::Velocity => GrainField::Velocity,
