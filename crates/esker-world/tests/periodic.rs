@@ -132,7 +132,7 @@ fn difference(here: &World, there: &World) -> f64 {
 #[test]
 fn results_do_not_depend_on_where_the_boundary_is() {
     for (method, steps) in methods().into_iter().zip([4, 4, 20]) {
-        let mut here = gas(method.clone(), 3, DVec3::ZERO);
+        let here = gas(method.clone(), 3, DVec3::ZERO);
         let mut there = here.clone();
         for range in there.periodic.iter_mut().flatten() {
             *range = range.map(|end| end - 0.5 * WIDTH);
