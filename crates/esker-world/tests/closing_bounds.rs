@@ -1,0 +1,103 @@
+//! Contacts sleep by bounds on how fast they can close: every bound is held
+//! against the way that its grains really went, and no grains meet unforeseen.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::*;
+use esker_world::World;
+use esker_world::collide::Partner;
+use esker_world::definition::*;
+use glam::DVec3;
+
+/// What a run of a world says about its bounds.
+#[derive(Debug, Default)]
+struct Bounds {
+    /// Open contacts that were looked at.
+    seen: usize,
+    /// Open contacts that closed by more than a tenth of their bound: bounds
+    /// that are far too high would make every test pass.
+    close: usize,
+    /// Greatest closing speed over its bound.
+    worst: f64,
+    /// Deepest overlap of two grains whose contact was not foreseen, diameters.
+    unforeseen: f64,
+}
+
+/// Steps a world and compares after every step.
+fn compare(world: &mut World, steps: usize) -> Bounds {
+    let mut found = Bounds::default();
+    for _ in 0..steps {
+        world.step().unwrap();
+        let h = world.step_length();
+        let grains = &world.grains;
+        let mut foreseen = BTreeSet::new();
+        for (contact, _) in world.contacts() {
+            let Partner::Grain(j) = contact.partner else {
+                continue;
+            };
+            foreseen.insert([contact.grain.min(j), contact.grain.max(j)]);
+            let ends = [contact.grain, j].map(|k| grains.position[k as usize]);
+            let overlap = contact.diameter() - ends[0].distance(ends[1]);
+            if contact.overlap < 0.0 {
+                found.seen += 1;
+                let closing = (overlap - contact.overlap) / h;
+                found.close += usize::from(closing > 0.1 * contact.closing_speed);
+                found.worst = found.worst.max(closing / contact.closing_speed);
+            }
+        }
+        for i in 0..grains.len() {
+            for j in 0..i {
+                let reach = grains.radius[i] + grains.radius[j];
+                let overlap = reach - grains.position[i].distance(grains.position[j]);
+                if overlap > 0.0 && !foreseen.contains(&[j as u32, i as u32]) {
+                    found.unforeseen = found.unforeseen.max(overlap / reach);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A loose bed of 10 mm grains that a fast, heavy ball strikes from above.
+fn struck_bed(step: f64, speed: f64) -> World {
+    let law = PairLaw {
+        friction: 0.3,
+        restitution: 0.5,
+        ..Default::default()
+    };
+    let mut def = scene(material(2500.0, 1e8, 0.2), law, sub_stepped(25), step);
+    let mut grains = Vec::new();
+    let mut jitter = 0.37_f64;
+    for k in 0..7 * 7 * 5 {
+        let (x, y, z) = (k % 7, k / 7 % 7, k / 49);
+        jitter = (jitter * 997.0).fract();
+        let place = DVec3::new(x as f64, y as f64, z as f64) * 0.0104;
+        grains.push(grain(
+            place + DVec3::new(jitter, -jitter, 0.5) * 3e-4 + DVec3::Z * 0.005,
+            5e-3,
+        ));
+    }
+    grains.push(ListedGrain {
+        velocity: -DVec3::Z * speed,
+        ..grain(DVec3::new(0.031, 0.031, 0.08), 0.015)
+    });
+    def.packings = vec![listed(grains)];
+    def.walls = vec![floor()];
+    build(&def)
+}
+
+#[test]
+fn contacts_close_no_faster_than_their_bounds_say() {
+    for (step, speed) in [(1e-3, 1.0), (1e-3, 5.0), (2e-4, 5.0), (5e-3, 1.0)] {
+        let mut world = struck_bed(step, speed);
+        let found = compare(&mut world, (0.06 / step) as usize);
+        assert!(
+            found.seen > 1000 && found.close > 20,
+            "{step} {speed}: {found:?}"
+        );
+        assert!(found.worst <= 1.05, "{step} {speed}: {found:?}");
+        assert!(found.unforeseen <= 0.005, "{step} {speed}: {found:?}");
+    }
+}
