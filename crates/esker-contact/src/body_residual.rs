@@ -20,6 +20,8 @@ pub struct ResidualSum {
     pub current: f64,
     /// `Σ d|R(0)|²`, J.
     pub start: f64,
+    /// The same for loaded contacts that carry the weight of their grains.
+    pub weight: f64,
 }
 
 /// Compliances of the rows of one contact.
@@ -85,14 +87,34 @@ impl ResidualSum {
         }
     }
 
+    /// Adds the weight of a loaded contact, which the residual is held against
+    /// where next to nothing had to be solved, as in free fall: `fall` is the
+    /// speed that gravity adds in the step, m/s.
+    pub fn add_weight(&mut self, contact: &Contact, bodies: [&BodyState; 2], fall: f64) {
+        let mobility = contact.normal_mobility(bodies[0], bodies[1]);
+        if mobility > 0.0 {
+            self.weight += fall * fall / mobility;
+        }
+    }
+
+    /// This and another.
+    pub fn plus(&self, other: &Self) -> Self {
+        ResidualSum {
+            current: self.current + other.current,
+            start: self.start + other.start,
+            weight: self.weight + other.weight,
+        }
+    }
+
     /// The residual: 0 when nothing had to be solved.
     pub fn relative(&self) -> f64 {
+        let scale = self.start.max(self.weight);
         if self.current == 0.0 {
             0.0
-        } else if self.start == 0.0 {
+        } else if scale == 0.0 {
             f64::INFINITY
         } else {
-            (self.current / self.start).sqrt()
+            (self.current / scale).sqrt()
         }
     }
 }

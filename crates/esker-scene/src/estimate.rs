@@ -305,8 +305,44 @@ fn substeps_of_springs(world: &WorldDef, bed: &Bed) -> Option<u64> {
 /// found once per step.
 const MAX_MOVED: f64 = 0.1;
 
+/// Overlap under the bed's own weight from which on grains count as too soft,
+/// in diameters.
+const SOFT: f64 = 0.05;
+
+/// Overlap of the softest pair at the bottom of the bed, in diameters, and the
+/// pair's names.
+fn softest_pair<'a>(world: &'a WorldDef, bed: &Bed) -> Option<(f64, [&'a str; 2])> {
+    let table = PairTable::new(&world.materials, &world.pairs);
+    let of_packings = world.packings.iter().map(|p| p.material);
+    let grains = of_packings.chain(world.emitters.iter().map(|e| e.material));
+    let mut softest: Option<(f64, [&'a str; 2])> = None;
+    for a in grains {
+        let others = world.walls.iter().map(|w| w.material);
+        for b in others.chain([a]) {
+            let pair = table.get(a as u16, b as u16);
+            let stiffness = pair.stiffness(0.25 * bed.diameter);
+            let depth = effective_depth(bed.depth, bed.width) * bed.diameter;
+            let weight = BED_DENSITY * world.materials[a].density * bed.gravity * depth;
+            let pressed = pair.static_overlap(stiffness, weight * bed.diameter * bed.diameter);
+            let overlap = pressed / bed.diameter;
+            if softest.is_none_or(|(most, _)| overlap > most) {
+                softest = Some((overlap, [a, b].map(|m| world.materials[m].name.as_str())));
+            }
+        }
+    }
+    softest
+}
+
 fn warnings(world: &WorldDef, bed: &Bed, coarse: &Advice) -> Vec<String> {
     let mut warnings = Vec::new();
+    if let Some((overlap, [a, b])) = softest_pair(world, bed).filter(|(most, _)| *most > SOFT) {
+        warnings.push(format!(
+            "\"{a}\" and \"{b}\" are too soft: the weight of a bed {:.0} diameters deep presses them into one \
+             another by {:.0} % of a diameter; check `young` (in Pa: 70 GPa is 7e10)",
+            bed.depth,
+            100.0 * overlap
+        ));
+    }
     let percent = 100.0 * coarse.tolerance;
     let moved = bed.speed * world.step / bed.diameter;
     if moved > MAX_MOVED {
@@ -378,7 +414,7 @@ impl Bed {
             Some(count) if given == 0.0 => (count, 1.0),
             _ => domain.bed(solid / BED_DENSITY, diameter),
         };
-        let fall = (2.0 * gravity * domain.drop(world)).sqrt();
+        let fall = (2.0 * gravity * domain.drop(world, depth * diameter)).sqrt();
         Bed {
             diameter,
             depth,
@@ -571,9 +607,10 @@ impl Domain {
         ((depth / diameter).max(1.0), width / diameter)
     }
 
-    /// The greatest height, m, that grains fall freely: emitted ones from the
-    /// top of their region to the floor, placed ones from their lowest place.
-    fn drop(&self, world: &WorldDef) -> f64 {
+    /// The greatest height, m, that grains fall: emitted ones from the top of
+    /// their region to the floor, placed ones from their lowest place, or from
+    /// the highest to the surface of a bed of this height, m.
+    fn drop(&self, world: &WorldDef, bed_height: f64) -> f64 {
         let floor = self.floor();
         if !floor.is_finite() {
             return 0.0;
@@ -589,7 +626,10 @@ impl Domain {
             .packings
             .iter()
             .filter_map(|packing| extent(&packing.placement))
-            .map(|bounds| ends(bounds).0 - floor);
+            .map(|bounds| {
+                let (low, high) = ends(bounds);
+                (low - floor).max(high - floor - bed_height)
+            });
         let emitted = world
             .emitters
             .iter()

@@ -426,6 +426,9 @@ impl BlockSweeper {
             let free = contact.bodies.map(free);
             let now = contact.bodies.map(|k| &bodies[k as usize]);
             let impulse = self.packed.impulse(g, lane);
+            if impulse.normal > 0.0 {
+                sum.add_weight(contact, now, fall.length());
+            }
             sum.add(
                 contact,
                 target,
@@ -597,10 +600,7 @@ pub fn residual_of(
             }
             sum
         },
-        |a, b| ResidualSum {
-            current: a.current + b.current,
-            start: a.start + b.start,
-        },
+        |a, b| a.plus(b),
     )
     .relative()
 }

@@ -228,6 +228,9 @@ impl SubStepper {
                 rolling: s.compliance.rolling,
             };
             let target = s.springs[i].target(u_n, s.step);
+            if s.impulses[i].normal > 0.0 {
+                sum.add_weight(contact, now, fall.length());
+            }
             sum.add(
                 contact,
                 target,

@@ -12,8 +12,8 @@
 //!   with the damping time `c` of the material. An exact step has none, loaded or
 //!   not; the stiffness cap, a truncated solve and an impact that was not seen
 //!   in time all leave some.
-//! * The creep: speed at which contacts slip that friction could hold, their
-//!   normal forces as weights, over `√(g d)`.
+//! * The creep: speed at which contacts slip that friction could hold, over
+//!   `√(g d)`: the median, since some are just about to slide.
 //! * The travel: contacts are found once per step, while a grain of speed `v`
 //!   moves by `v h`. What changes unseen over the way is of second order,
 //!
@@ -33,7 +33,7 @@ use crate::collide::{ContactGeometry, Partner};
 use crate::grains::GrainId;
 use crate::world::pair_of;
 
-/// Share of contacts that a high percentile leaves out.
+/// Share of contacts that the 99.9th percentile leaves out.
 const LEFT_OUT: f64 = 0.001;
 /// Share of the friction bound below which a contact should stick.
 const STICKING: f64 = 0.95;
@@ -47,7 +47,7 @@ pub struct StepErrors {
     pub grain_excess: f64,
     /// 99.9th percentile of the excess of contacts with walls.
     pub wall_excess: f64,
-    /// Creep over `√(g d)`; zero without gravity.
+    /// Median creep over `√(g d)`; zero without gravity.
     pub creep: f64,
     /// Travel (2).
     pub travel: f64,
@@ -85,17 +85,14 @@ struct ContactError {
     /// Excess (1); negative for none, NaN where the contact does not touch.
     excess: f32,
     with_wall: bool,
-    /// Normal impulse, where friction could hold the contact; else zero.
-    held: f64,
-    /// Slip speed, m/s.
-    slip: f64,
+    /// Slip speed, m/s, where friction could hold the contact; else NaN.
+    slip: f32,
 }
 
 const APART: ContactError = ContactError {
     excess: f32::NAN,
     with_wall: false,
-    held: 0.0,
-    slip: 0.0,
+    slip: f32::NAN,
 };
 
 /// Reused storage.
@@ -132,10 +129,7 @@ impl World {
             ..Default::default()
         };
         let (mut sum, mut touching, mut worst) = (0.0, 0_usize, (0.0_f32, None));
-        let (mut held, mut slipped) = (0.0, 0.0);
         for (i, error) in scratch.contacts.iter().enumerate() {
-            held += error.held;
-            slipped += error.held * error.slip;
             if !error.excess.is_nan() {
                 touching += 1;
                 sum += f64::from(error.excess.max(0.0));
@@ -145,19 +139,26 @@ impl World {
             }
         }
         errors.mean_excess = sum / touching.max(1) as f64;
-        let mut percentile = |with_wall: bool| {
-            let excess = scratch.contacts.iter().filter(|e| e.with_wall == with_wall);
-            scratch.sorted.clear();
-            scratch
-                .sorted
-                .extend(excess.map(|e| e.excess).filter(|x| !x.is_nan()));
-            high_percentile(&mut scratch.sorted)
+        let ErrorScratch {
+            contacts: all,
+            sorted,
+        } = scratch;
+        let mut percentile = |share: f64, value: &dyn Fn(&ContactError) -> f32| {
+            sorted.clear();
+            sorted.extend(all.iter().map(value).filter(|x| !x.is_nan()));
+            exceeded_by(share, sorted)
         };
-        errors.grain_excess = percentile(false);
-        errors.wall_excess = percentile(true);
+        let excess_of = |walls: bool| {
+            move |e: &ContactError| match e.with_wall == walls {
+                true => e.excess,
+                false => f32::NAN,
+            }
+        };
+        errors.grain_excess = percentile(LEFT_OUT, &excess_of(false));
+        errors.wall_excess = percentile(LEFT_OUT, &excess_of(true));
         let fall = (self.gravity.length() * diameter).sqrt();
-        if held > 0.0 && fall > 0.0 {
-            errors.creep = slipped / held / fall;
+        if fall > 0.0 {
+            errors.creep = percentile(0.5, &|e| e.slip) / fall;
         }
         errors.worst = worst.1.map(|i| self.worst_contact(&contacts[i], worst.0));
         errors
@@ -212,8 +213,10 @@ impl World {
         ContactError {
             excess,
             with_wall,
-            held: if sticks { impulse.normal } else { 0.0 },
-            slip: relative.reject_from_normalized(normal).length(),
+            slip: match sticks {
+                true => relative.reject_from_normalized(normal).length() as f32,
+                false => f32::NAN,
+            },
         }
     }
 
@@ -253,10 +256,10 @@ impl World {
     }
 }
 
-/// The value that all but a thousandth stay below: the greatest of fewer than a
-/// thousand; zero of none or where it is negative.
-fn high_percentile(values: &mut [f32]) -> f64 {
-    let above = (LEFT_OUT * values.len() as f64) as usize;
+/// The value that a share of all exceeds: the greatest where the share is less
+/// than one of them; zero of none or where it is negative.
+fn exceeded_by(share: f64, values: &mut [f32]) -> f64 {
+    let above = (share * values.len() as f64) as usize;
     let Some(place) = values.len().checked_sub(above + 1) else {
         return 0.0;
     };
@@ -270,10 +273,11 @@ mod tests {
 
     #[test]
     fn a_high_percentile_is_the_greatest_of_few_and_leaves_out_a_thousandth_of_many() {
-        assert_eq!(high_percentile(&mut []), 0.0);
-        assert_eq!(high_percentile(&mut [-1.0]), 0.0);
-        assert_eq!(high_percentile(&mut [0.5, 2.0, 1.0]), 2.0);
+        assert_eq!(exceeded_by(LEFT_OUT, &mut []), 0.0);
+        assert_eq!(exceeded_by(LEFT_OUT, &mut [-1.0]), 0.0);
+        assert_eq!(exceeded_by(LEFT_OUT, &mut [0.5, 2.0, 1.0]), 2.0);
+        assert_eq!(exceeded_by(0.5, &mut [0.5, 2.0, 1.0]), 1.0);
         let mut many: Vec<f32> = (1..=5000).rev().map(|k| k as f32).collect();
-        assert_eq!(high_percentile(&mut many), 4995.0);
+        assert_eq!(exceeded_by(LEFT_OUT, &mut many), 4995.0);
     }
 }

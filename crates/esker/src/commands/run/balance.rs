@@ -84,6 +84,11 @@ pub struct EnergySummary {
 }
 
 impl EnergySummary {
+    /// Imbalance over throughput.
+    pub fn error(&self) -> f64 {
+        self.error
+    }
+
     /// `None` where the scene does not ask for a ledger.
     pub fn new(world: &World) -> Option<Self> {
         let ledger: &EnergyLedger = world.energy()?;

@@ -8,6 +8,8 @@ mod profile;
 mod progress;
 mod stop;
 mod summary;
+mod totals;
+mod verdict;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +27,8 @@ use output::{Job, Output};
 use profile::Profile;
 use progress::Progress;
 use stop::StopSignal;
-use summary::{Summary, Totals};
+use summary::Summary;
+use totals::Totals;
 
 /// Simulate a scene and write what came of it.
 #[derive(Args)]
@@ -67,6 +70,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::listen()?;
     let file = SceneFile::load(&arguments.scene)?;
     let scene = &file.scene;
+    for warning in esker_scene::estimate::estimate(scene, None).warnings {
+        eprintln!("warning: {warning}");
+    }
     let folder = match &arguments.output {
         Some(folder) => folder.clone(),
         None => Path::new("out").join(&scene.name),
@@ -80,8 +86,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let folder = ResultFolder::create(&folder, arguments.force)?;
         let output = Output::start(folder.path(), &file, &world)?;
         let job = Job {
+            totals: Totals::of_start(&world),
             world,
-            totals: Totals::default(),
             output,
         };
         (folder, job)
@@ -127,8 +133,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         );
         return Ok(ExitCode::from(code));
     }
+    if summary.is_wrong() {
+        return Ok(ExitCode::from(WRONG));
+    }
     Ok(ExitCode::SUCCESS)
 }
+
+/// Exit code of a run that came to its end but must not be used.
+const WRONG: u8 = 2;
 
 /// Where a run ends.
 #[derive(Clone, Copy)]

@@ -16,7 +16,7 @@ use esker_world::{RestoreError, StepReport, World};
 use glam::DVec3;
 
 use super::probes::{self, ProbeFile};
-use super::summary::Totals;
+use super::totals::Totals;
 use crate::scene_file::SceneFile;
 
 /// Version of the program, as recordings and checkpoints name it.

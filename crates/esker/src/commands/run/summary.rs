@@ -5,12 +5,13 @@ use std::path::Path;
 
 use esker_scene::Scene;
 use esker_world::definition::{Method, Solver};
-use esker_world::wall::Wall;
-use esker_world::{OtherBody, Stage, StepReport, World, WorstContact};
+use esker_world::{Stage, World};
 use serde::Serialize;
 
 use super::balance::{EnergySummary, WallSummary};
 use super::progress::duration;
+use super::totals::{Totals, Worst};
+use super::verdict::{Evidence, Verdict, outside_of_containers};
 use crate::output_file;
 
 /// Name of the summary in the result folder.
@@ -20,201 +21,6 @@ const SINKS_FILE_NAME: &str = "sinks.csv";
 
 /// Excess of the worst contact from which on it is shown, in diameters.
 const SHOWN_EXCESS: f64 = 0.01;
-
-/// Sums over the steps of a run and numbers of its last step. All are plain
-/// numbers, so that a checkpoint can carry them on.
-#[derive(Clone, Default)]
-pub struct Totals {
-    /// Time on the clock, s.
-    pub wall: f64,
-    contacts: f64,
-    touching: f64,
-    mean_overlap: f64,
-    max_overlap: f64,
-    stages: [f64; Stage::ALL.len()],
-    contact_sweeps: f64,
-    unconverged: f64,
-    worst_overlap: f64,
-    worst_residual: f64,
-    residual_sum: f64,
-    residual_count: f64,
-    emitted: f64,
-    judged: f64,
-    mean_excess_sum: f64,
-    high_excess_sum: f64,
-    worst_high_excess: f64,
-    worst_travel: f64,
-    missed: f64,
-    missed_overlap: f64,
-    missed_walls: f64,
-    missed_creep: f64,
-    missed_travel: f64,
-    missed_residual: f64,
-    worst: Worst,
-    threads_sum: f64,
-    sweeps_sum: f64,
-    most_sweeps: f64,
-    /// Shortest step, s; zero before the first.
-    shortest_step: f64,
-    /// Most contacts at once with the outer side of each closed container.
-    most_outer_contacts: Vec<f64>,
-}
-
-/// The contact that was most in excess of its law, as numbers.
-#[derive(Clone, Default)]
-struct Worst {
-    excess: f64,
-    overlap: f64,
-    time: f64,
-    /// Slot of the grain.
-    grain: f64,
-    /// Slot of the other grain, or the wall's place less one and negative.
-    other: f64,
-}
-
-impl Worst {
-    fn keep(&mut self, found: &WorstContact, time: f64) {
-        if found.excess > self.excess {
-            *self = Worst {
-                excess: found.excess,
-                overlap: found.overlap,
-                time,
-                grain: f64::from(found.grain.slot),
-                other: match found.other {
-                    OtherBody::Grain(id) => f64::from(id.slot),
-                    OtherBody::Wall(w) => -1.0 - f64::from(w),
-                },
-            };
-        }
-    }
-}
-
-/// How a checkpoint names [`Totals::most_outer_contacts`], before the wall's index.
-const OUTER_CONTACTS: &str = "most_outer_contacts.";
-
-/// Access to one number of [`Totals`].
-type Number = fn(&mut Totals) -> &mut f64;
-
-/// The numbers of [`Totals`] but for the stages, by the names they have in checkpoints.
-const NUMBERS: [(&str, Number); 32] = [
-    ("wall", |t| &mut t.wall),
-    ("contacts", |t| &mut t.contacts),
-    ("touching", |t| &mut t.touching),
-    ("mean_overlap", |t| &mut t.mean_overlap),
-    ("max_overlap", |t| &mut t.max_overlap),
-    ("contact_sweeps", |t| &mut t.contact_sweeps),
-    ("unconverged", |t| &mut t.unconverged),
-    ("worst_overlap", |t| &mut t.worst_overlap),
-    ("worst_residual", |t| &mut t.worst_residual),
-    ("residual_sum", |t| &mut t.residual_sum),
-    ("residual_count", |t| &mut t.residual_count),
-    ("emitted", |t| &mut t.emitted),
-    ("judged", |t| &mut t.judged),
-    ("mean_excess_sum", |t| &mut t.mean_excess_sum),
-    ("high_excess_sum", |t| &mut t.high_excess_sum),
-    ("worst_high_excess", |t| &mut t.worst_high_excess),
-    ("worst_travel", |t| &mut t.worst_travel),
-    ("missed", |t| &mut t.missed),
-    ("missed_overlap", |t| &mut t.missed_overlap),
-    ("missed_walls", |t| &mut t.missed_walls),
-    ("missed_creep", |t| &mut t.missed_creep),
-    ("missed_travel", |t| &mut t.missed_travel),
-    ("missed_residual", |t| &mut t.missed_residual),
-    ("worst_contact_excess", |t| &mut t.worst.excess),
-    ("worst_contact_overlap", |t| &mut t.worst.overlap),
-    ("worst_contact_time", |t| &mut t.worst.time),
-    ("worst_contact_grain", |t| &mut t.worst.grain),
-    ("worst_contact_other", |t| &mut t.worst.other),
-    ("threads_sum", |t| &mut t.threads_sum),
-    ("sweeps_sum", |t| &mut t.sweeps_sum),
-    ("most_sweeps", |t| &mut t.most_sweeps),
-    ("shortest_step", |t| &mut t.shortest_step),
-];
-
-impl Totals {
-    /// Adds one step of a world.
-    pub fn add(&mut self, report: &StepReport, walls: &[Wall]) {
-        self.most_outer_contacts.resize(walls.len(), 0.0);
-        for (most, wall) in self.most_outer_contacts.iter_mut().zip(walls) {
-            *most = most.max(wall.outer_contacts as f64);
-        }
-        for (sum, stage) in self.stages.iter_mut().zip(Stage::ALL) {
-            *sum += report.times.get(stage).as_secs_f64();
-        }
-        self.contacts = report.contacts as f64;
-        self.touching = report.touching as f64;
-        self.mean_overlap = report.mean_overlap;
-        self.max_overlap = report.max_overlap;
-        self.contact_sweeps += report.contacts as f64 * report.sweeps as f64;
-        self.unconverged += f64::from(u8::from(!report.converged));
-        self.worst_overlap = self.worst_overlap.max(report.max_overlap);
-        self.emitted += report.emitted as f64;
-        self.threads_sum += report.threads as f64;
-        self.sweeps_sum += report.sweeps as f64;
-        self.most_sweeps = self.most_sweeps.max(report.sweeps as f64);
-        if self.shortest_step == 0.0 || report.step_length < self.shortest_step {
-            self.shortest_step = report.step_length;
-        }
-        if let Some(errors) = &report.errors {
-            let high = errors.grain_excess.max(errors.wall_excess);
-            self.judged += 1.0;
-            self.mean_excess_sum += errors.mean_excess;
-            self.high_excess_sum += high;
-            self.worst_high_excess = self.worst_high_excess.max(high);
-            self.worst_travel = self.worst_travel.max(errors.travel);
-            if let Some(worst) = &errors.worst {
-                self.worst.keep(worst, report.time);
-            }
-        }
-        let missed = &report.missed;
-        for (count, missed) in [
-            (&mut self.missed, missed.any()),
-            (&mut self.missed_overlap, missed.overlap),
-            (&mut self.missed_walls, missed.walls),
-            (&mut self.missed_creep, missed.creep),
-            (&mut self.missed_travel, missed.travel),
-            (&mut self.missed_residual, missed.residual),
-        ] {
-            *count += f64::from(u8::from(missed));
-        }
-        if let Some(residual) = report.residual {
-            self.worst_residual = self.worst_residual.max(residual);
-            self.residual_sum += residual;
-            self.residual_count += 1.0;
-        }
-    }
-
-    /// All numbers with their names, for a checkpoint.
-    pub fn to_tally(&self) -> Vec<(String, f64)> {
-        let mut totals = self.clone();
-        let numbers = NUMBERS
-            .iter()
-            .map(|(name, number)| ((*name).to_owned(), *number(&mut totals)));
-        let stages = Stage::ALL.iter().zip(self.stages);
-        let walls = self.most_outer_contacts.iter().enumerate();
-        numbers
-            .chain(walls.map(|(k, most)| (format!("{OUTER_CONTACTS}{k}"), *most)))
-            .chain(stages.map(|(stage, seconds)| (stage.name().to_owned(), seconds)))
-            .collect()
-    }
-
-    /// The numbers that a checkpoint holds; zero where it lacks one.
-    pub fn from_tally(tally: &[(String, f64)]) -> Self {
-        let mut totals = Totals::default();
-        for (name, value) in tally {
-            if let Some((_, number)) = NUMBERS.iter().find(|(known, _)| known == name) {
-                *number(&mut totals) = *value;
-            } else if let Some(i) = Stage::ALL.iter().position(|stage| stage.name() == name) {
-                totals.stages[i] = *value;
-            } else if let Some(wall) = name.strip_prefix(OUTER_CONTACTS)
-                && wall.parse() == Ok(totals.most_outer_contacts.len())
-            {
-                totals.most_outer_contacts.push(*value);
-            }
-        }
-        totals
-    }
-}
 
 /// The summary; field names are the keys of `summary.json`.
 #[derive(Serialize)]
@@ -253,6 +59,7 @@ pub struct Summary {
     /// Where the scene asks for an accuracy to be kept.
     accuracy: Option<AccuracySummary>,
     worst_contact: Option<WorstSummary>,
+    verdict: Verdict,
     wall_seconds: f64,
     /// Simulated seconds per second.
     real_time_factor: f64,
@@ -336,6 +143,28 @@ impl WorstSummary {
             time: worst.time,
         })
     }
+
+    fn words(&self) -> String {
+        format!(
+            "{} and {}: {:.2} % of a diameter, {:.2} % beyond the contact law, at {:.4} s",
+            self.bodies[0],
+            self.bodies[1],
+            100.0 * self.overlap,
+            100.0 * self.excess,
+            self.time
+        )
+    }
+}
+
+/// Grains that left closed containers, if any did; unknown where others come
+/// and go.
+fn escaped(world: &World, totals: &Totals) -> Option<(u64, String)> {
+    if !world.emitters.is_empty() || !world.sinks.is_empty() {
+        return None;
+    }
+    let (outside, walls) = outside_of_containers(world)?;
+    let count = (outside + world.lost).saturating_sub(totals.outside_at_start as u64);
+    (count > 0).then_some((count, walls))
 }
 
 #[derive(Serialize)]
@@ -373,6 +202,40 @@ impl Summary {
                 }
             })
             .collect();
+        let accuracy = world.accuracy().map(|tolerance| AccuracySummary {
+            tolerance,
+            mean: ratio(totals.mean_excess_sum, totals.judged),
+            high: ratio(totals.high_excess_sum, totals.judged),
+            worst_high: totals.worst_high_excess,
+            missed: MissedSteps {
+                steps: totals.missed as u64,
+                overlap: totals.missed_overlap as u64,
+                walls: totals.missed_walls as u64,
+                creep: totals.missed_creep as u64,
+                travel: totals.missed_travel as u64,
+                residual: totals.missed_residual as u64,
+            },
+            step: ratio(world.time(), world.steps_done as f64),
+            shortest_step: totals.shortest_step,
+            mean_sweeps: ratio(totals.sweeps_sum, world.steps_done as f64),
+            most_sweeps: totals.most_sweeps,
+        });
+        let worst_contact = WorstSummary::new(world, &totals.worst);
+        let energy = EnergySummary::new(world);
+        let steps = world.steps_done as f64;
+        let verdict = Verdict::new(&Evidence {
+            mean_overlap: totals.mean_overlap,
+            high_excess: ratio(totals.high_excess_sum, totals.judged),
+            worst_contact: worst_contact.as_ref().map(WorstSummary::words),
+            worst_travel: totals.worst_travel,
+            residual: seen.then(|| totals.residual_sum / totals.residual_count),
+            unconverged: ratio(totals.unconverged, steps),
+            missed: accuracy
+                .as_ref()
+                .map(|a| (ratio(totals.missed, steps), a.missed.reasons())),
+            energy_error: energy.as_ref().map(EnergySummary::error),
+            escaped: escaped(world, totals),
+        });
         Summary {
             scene: scene.name.clone(),
             version: env!("CARGO_PKG_VERSION"),
@@ -399,7 +262,7 @@ impl Summary {
             max_overlap: totals.max_overlap,
             worst_overlap: totals.worst_overlap,
             kinetic_energy: world.grains.kinetic_energy(),
-            energy: EnergySummary::new(world),
+            energy,
             walls: world
                 .walls
                 .iter()
@@ -413,25 +276,9 @@ impl Summary {
             worst_residual: seen.then_some(totals.worst_residual),
             tolerance: world.method().tolerance(),
             unconverged_steps: totals.unconverged as u64,
-            accuracy: world.accuracy().map(|tolerance| AccuracySummary {
-                tolerance,
-                mean: ratio(totals.mean_excess_sum, totals.judged),
-                high: ratio(totals.high_excess_sum, totals.judged),
-                worst_high: totals.worst_high_excess,
-                missed: MissedSteps {
-                    steps: totals.missed as u64,
-                    overlap: totals.missed_overlap as u64,
-                    walls: totals.missed_walls as u64,
-                    creep: totals.missed_creep as u64,
-                    travel: totals.missed_travel as u64,
-                    residual: totals.missed_residual as u64,
-                },
-                step: ratio(world.time(), world.steps_done as f64),
-                shortest_step: totals.shortest_step,
-                mean_sweeps: ratio(totals.sweeps_sum, world.steps_done as f64),
-                most_sweeps: totals.most_sweeps,
-            }),
-            worst_contact: WorstSummary::new(world, &totals.worst),
+            accuracy,
+            worst_contact,
+            verdict,
             wall_seconds: wall,
             real_time_factor: ratio(world.time(), wall),
             seconds_per_contact_iteration: ratio(advance, totals.contact_sweeps),
@@ -453,6 +300,11 @@ impl Summary {
             sinks,
             state_hash: format!("{:016x}", world.grains.state_hash()),
         }
+    }
+
+    /// Whether the run must not be used.
+    pub fn is_wrong(&self) -> bool {
+        self.verdict.is_wrong()
     }
 
     pub fn to_json(&self) -> anyhow::Result<String> {
@@ -569,14 +421,7 @@ impl Summary {
             .as_ref()
             .filter(|w| w.excess > SHOWN_EXCESS)
         {
-            println!(
-                "  worst pair  {} and {}: {:.2} % of a diameter, {:.2} % beyond the contact law, at {:.4} s",
-                worst.bodies[0],
-                worst.bodies[1],
-                100.0 * worst.overlap,
-                100.0 * worst.excess,
-                worst.time
-            );
+            println!("  worst pair  {}", worst.words());
         }
         for emitter in self.emitters.iter().filter(|e| e.owed > 0) {
             println!(
@@ -600,23 +445,8 @@ impl Summary {
         );
         println!("  state       {}", self.state_hash);
         println!("  written to  {}", output.display());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn totals_survive_a_checkpoint() {
-        let mut totals = Totals::default();
-        for (i, (_, number)) in NUMBERS.iter().enumerate() {
-            *number(&mut totals) = 1.0 + i as f64;
+        for line in self.verdict.lines() {
+            println!("{line}");
         }
-        totals.stages = std::array::from_fn(|i| 100.0 + i as f64);
-        totals.most_outer_contacts = vec![0.0, 7.0];
-        let tally = totals.to_tally();
-        assert_eq!(Totals::from_tally(&tally).to_tally(), tally);
-        assert_eq!(tally.len(), NUMBERS.len() + Stage::ALL.len() + 2);
     }
 }
