@@ -155,7 +155,7 @@ fn kind(contact: &ContactGeometry, step: f64) -> u8 {
 const WALL_CHUNK: usize = 64;
 /// Motion within a step, in radii, from which on a grain's present direction
 /// says little about the walls that it will meet.
-const THROWN_RADII: f64 = 1.0;
+const THROWN_RADII: f64 = 4.0;
 /// Contacts whose candidate is asked for ahead of its use; its grains are asked
 /// for half way.
 const PREFETCHED: usize = 16;
