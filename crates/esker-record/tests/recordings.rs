@@ -315,13 +315,19 @@ fn a_run_goes_on_in_a_new_part_and_all_parts_are_read_as_one() {
 /// The end that is missing made the whole file unreadable once.
 #[test]
 fn a_recording_cut_at_its_end_is_read_as_far_as_it_is_good() {
-    let dir = temporary_dir("cut");
+    for compression in [0, 4] {
+        cut_at_the_end(compression);
+    }
+}
+
+fn cut_at_the_end(compression: u8) {
+    let dir = temporary_dir(&format!("cut-{compression}"));
     let path = dir.path().join("recording.h5");
     let mut world = world();
     for _ in 0..60 {
         world.step().unwrap();
     }
-    let header = header_of(&world, RecordSettings::default());
+    let header = header_of(&world, full_settings(Precision::Single, compression));
     let mut recorder = Recorder::create(&path, header, 20).unwrap();
     record_run(&mut world, &mut recorder, 200, 2);
     recorder.finish().unwrap();

@@ -6,8 +6,8 @@
 //! index, index block, perhaps a super block, data block, chunk), so that rows
 //! before the cut are found. What comes out is checked by our own checksums as
 //! everything else. Tables are found by their datatypes among the object
-//! headers, which are written before any row. Compressed tables, and chunks
-//! beyond the first tens of thousands of a table, are left to the library.
+//! headers, which are written before any row. Chunks beyond the first tens of
+//! thousands of a table are left to the library.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -15,25 +15,28 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use rust_hdf5::DatatypeMessage;
 use rust_hdf5::format::chunk_index::extensible_array::{
-    EaDblkPath, EaGeometry, EaLoc, ExtensibleArrayDataBlock, ExtensibleArrayHeader,
-    ExtensibleArrayIndexBlock, ExtensibleArraySuperBlock,
+    EA_CLS_FILT_CHUNK, EaDblkPath, EaGeometry, EaLoc, ExtensibleArrayDataBlock,
+    ExtensibleArrayHeader, ExtensibleArrayIndexBlock, ExtensibleArraySuperBlock,
+    FilteredChunkEntry, FilteredDataBlock, FilteredIndexBlock,
 };
 use rust_hdf5::format::messages::data_layout::DataLayoutMessage;
+use rust_hdf5::format::messages::filter::reverse_filters_masked_bounded;
 use rust_hdf5::format::object_header::ObjectHeader;
 use rust_hdf5::format::{FormatContext, UNDEF_ADDR};
+use rust_hdf5::{DatatypeMessage, FilterPipeline};
 
 /// Bytes at the start of a file in which object headers are looked for.
 const HEADERS_WITHIN: usize = 4 << 20;
 const HEADER_SIGNATURE: &[u8] = b"OHDR";
 const DATATYPE: u8 = 0x03;
 const LAYOUT: u8 = 0x08;
+const FILTERS: u8 = 0x0b;
 /// Most bytes of the header of an index, and of an index block.
 const INDEX_HEADER_SIZE: u64 = 256;
 const INDEX_BLOCK_SIZE: u64 = 65_536;
-/// Bytes of an address.
-const ADDRESS_SIZE: u64 = 8;
+/// Most bytes of an entry of an index: address, size and mask of a chunk.
+const ENTRY_SIZE: u64 = 20;
 
 /// A file whose tables are read row by row.
 pub(super) struct Salvage {
@@ -47,7 +50,27 @@ struct Table {
     geometry: EaGeometry,
     /// Bits of the greatest number of chunks.
     index_bits: u8,
-    index: ExtensibleArrayIndexBlock,
+    /// The first chunks, and where the blocks of others are.
+    first: Vec<FilteredChunkEntry>,
+    data_blocks: Vec<u64>,
+    super_blocks: Vec<u64>,
+    compression: Option<Compression>,
+}
+
+/// How the chunks of a table are compressed.
+struct Compression {
+    filters: FilterPipeline,
+    /// Bytes of a chunk's size in the index.
+    size_length: u8,
+}
+
+/// A chunk that is stored as it is.
+fn plain(address: u64) -> FilteredChunkEntry {
+    FilteredChunkEntry {
+        addr: address,
+        nbytes: 0,
+        filter_mask: 0,
+    }
 }
 
 impl Salvage {
@@ -80,10 +103,23 @@ impl Salvage {
         while row < rows.end {
             let chunk = row / table.chunk_rows;
             let end = rows.end.min((chunk + 1) * table.chunk_rows);
-            let skipped = (row - chunk * table.chunk_rows) * row_size as u64;
-            let address = self.address(table, chunk)?.checked_add(skipped)?;
             let size = (end - row) * row_size as u64;
-            let found = self.up_to(address, size)?;
+            let skipped = (row - chunk * table.chunk_rows) * row_size as u64;
+            let entry = self.entry(table, chunk)?;
+            let found = match &table.compression {
+                None => self.up_to(entry.addr.checked_add(skipped)?, size)?,
+                Some(compression) => {
+                    let stored = self.up_to(entry.addr, entry.nbytes)?;
+                    let whole = usize::try_from(table.chunk_rows)
+                        .ok()?
+                        .checked_mul(row_size)?;
+                    let mask = entry.filter_mask;
+                    let filters = &compression.filters;
+                    let chunk = reverse_filters_masked_bounded(filters, &stored, mask, whole);
+                    let wanted = skipped as usize..(skipped + size) as usize;
+                    chunk.ok()?.get(wanted)?.to_vec()
+                }
+            };
             if found.len() as u64 != size {
                 return None;
             }
@@ -123,63 +159,89 @@ impl Salvage {
         )
         .ok()?;
         let bytes = self.up_to(index_header.idx_blk_addr, INDEX_BLOCK_SIZE)?;
-        // A compressed table has blocks of another kind, which do not decode as this one.
-        let index = ExtensibleArrayIndexBlock::decode(
-            &bytes,
-            &context,
-            usize::from(parameters.idx_blk_elmts),
-            geometry.ndblk_addrs,
-            geometry.nsblk_addrs,
-        )
-        .ok()?;
-        Some(Table {
+        let count = usize::from(parameters.idx_blk_elmts);
+        let blocks = (geometry.ndblk_addrs, geometry.nsblk_addrs);
+        let mut table = Table {
             datatype,
             chunk_rows: *chunk_dims.first().filter(|rows| **rows > 0)?,
             geometry,
             index_bits: parameters.max_nelmts_bits,
-            index,
-        })
+            first: Vec::new(),
+            data_blocks: Vec::new(),
+            super_blocks: Vec::new(),
+            compression: None,
+        };
+        if index_header.class_id == EA_CLS_FILT_CHUNK {
+            let size_length = index_header
+                .raw_elmt_size
+                .checked_sub(context.sizeof_addr + 4)?;
+            let index = FilteredIndexBlock::decode(
+                &bytes,
+                &context,
+                count,
+                blocks.0,
+                blocks.1,
+                size_length,
+            );
+            let index = index.ok()?;
+            table.first = index.elements;
+            (table.data_blocks, table.super_blocks) = (index.dblk_addrs, index.sblk_addrs);
+            let (filters, _) = FilterPipeline::decode(message(FILTERS)?).ok()?;
+            table.compression = Some(Compression {
+                filters,
+                size_length,
+            });
+        } else {
+            let index =
+                ExtensibleArrayIndexBlock::decode(&bytes, &context, count, blocks.0, blocks.1);
+            let index = index.ok()?;
+            table.first = index.elements.into_iter().map(plain).collect();
+            (table.data_blocks, table.super_blocks) = (index.dblk_addrs, index.sblk_addrs);
+        }
+        Some(table)
     }
 
     /// Where a chunk of a table is.
-    fn address(&self, table: &Table, chunk: u64) -> Option<u64> {
+    fn entry(&self, table: &Table, chunk: u64) -> Option<FilteredChunkEntry> {
         let context = FormatContext::default_v3();
-        let address = match table.geometry.locate(chunk).ok()? {
-            EaLoc::Index { elem } => *table.index.elements.get(elem)?,
+        let bits = table.index_bits;
+        let entry = match table.geometry.locate(chunk).ok()? {
+            EaLoc::Index { elem } => table.first.get(elem)?.clone(),
             EaLoc::Dblk(place) if place.paged => return None,
             EaLoc::Dblk(place) => {
                 let block = match place.path {
-                    EaDblkPath::Direct { idx } => *table.index.dblk_addrs.get(idx)?,
+                    EaDblkPath::Direct { idx } => *table.data_blocks.get(idx)?,
                     EaDblkPath::ViaSblk {
                         sblk_off,
                         local_dblk,
-                        ndblks_in_sblk,
+                        ndblks_in_sblk: count,
                         ..
                     } => {
-                        let address = *table.index.sblk_addrs.get(sblk_off)?;
-                        let size = ADDRESS_SIZE * (ndblks_in_sblk as u64 + 4);
-                        let bytes = self.up_to(address, size)?;
-                        let bits = table.index_bits;
-                        let block = ExtensibleArraySuperBlock::decode(
-                            &bytes,
-                            &context,
-                            bits,
-                            ndblks_in_sblk,
-                            0,
-                        );
+                        let address = *table.super_blocks.get(sblk_off)?;
+                        let bytes = self.up_to(address, ENTRY_SIZE * (count as u64 + 4))?;
+                        let block =
+                            ExtensibleArraySuperBlock::decode(&bytes, &context, bits, count, 0);
                         *block.ok()?.dblk_addrs.get(local_dblk)?
                     }
                 };
-                let count = place.dblk_nelmts;
-                let bytes = self.up_to(block, ADDRESS_SIZE * (count + 4))?;
-                let bits = table.index_bits;
-                let block =
-                    ExtensibleArrayDataBlock::decode(&bytes, &context, bits, count as usize);
-                let elements = block.ok()?.elements;
-                *elements.get(usize::try_from(place.offset_in_dblk).ok()?)?
+                let count = usize::try_from(place.dblk_nelmts).ok()?;
+                let bytes = self.up_to(block, ENTRY_SIZE * (place.dblk_nelmts + 4))?;
+                let offset = usize::try_from(place.offset_in_dblk).ok()?;
+                match &table.compression {
+                    Some(Compression { size_length, .. }) => {
+                        let length = *size_length;
+                        let block =
+                            FilteredDataBlock::decode(&bytes, &context, bits, count, length);
+                        block.ok()?.elements.get(offset)?.clone()
+                    }
+                    None => {
+                        let block = ExtensibleArrayDataBlock::decode(&bytes, &context, bits, count);
+                        plain(*block.ok()?.elements.get(offset)?)
+                    }
+                }
             }
         };
-        (address != UNDEF_ADDR).then_some(address)
+        (entry.addr != UNDEF_ADDR).then_some(entry)
     }
 
     /// Bytes from an address on, fewer where the file ends.
