@@ -51,7 +51,7 @@ const LEAST_FALL: f64 = 0.3;
 /// Whether a surface falls from a centre outwards, beyond its own roughness: a
 /// line through the heights of all cells with grains, from the centre to the
 /// radius at which the mean height is a fifth of the peak, falls significantly,
-/// by at least a grain `diameter` and by [`LEAST_FALL`] of the peak. A flat bed
+/// by at least a grain `diameter` and by three tenths of the peak. A flat bed
 /// with edges does not.
 pub fn falls_from(map: &HeightMap, centre: [f64; 2], floor: f64, diameter: f64) -> bool {
     let profile = map.radial_profile(centre, 2.0 * map.cell, floor);
