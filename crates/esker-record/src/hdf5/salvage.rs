@@ -206,7 +206,7 @@ impl Salvage {
         let context = FormatContext::default_v3();
         let bits = table.index_bits;
         let entry = match table.geometry.locate(chunk).ok()? {
-            EaLoc::Index { elem } => table.first.get(elem)?.clone(),
+            EaLoc::Index { elem } => *table.first.get(elem)?,
             EaLoc::Dblk(place) if place.paged => return None,
             EaLoc::Dblk(place) => {
                 let block = match place.path {
@@ -232,7 +232,7 @@ impl Salvage {
                         let length = *size_length;
                         let block =
                             FilteredDataBlock::decode(&bytes, &context, bits, count, length);
-                        block.ok()?.elements.get(offset)?.clone()
+                        *block.ok()?.elements.get(offset)?
                     }
                     None => {
                         let block = ExtensibleArrayDataBlock::decode(&bytes, &context, bits, count);
