@@ -35,13 +35,16 @@ use crate::wall_impulses::WallImpulses;
 
 /// A step of substeps.
 #[derive(Clone, Copy, Debug)]
-pub struct SubstepRun {
+pub struct SubstepRun<'a> {
     /// How many substeps.
     pub substeps: usize,
     /// Length `h_s` of each, s.
     pub step: f64,
     /// Acceleration of every body with a finite mass, m/s².
     pub gravity: DVec3,
+    /// Accelerations beside gravity, m/s², one per movable body; none where
+    /// the slice is empty.
+    pub accelerations: &'a [DVec3],
     /// Bodies that contacts can move; those after them belong to one contact each.
     pub movable: usize,
     /// Compliance of friction and rolling rows.
@@ -177,10 +180,12 @@ impl BlockSweeper {
         team: &mut Team,
         plan: &SweepPlan,
         bodies: &mut [BodyState],
-        run: SubstepRun,
+        run: SubstepRun<'_>,
     ) -> usize {
+        let accelerations = plan.copies.with_those_of_copies(run.accelerations);
         let run = SubstepRun {
             movable: run.movable + plan.copies.count(),
+            accelerations: &accelerations,
             ..run
         };
         self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
@@ -213,7 +218,7 @@ impl BlockSweeper {
         team: &mut Team,
         plan: &SweepPlan,
         bodies: &mut [BodyState],
-        run: SubstepRun,
+        run: SubstepRun<'_>,
     ) -> usize {
         let count = bodies.len();
         self.before_velocity.resize(count, Quad::default());
@@ -260,9 +265,15 @@ impl BlockSweeper {
                 // SAFETY: parts are disjoint, and a barrier follows.
                 unsafe { before_velocity.part(range.clone()) },
                 // SAFETY: parts are disjoint, and a barrier follows.
-                unsafe { before_spin.part(range) },
+                unsafe { before_spin.part(range.clone()) },
                 fall,
             );
+            let accelerations = run.accelerations.get(range.start..).unwrap_or_default();
+            // SAFETY: parts are disjoint, and a barrier follows.
+            let own_bodies = unsafe { bodies.part(range) };
+            for (body, acceleration) in own_bodies.iter_mut().zip(accelerations) {
+                body.velocity += *acceleration * run.step;
+            }
             // SAFETY: parts are disjoint, and a barrier follows.
             unsafe { moved_velocity.part(part(run.movable)) }.fill(Quad::default());
             // SAFETY: parts are disjoint, and a barrier follows.
@@ -378,7 +389,7 @@ impl BlockSweeper {
         team: &mut Team,
         plan: &SweepPlan,
         bodies: &[BodyState],
-        run: SubstepRun,
+        run: SubstepRun<'_>,
         row: impl Fn(usize) -> Row + Sync,
     ) -> f64 {
         let struck = &mut self.all_impacts;
@@ -392,13 +403,15 @@ impl BlockSweeper {
         };
         let free = |k: u32| {
             let body = bodies[k as usize];
-            let fall = if body.inverse_mass > 0.0 {
-                fall
-            } else {
-                DVec3::ZERO
-            };
+            let mut velocity = before(&self.before_velocity, k);
+            if body.inverse_mass > 0.0 {
+                velocity += fall;
+            }
+            if let Some(acceleration) = run.accelerations.get(k as usize) {
+                velocity += *acceleration * run.step;
+            }
             BodyState {
-                velocity: before(&self.before_velocity, k) + fall,
+                velocity,
                 spin: before(&self.before_spin, k),
                 ..body
             }

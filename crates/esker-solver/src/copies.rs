@@ -27,6 +27,8 @@
 //! `unsafe`: joining and spreading work on bodies that threads share, in the
 //! last block of a sweep, which no other block runs beside.
 
+use std::borrow::Cow;
+
 use esker_contact::BodyState;
 use esker_parallel::Team;
 use glam::DVec3;
@@ -216,11 +218,26 @@ impl Copies {
         });
     }
 
-    fn copy(&self, copy: u32, bodies: &[BodyState]) -> BodyState {
+    /// Accelerations of the bodies, followed by those of the copies; none
+    /// where there are none of the bodies.
+    pub(crate) fn with_those_of_copies<'a>(&self, accelerations: &'a [DVec3]) -> Cow<'a, [DVec3]> {
+        if self.is_empty() || accelerations.is_empty() {
+            return Cow::Borrowed(accelerations);
+        }
+        let copies = self.bodies..self.bodies + self.count;
+        let of_copies = copies.map(|k| accelerations[self.original(k).body as usize]);
+        Cow::Owned(accelerations.iter().copied().chain(of_copies).collect())
+    }
+
+    fn original(&self, copy: u32) -> &Original {
         let after = self
             .originals
             .partition_point(|original| original.first <= copy);
-        let original = &self.originals[after - 1];
+        &self.originals[after - 1]
+    }
+
+    fn copy(&self, copy: u32, bodies: &[BodyState]) -> BodyState {
+        let original = self.original(copy);
         let body = bodies[original.body as usize];
         BodyState {
             inverse_mass: f64::from(original.count) * body.inverse_mass,

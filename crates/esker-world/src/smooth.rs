@@ -102,6 +102,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) pairs: &'a PairTable,
     pub(crate) walls: &'a [Wall],
     pub(crate) gravity: DVec3,
+    /// Accelerations of the grains beside gravity, m/s²; none where empty.
+    pub(crate) accelerations: &'a [DVec3],
     pub(crate) periodic: Option<Periodic>,
     /// Substep h_s, s.
     pub(crate) step: f64,
@@ -137,7 +139,10 @@ impl SmoothStepper {
                 losses.before.extend_from_slice(bodies);
             }
             for (i, body) in bodies[..count].iter_mut().enumerate() {
-                let push = self.force[i] * body.inverse_mass + scene.gravity;
+                let mut push = self.force[i] * body.inverse_mass + scene.gravity;
+                if let Some(acceleration) = scene.accelerations.get(i) {
+                    push += *acceleration;
+                }
                 body.velocity += push * scene.step;
                 body.spin += self.torque[i] * (body.inverse_inertia * scene.step);
             }
