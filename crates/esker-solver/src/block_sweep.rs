@@ -76,6 +76,8 @@ pub struct BlockSweeper {
     before_spin: Vec<Quad>,
     moved_velocity: Vec<Quad>,
     moved_spin: Vec<Quad>,
+    /// Those of a [`SubstepRun`] with the copies'.
+    accelerations: Vec<DVec3>,
     /// Per group (see [`Work::wake`]).
     wake: Vec<u16>,
     /// Impact rows of the last substep, per worker.
@@ -120,6 +122,7 @@ impl Default for BlockSweeper {
             before_spin: Vec::new(),
             moved_velocity: Vec::new(),
             moved_spin: Vec::new(),
+            accelerations: Vec::new(),
             wake: Vec::new(),
             impacts: Vec::new(),
             all_impacts: Vec::new(),
@@ -182,15 +185,19 @@ impl BlockSweeper {
         bodies: &mut [BodyState],
         run: SubstepRun<'_>,
     ) -> usize {
-        let accelerations = plan.copies.with_those_of_copies(run.accelerations);
+        let mut accelerations = std::mem::take(&mut self.accelerations);
+        plan.copies
+            .expand_accelerations(run.accelerations, &mut accelerations);
         let run = SubstepRun {
             movable: run.movable + plan.copies.count(),
             accelerations: &accelerations,
             ..run
         };
-        self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
+        let impacts = self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
             sweeper.run_substeps(team, plan, bodies, run)
-        })
+        });
+        self.accelerations = accelerations;
+        impacts
     }
 
     /// Calls `sweep` with the bodies that the plan's contacts act on, copies

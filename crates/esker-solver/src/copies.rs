@@ -27,8 +27,6 @@
 //! `unsafe`: joining and spreading work on bodies that threads share, in the
 //! last block of a sweep, which no other block runs beside.
 
-use std::borrow::Cow;
-
 use esker_contact::BodyState;
 use esker_parallel::Team;
 use glam::DVec3;
@@ -218,15 +216,15 @@ impl Copies {
         });
     }
 
-    /// Accelerations of the bodies, followed by those of the copies; none
-    /// where there are none of the bodies.
-    pub(crate) fn with_those_of_copies<'a>(&self, accelerations: &'a [DVec3]) -> Cow<'a, [DVec3]> {
-        if self.is_empty() || accelerations.is_empty() {
-            return Cow::Borrowed(accelerations);
+    /// Sets `all` to the accelerations of the bodies, followed by those of the
+    /// copies; to none where there are none.
+    pub(crate) fn expand_accelerations(&self, accelerations: &[DVec3], all: &mut Vec<DVec3>) {
+        all.clear();
+        all.extend_from_slice(accelerations);
+        if !accelerations.is_empty() {
+            let copies = self.bodies..self.bodies + self.count;
+            all.extend(copies.map(|k| accelerations[self.original(k).body as usize]));
         }
-        let copies = self.bodies..self.bodies + self.count;
-        let of_copies = copies.map(|k| accelerations[self.original(k).body as usize]);
-        Cow::Owned(accelerations.iter().copied().chain(of_copies).collect())
     }
 
     fn original(&self, copy: u32) -> &Original {

@@ -146,7 +146,7 @@ fn a_liquid_bridge_pulls_grains_together_from_within_its_rupture_distance() {
             let [a, b] = [0, 1].map(|i| &world.grains.state[i]);
             let masses = [0, 1].map(|i| world.grains.mass[i]);
             let positions = &world.grains.position;
-            let apart = positions[0].distance(positions[1]) - 1.5 * PELLET_RADIUS;
+            let apart = gap_between(&world);
             if meet {
                 assert!(apart < 0.0, "{apart} m: {method:?}");
                 // What the pull gave within a millisecond, as a scale.
@@ -157,29 +157,23 @@ fn a_liquid_bridge_pulls_grains_together_from_within_its_rupture_distance() {
                 let start = DVec3::new(0.6, 0.0, 0.8) * ((1.5 * PELLET_RADIUS + gap) * masses[1]);
                 assert!((moment - start).length() < 1e-12 * start.length());
             } else {
-                assert_eq!(apart, bridged(gap, cohesion, method.clone(), step).gap());
+                let start = bridged(gap, cohesion, method.clone(), step);
+                assert_eq!(apart, gap_between(&start));
                 assert_eq!(a.velocity, DVec3::ZERO);
             }
         }
     }
 }
 
-trait Gap {
-    fn gap(&self) -> f64;
-}
-
-impl Gap for World {
-    fn gap(&self) -> f64 {
-        self.grains.position[0].distance(self.grains.position[1]) - 1.5 * PELLET_RADIUS
-    }
+/// Gap between the two pellets of [`bridged`], m.
+fn gap_between(world: &World) -> f64 {
+    world.grains.position[0].distance(world.grains.position[1]) - 1.5 * PELLET_RADIUS
 }
 
 /// A pillar of pellets, free to collapse on a floor, whose grains attract one
 /// another with this multiple of their weight.
 fn column(bond_number: f64) -> WorldDef {
-    column_of(std::env::var("COLW").map_or(4, |w| w.parse().unwrap()), std::env::var("COLH").map_or(10, |w| w.parse().unwrap()), bond_number)
-}
-fn column_of(width: u32, layers: u32, bond_number: f64) -> WorldDef {
+    let (width, layers) = (3, 16);
     let spacing = 2.0 * PELLET_RADIUS;
     let layer = width * width;
     let places = (0..layer * layers).map(|k| {
@@ -217,9 +211,8 @@ fn a_heap_stands_the_steeper_the_more_its_grains_attract() {
         run(&mut world, 1.0);
         steepness(&world)
     });
-    eprintln!("{slopes:?}");
     assert!(
-        slopes.windows(2).all(|pair| 1.1 * pair[0] < pair[1]),
+        slopes.windows(2).all(|pair| 2.0 * pair[0] < pair[1]),
         "{slopes:?}"
     );
 }
@@ -241,19 +234,79 @@ fn cohesive_runs_have_the_same_bits_on_any_number_of_threads_and_after_a_restart
     assert_eq!(one.energy(), restored.energy());
 }
 
+#[test]
+fn an_attraction_of_zero_is_none() {
+    for (method, step) in methods() {
+        let def = WorldDef {
+            method,
+            step,
+            ..column(0.0)
+        };
+        let mut none = def.clone();
+        none.pairs[0].law.cohesion = Cohesion::None;
+        let (mut zero, mut none) = (build(&def), build(&none));
+        run(&mut zero, 0.2);
+        run(&mut none, 0.2);
+        assert_eq!(zero.grains.state_hash(), none.grains.state_hash());
+    }
+}
+
+/// A boulder acts on its many small neighbours through copies: all of them
+/// feel what pulls on it.
+#[test]
+fn a_boulder_keeps_the_pellets_that_stick_to_it_and_its_momentum() {
+    let boulder = 15.0 * PELLET_RADIUS;
+    let count = 300;
+    // All on one side, so that the pull on the boulder does not cancel out.
+    let pellets = (0..count).map(|k| {
+        let z = (f64::from(k) + 0.5) / f64::from(count);
+        let (sin, cos) = (f64::from(k) * 2.399_963).sin_cos();
+        let across = (1.0 - z * z).sqrt();
+        let direction = DVec3::new(across * cos, across * sin, z);
+        grain(direction * (boulder + PELLET_RADIUS - 1e-6), PELLET_RADIUS)
+    });
+    let grains = std::iter::once(grain(DVec3::ZERO, boulder)).chain(pellets);
+    let law = sticky(Cohesion::Energy(1.0));
+    let def = WorldDef {
+        gravity: DVec3::ZERO,
+        packings: vec![listed(grains.collect())],
+        ..scene(pellet(), law, sub_stepped(25), 2e-3)
+    };
+    let mut world = build(&def);
+    run(&mut world, 0.1);
+    let momentum = |world: &World| {
+        let grains = world.grains.state.iter().zip(&world.grains.mass);
+        grains
+            .map(|(state, mass)| state.velocity * *mass)
+            .sum::<DVec3>()
+    };
+    // The pull of one pellet over the time, as a scale.
+    let scale = 2.0 * PI * PELLET_RADIUS * 0.1;
+    assert!(
+        momentum(&world).length() < 1e-9 * scale,
+        "{}",
+        momentum(&world)
+    );
+    let touching = world.contacts().filter(|(_, p)| p.normal > 0.0).count();
+    assert!(touching >= count as usize, "{touching} of {count}");
+}
+
 /// Every step, momentum changes by what gravity and the floor give; energy by
 /// what the ledger says.
 #[test]
 fn walls_carry_cohesion_and_the_ledger_closes() {
-    for (method, step) in [
-        (sub_stepped(25), 1e-3),
-        (whole_step(50, history(0.85)), 2e-4),
+    for (method, step, bound) in [
+        (sub_stepped(25), 1e-3, 1e-3),
+        // Forces act on velocities after the impact stage: an error of first
+        // order (see `energy_ledger.rs`).
+        (whole_step(50, history(0.85)), 2e-4, 0.05),
         (
             Method::Smooth(Smooth {
                 substeps: 20,
                 ..Default::default()
             }),
             5e-4,
+            1e-3,
         ),
     ] {
         let mut def = column(5.0);
@@ -287,8 +340,7 @@ fn walls_carry_cohesion_and_the_ledger_closes() {
         let ledger = world.energy().unwrap();
         let kinetic = world.grains.kinetic_energy();
         let error = ledger.imbalance(kinetic) / ledger.throughput(kinetic);
-        eprintln!("{error} {ledger:?}");
-        assert!(error.abs() < 0.03, "{error}: {ledger:?}, {method:?}");
+        assert!(error.abs() < bound, "{error}: {ledger:?}, {method:?}");
         assert!(ledger.cohesion.abs() > 0.01 * ledger.gravity, "{ledger:?}");
     }
 }
