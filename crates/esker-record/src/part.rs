@@ -207,9 +207,9 @@ impl Part {
         }
         let walls = self.header.walls.len() as u64;
         let range = start.saturating_mul(walls)..end.saturating_mul(walls);
-        let bytes = self
-            .reader
-            .read(SCALAR_TABLE, &scalar_members(), start..end)?;
+        // Older files lack the last scalars.
+        let members = &scalar_members()[..size / 8];
+        let bytes = self.reader.read(SCALAR_TABLE, members, start..end)?;
         let has_loads = self.format > 1;
         let load_bytes = if has_loads {
             self.reader.read(WALL_LOADS, &LOAD_MEMBERS, range.clone())?

@@ -68,13 +68,18 @@ pub(crate) fn get_state(source: &mut Source<'_>, format: u32) -> Result<WorldSta
 }
 
 /// The loads on walls and the energy ledger. Before format 3 loads had no power
-/// and nothing was summed.
+/// and nothing was summed, before format 4 ledgers knew no cohesion.
 fn get_loads(source: &mut Source<'_>, format: u32) -> Result<WorldState, Malformed> {
     if format >= 3 {
         return Ok(WorldState {
             wall_loads: source.list()?,
             total_wall_loads: source.list()?,
-            energy: source.list()?.pop(),
+            energy: if format >= 4 {
+                source.list()?.pop()
+            } else {
+                let ledgers: Vec<LedgerOfFormat3> = source.list()?;
+                ledgers.first().map(EnergyLedger::from)
+            },
             ..Default::default()
         });
     }
@@ -96,6 +101,41 @@ fn get_loads(source: &mut Source<'_>, format: u32) -> Result<WorldState, Malform
 struct LoadOfFormat2 {
     force: glam::DVec3,
     torque: glam::DVec3,
+}
+
+struct LedgerOfFormat3 {
+    steps: u64,
+    initial_kinetic: f64,
+    initial_stored: f64,
+    stored: f64,
+    gravity: f64,
+    drives: f64,
+    emitted: f64,
+    removed: f64,
+    friction: f64,
+    rolling: f64,
+    impact: f64,
+    damping: f64,
+}
+
+impl From<&LedgerOfFormat3> for EnergyLedger {
+    fn from(old: &LedgerOfFormat3) -> Self {
+        EnergyLedger {
+            steps: old.steps,
+            initial_kinetic: old.initial_kinetic,
+            initial_stored: old.initial_stored,
+            stored: old.stored,
+            gravity: old.gravity,
+            drives: old.drives,
+            cohesion: 0.0,
+            emitted: old.emitted,
+            removed: old.removed,
+            friction: old.friction,
+            rolling: old.rolling,
+            impact: old.impact,
+            damping: old.damping,
+        }
+    }
 }
 
 /// A structure whose fields follow one another without padding.
@@ -177,6 +217,20 @@ plain_struct!(LoadIntegral {
     angular_impulse: glam::DVec3,
     work: f64,
 });
+plain_struct!(LedgerOfFormat3 {
+    steps: u64,
+    initial_kinetic: f64,
+    initial_stored: f64,
+    stored: f64,
+    gravity: f64,
+    drives: f64,
+    emitted: f64,
+    removed: f64,
+    friction: f64,
+    rolling: f64,
+    impact: f64,
+    damping: f64,
+});
 plain_struct!(EnergyLedger {
     steps: u64,
     initial_kinetic: f64,
@@ -184,6 +238,7 @@ plain_struct!(EnergyLedger {
     stored: f64,
     gravity: f64,
     drives: f64,
+    cohesion: f64,
     emitted: f64,
     removed: f64,
     friction: f64,

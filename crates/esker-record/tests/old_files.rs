@@ -33,7 +33,7 @@ fn write_files_of_this_version() {
         state: world.state(),
     };
     recorder.finish().unwrap();
-    std::fs::write(data("checkpoint-3.esker"), checkpoint.encode()).unwrap();
+    std::fs::write(data("checkpoint-4.esker"), checkpoint.encode()).unwrap();
 }
 
 #[test]
@@ -90,4 +90,14 @@ fn checkpoints_of_format_1_open_and_fit_their_world() {
     assert_eq!(checkpoint.tally, [("wall".to_owned(), 1.5)]);
     let world = World::restore(&emitting_world(), checkpoint.state).unwrap();
     assert_eq!(world.grains.len(), 18);
+}
+
+/// A column of three grains after 100 steps, with a ledger that knew no cohesion.
+#[test]
+fn ledgers_of_format_3_open_without_cohesion() {
+    let checkpoint = Checkpoint::read(&data("checkpoint-3.esker")).unwrap();
+    let ledger = checkpoint.state.energy.unwrap();
+    assert_eq!((ledger.steps, ledger.cohesion), (100, 0.0));
+    assert_eq!(ledger.gravity, 4.293_737_755_872_638e-7);
+    assert_eq!(ledger.damping, 2.576_242_653_528_702e-7);
 }

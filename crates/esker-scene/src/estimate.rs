@@ -622,19 +622,34 @@ impl Domain {
             );
             (a.min(b), a.max(b))
         };
-        let placed = world
-            .packings
-            .iter()
-            .filter_map(|packing| extent(&packing.placement))
-            .map(|bounds| {
-                let (low, high) = ends(bounds);
-                (low - floor).max(high - floor - bed_height)
-            });
+        let placed = world.packings.iter().filter_map(|packing| {
+            let (low, high) = ends(extent(&packing.placement)?);
+            let top = low + filled_share(&packing.placement) * (high - low);
+            Some((low - floor).max(top - floor - bed_height))
+        });
         let emitted = world
             .emitters
             .iter()
             .map(|emitter| ends(emitter.region.bounds()).1 - floor);
         placed.chain(emitted).fold(0.0, f64::max)
+    }
+}
+
+/// Share of its region's height that a placement fills: a lattice with a count
+/// fills from the bottom.
+fn filled_share(placement: &Placement) -> f64 {
+    match placement {
+        Placement::Lattice {
+            region,
+            spacing,
+            count: Some(count),
+            sizes,
+            ..
+        } => {
+            let spacing = spacing.unwrap_or(2.0 * sizes.greatest());
+            (*count as f64 * spacing.powi(3) / region.volume()).min(1.0)
+        }
+        _ => 1.0,
     }
 }
 

@@ -5,7 +5,7 @@
 //! them can say something else than the others.
 
 use crate::keys::{
-    ANY, Group, Key, Kind, NOT_NEGATIVE, Need, POISSON, POSITIVE, Section, UNIT, When,
+    ANY, Group, Key, Kind, NOT_NEGATIVE, Need, POISSON, POSITIVE, RIGHT_ANGLE, Section, UNIT, When,
 };
 use Need::{Default, Optional, Required};
 
@@ -144,8 +144,23 @@ pub const PAIR: Section = Section {
         key("damping", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "Viscous damping time of the normal force."),
         key("law", Kind::Choice(&["hertz", "linear"]), "", Default("\"hertz\""), "Normal force law."),
         key("stiffness", Kind::Number(POSITIVE), "N/m", Required, "Stiffness of the linear law.").when(&[is("law", &["linear"])]),
+        key("cohesion", Kind::Table(&COHESION), "", Optional("none"), "How the materials attract each other."),
     ],
     groups: &[],
+};
+
+/// `cohesion` of a pair.
+pub const COHESION: Section = Section {
+    title: "cohesion",
+    doc: "An attraction on top of the normal force law, along the normal and constant over a step; exactly one of `force`, `energy`, `liquid`. With the effective radius `r*` of the pair (at a wall the grain's radius): `energy = w` attracts with `2π w r*` (Derjaguin, Muller, Toporov), `liquid = V` with `4π γ r* cos θ (1 − 1/√(1 + V/(π r* g²)))` at every gap `g` below `(1 + θ/2) V^(1/3)`. Recorded normal forces are the repulsion, which balances load and attraction, and which friction is limited by; loads on walls are the sum of both.",
+    keys: &[
+        key("force", Kind::Number(NOT_NEGATIVE), "N", Optional("one of the three"), "A constant force while the bodies touch."),
+        key("energy", Kind::Number(NOT_NEGATIVE), "J/m²", Optional("one of the three"), "Work of adhesion `w`; acts while the bodies touch."),
+        key("liquid", Kind::Number(NOT_NEGATIVE), "m³", Optional("one of the three"), "Volume `V` of the liquid bridge of every contact."),
+        key("surface_tension", Kind::Number(NOT_NEGATIVE), "N/m", Optional("0.072 (water); only with `liquid`"), "Surface tension `γ` of the liquid."),
+        key("contact_angle", Kind::Number(RIGHT_ANGLE), "°", Optional("0; only with `liquid`"), "Contact angle `θ` of the liquid on the bodies."),
+    ],
+    groups: &[Group { keys: &["force", "energy", "liquid"], required: true, when: &[] }],
 };
 
 const BOX: &[&str] = &["box"];

@@ -147,6 +147,12 @@ pub const POISSON: Limits = Limits {
     high: Bound::Included(0.5),
 };
 
+/// From zero to a right angle, in degrees.
+pub const RIGHT_ANGLE: Limits = Limits {
+    low: Bound::Included(0.0),
+    high: Bound::Included(90.0),
+};
+
 /// Least of the numbers that must be greater than zero, in any unit.
 pub const SMALLEST_POSITIVE: f64 = 1e-15;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use esker_geometry::{Face, OpenFaces, WallShape};
 use esker_scene::estimate::estimate;
 use esker_scene::{Files, Scene, SceneErrors, interpret, parse};
-use esker_world::definition::{Motion, PairLaw, Presence};
+use esker_world::definition::{Cohesion, Motion, PairLaw, Presence};
 
 const HEAD: &str = "duration = 1.0\nstep = 1e-3\n\
     material.steel = { density = 7800, young = 1e9 }\n\
@@ -266,4 +266,33 @@ fn periodic_boundaries_are_read_and_judged() {
     assert!(crossed.contains("does not continue itself"), "{crossed}");
     let turned = periodic("{ x = [0.5, 0.0] }").unwrap_err().to_string();
     assert!(turned.contains("greater number first"), "{turned}");
+}
+
+#[test]
+fn cohesion_is_read_in_three_forms_and_mixed_forms_are_refused() {
+    let pair = |cohesion: &str| {
+        format!("[[pair]]\nmaterials = [\"glass\", \"glass\"]\ncohesion = {{ {cohesion} }}\n")
+    };
+    let law = |cohesion: &str| scene(&pair(cohesion)).world.pairs[0].law.cohesion;
+    assert_eq!(law("force = 1e-4"), Cohesion::Force(1e-4));
+    assert_eq!(law("energy = 0.05"), Cohesion::Energy(0.05));
+    let bridge = |surface_tension, contact_angle: f64| Cohesion::Liquid {
+        volume: 1e-12,
+        surface_tension,
+        contact_angle: contact_angle.to_radians(),
+    };
+    assert_eq!(law("liquid = 1e-12"), bridge(0.072, 0.0));
+    let oil = "liquid = 1e-12, surface_tension = 0.03, contact_angle = 20";
+    assert_eq!(law(oil), bridge(0.03, 20.0));
+    for (cohesion, words) in [
+        ("", "needs one of `force`, `energy`, `liquid`"),
+        ("force = 1e-4, energy = 0.05", "exclude one another"),
+        ("force = -1", "at least 0"),
+        ("liquid = 1e-12, contact_angle = 100", "at most 90"),
+        ("energy = 0.05, contact_angle = 20", "only with `liquid`"),
+        ("force = 1e-4, surface_tension = 0.03", "only with `liquid`"),
+    ] {
+        let found = errors(&pair(cohesion));
+        assert!(found.contains(words), "{cohesion}: {found}");
+    }
 }

@@ -35,13 +35,16 @@ use crate::wall_impulses::WallImpulses;
 
 /// A step of substeps.
 #[derive(Clone, Copy, Debug)]
-pub struct SubstepRun {
+pub struct SubstepRun<'a> {
     /// How many substeps.
     pub substeps: usize,
     /// Length `h_s` of each, s.
     pub step: f64,
     /// Acceleration of every body with a finite mass, m/s².
     pub gravity: DVec3,
+    /// Accelerations beside gravity, m/s², one per movable body; none where
+    /// the slice is empty.
+    pub accelerations: &'a [DVec3],
     /// Bodies that contacts can move; those after them belong to one contact each.
     pub movable: usize,
     /// Compliance of friction and rolling rows.
@@ -73,6 +76,8 @@ pub struct BlockSweeper {
     before_spin: Vec<Quad>,
     moved_velocity: Vec<Quad>,
     moved_spin: Vec<Quad>,
+    /// Those of a [`SubstepRun`] with the copies'.
+    accelerations: Vec<DVec3>,
     /// Per group (see [`Work::wake`]).
     wake: Vec<u16>,
     /// Impact rows of the last substep, per worker.
@@ -117,6 +122,7 @@ impl Default for BlockSweeper {
             before_spin: Vec::new(),
             moved_velocity: Vec::new(),
             moved_spin: Vec::new(),
+            accelerations: Vec::new(),
             wake: Vec::new(),
             impacts: Vec::new(),
             all_impacts: Vec::new(),
@@ -177,15 +183,21 @@ impl BlockSweeper {
         team: &mut Team,
         plan: &SweepPlan,
         bodies: &mut [BodyState],
-        run: SubstepRun,
+        run: SubstepRun<'_>,
     ) -> usize {
+        let mut accelerations = std::mem::take(&mut self.accelerations);
+        plan.copies
+            .expand_accelerations(run.accelerations, &mut accelerations);
         let run = SubstepRun {
             movable: run.movable + plan.copies.count(),
+            accelerations: &accelerations,
             ..run
         };
-        self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
+        let impacts = self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
             sweeper.run_substeps(team, plan, bodies, run)
-        })
+        });
+        self.accelerations = accelerations;
+        impacts
     }
 
     /// Calls `sweep` with the bodies that the plan's contacts act on, copies
@@ -213,7 +225,7 @@ impl BlockSweeper {
         team: &mut Team,
         plan: &SweepPlan,
         bodies: &mut [BodyState],
-        run: SubstepRun,
+        run: SubstepRun<'_>,
     ) -> usize {
         let count = bodies.len();
         self.before_velocity.resize(count, Quad::default());
@@ -260,9 +272,15 @@ impl BlockSweeper {
                 // SAFETY: parts are disjoint, and a barrier follows.
                 unsafe { before_velocity.part(range.clone()) },
                 // SAFETY: parts are disjoint, and a barrier follows.
-                unsafe { before_spin.part(range) },
+                unsafe { before_spin.part(range.clone()) },
                 fall,
             );
+            let accelerations = run.accelerations.get(range.start..).unwrap_or_default();
+            // SAFETY: parts are disjoint, and a barrier follows.
+            let own_bodies = unsafe { bodies.part(range) };
+            for (body, acceleration) in own_bodies.iter_mut().zip(accelerations) {
+                body.velocity += *acceleration * run.step;
+            }
             // SAFETY: parts are disjoint, and a barrier follows.
             unsafe { moved_velocity.part(part(run.movable)) }.fill(Quad::default());
             // SAFETY: parts are disjoint, and a barrier follows.
@@ -378,7 +396,7 @@ impl BlockSweeper {
         team: &mut Team,
         plan: &SweepPlan,
         bodies: &[BodyState],
-        run: SubstepRun,
+        run: SubstepRun<'_>,
         row: impl Fn(usize) -> Row + Sync,
     ) -> f64 {
         let struck = &mut self.all_impacts;
@@ -392,13 +410,15 @@ impl BlockSweeper {
         };
         let free = |k: u32| {
             let body = bodies[k as usize];
-            let fall = if body.inverse_mass > 0.0 {
-                fall
-            } else {
-                DVec3::ZERO
-            };
+            let mut velocity = before(&self.before_velocity, k);
+            if body.inverse_mass > 0.0 {
+                velocity += fall;
+            }
+            if let Some(acceleration) = run.accelerations.get(k as usize) {
+                velocity += *acceleration * run.step;
+            }
             BodyState {
-                velocity: before(&self.before_velocity, k) + fall,
+                velocity,
                 spin: before(&self.before_spin, k),
                 ..body
             }

@@ -216,11 +216,26 @@ impl Copies {
         });
     }
 
-    fn copy(&self, copy: u32, bodies: &[BodyState]) -> BodyState {
+    /// Sets `all` to the accelerations of the bodies, followed by those of the
+    /// copies; to none where there are none.
+    pub(crate) fn expand_accelerations(&self, accelerations: &[DVec3], all: &mut Vec<DVec3>) {
+        all.clear();
+        all.extend_from_slice(accelerations);
+        if !accelerations.is_empty() {
+            let copies = self.bodies..self.bodies + self.count;
+            all.extend(copies.map(|k| accelerations[self.original(k).body as usize]));
+        }
+    }
+
+    fn original(&self, copy: u32) -> &Original {
         let after = self
             .originals
             .partition_point(|original| original.first <= copy);
-        let original = &self.originals[after - 1];
+        &self.originals[after - 1]
+    }
+
+    fn copy(&self, copy: u32, bodies: &[BodyState]) -> BodyState {
+        let original = self.original(copy);
         let body = bodies[original.body as usize];
         BodyState {
             inverse_mass: f64::from(original.count) * body.inverse_mass,

@@ -6,13 +6,14 @@
 //! Per substep `k`, with `v° ` the velocities at its start:
 //!
 //! ```text
-//! v ← v° + h_s g + M⁻¹ Gᵀ p          (p of the last substep)             (1)
+//! v ← v° + h_s (g + a) + M⁻¹ Gᵀ p          (p of the last substep)             (1)
 //! δ ← δ − h_s n·(v°_b − v°_a)        (k > 0)                             (2)
 //! one sweep with σ(δ) and b_n(δ, v°) of `esker_contact::Spring`          (3)
 //! ```
 //!
+//! with `a` the accelerations of other forces that are constant over the step.
 //! For `k > 0` the warm start (1) needs no pass over contacts: `M⁻¹ Gᵀ p` is
-//! `v − v° − h_s g` of the substep before, body by body.
+//! `v − v° − h_s (g + a)` of the substep before, body by body.
 //!
 //! A contact that carries no load and closes faster than the impact speed
 //! becomes an impact row for one substep, `b_n = −e u_n`, `σ = 0`; its impulse
@@ -57,6 +58,8 @@ pub struct Substeps<'a> {
     pub step: f64,
     /// Acceleration of every body with a finite mass, m/s².
     pub gravity: DVec3,
+    /// Accelerations beside gravity, m/s², of the first bodies.
+    pub accelerations: &'a [DVec3],
     /// Compliance of friction and rolling rows.
     pub compliance: TangentCompliance,
 }
@@ -100,6 +103,9 @@ impl SubStepper {
         let fall = s.gravity * s.step;
         for body in bodies.iter_mut().filter(|b| b.inverse_mass > 0.0) {
             body.velocity += fall;
+        }
+        for (body, acceleration) in bodies.iter_mut().zip(s.accelerations) {
+            body.velocity += *acceleration * s.step;
         }
         for (contact, impulse) in contacts.iter().zip(impulses.iter()) {
             if impulse.normal > 0.0 {
@@ -167,11 +173,11 @@ impl SubStepper {
         self.impact_count += self.impacted.len();
     }
 
-    /// Equation (1): gravity and the last substep's impulses once more, without
+    /// Equation (1): gravity, other forces and the last substep's impulses once more, without
     /// those of impacts.
     fn repeat_impulses(&mut self, s: &mut Substeps<'_>) {
         for (body, before) in s.bodies.iter_mut().zip(&mut self.before) {
-            // v + (v − v° − h_s g) + h_s g: gravity is in the difference already.
+            // v + (v − v° − h_s g) + h_s g: gravity, and the like, is in the difference already.
             let (velocity, spin) = (body.velocity, body.spin);
             body.velocity += velocity - before.0;
             body.spin += spin - before.1;
@@ -207,15 +213,16 @@ impl SubStepper {
             }
             let now = contact.bodies.map(|k| &s.bodies[k as usize]);
             let free = contact.bodies.map(|k| {
-                let (velocity, spin) = self.before[k as usize];
+                let (mut velocity, spin) = self.before[k as usize];
                 let body = s.bodies[k as usize];
-                let fall = if body.inverse_mass > 0.0 {
-                    fall
-                } else {
-                    DVec3::ZERO
-                };
+                if body.inverse_mass > 0.0 {
+                    velocity += fall;
+                }
+                if let Some(acceleration) = s.accelerations.get(k as usize) {
+                    velocity += *acceleration * s.step;
+                }
                 BodyState {
-                    velocity: velocity + fall,
+                    velocity,
                     spin,
                     ..body
                 }

@@ -46,6 +46,8 @@ const CLOSING: f64 = 0.5;
 struct Crowd {
     bodies: Vec<BodyState>,
     movable: usize,
+    /// Beside gravity, of the movable bodies, m/s².
+    accelerations: Vec<DVec3>,
     rows: Vec<Row>,
     laws: [Law; 4],
     plan: SweepPlan,
@@ -179,9 +181,11 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
     let mut plan = SweepPlan::default();
     plan.build(&mut Team::new(1), &places[..], (&centres, 3.5 * d));
     let rows = plan.order.iter().map(|&i| rows[i as usize]).collect();
+    let accelerations = (0..movable).map(|_| noise.vector(3.0)).collect();
     Crowd {
         bodies,
         movable,
+        accelerations,
         rows,
         laws,
         plan,
@@ -192,7 +196,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
 type Outcome = (Vec<BodyState>, Vec<Impulse>, usize);
 
 fn reference_substeps(crowd: &Crowd) -> (Outcome, f64) {
-    let reference = reference_sums(crowd, GRAVITY);
+    let reference = reference_sums(crowd, GRAVITY, &crowd.accelerations);
     (reference.outcome, reference.residual)
 }
 
@@ -206,7 +210,7 @@ struct Reference {
     fastest: Vec<f64>,
 }
 
-fn reference_sums(crowd: &Crowd, gravity: DVec3) -> Reference {
+fn reference_sums(crowd: &Crowd, gravity: DVec3, accelerations: &[DVec3]) -> Reference {
     let mut contacts: Vec<Contact> = crowd.rows.iter().map(|r| r.contact).collect();
     let laws = crowd.plan.laws_of_contacts();
     let follows: Vec<bool> = laws.map(|law| crowd.laws[law as usize].follows).collect();
@@ -227,6 +231,7 @@ fn reference_sums(crowd: &Crowd, gravity: DVec3) -> Reference {
         bodies: &mut bodies,
         step: STEP,
         gravity,
+        accelerations,
         compliance: COMPLIANCE,
     };
     let mut stepper = SubStepper::default();
@@ -277,6 +282,7 @@ fn block_substeps_with(
         substeps: SUBSTEPS,
         step: STEP,
         gravity: GRAVITY,
+        accelerations: &crowd.accelerations,
         movable: crowd.movable,
         compliance: COMPLIANCE,
         longest_sleep,
@@ -310,6 +316,7 @@ fn block_sums(crowd: &Crowd, threads: usize) -> (Vec<BodyState>, Vec<Impulse>, E
         substeps: SUBSTEPS,
         step: STEP,
         gravity: DVec3::ZERO,
+        accelerations: &[],
         movable: crowd.movable,
         compliance: COMPLIANCE,
         longest_sleep: f64::INFINITY,
@@ -328,7 +335,7 @@ fn sums_over_substeps_balance_momentum_and_energy_with_the_same_bits_on_any_thre
             assert!(other == (bodies.clone(), walls.clone(), loss), "{threads}");
         }
         assert_eq!(walls.len(), crowd.plan.fixed.len());
-        let sums = reference_sums(&crowd, DVec3::ZERO).sums;
+        let sums = reference_sums(&crowd, DVec3::ZERO, &[]).sums;
         let load = sums.iter().map(|p| p.normal).fold(0.0, f64::max);
         for (&i, sum) in crowd.plan.fixed.iter().zip(&walls) {
             let other = &sums[i as usize];
@@ -406,7 +413,7 @@ fn groups_sleep_for_as_long_as_their_closing_speeds_allow() {
         outcome: reference,
         fastest,
         ..
-    } = reference_sums(&crowd, GRAVITY);
+    } = reference_sums(&crowd, GRAVITY, &crowd.accelerations);
     let is_open = |row: &Row| row.spring.overlap < 0.0 && row.impulse.normal <= 0.0;
     // What the crowd declares is a bound for the speeds that came true, and every
     // pair may declare its own: groups then sleep for different times. Twice

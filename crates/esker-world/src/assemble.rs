@@ -362,6 +362,14 @@ impl WholeStepEquations {
         });
     }
 
+    /// Adds the velocities that constant accelerations of the first bodies,
+    /// m/s², give within the step, s.
+    pub fn accelerate(&mut self, accelerations: &[DVec3], step: f64) {
+        for (body, acceleration) in self.problem.bodies.iter_mut().zip(accelerations) {
+            body.velocity += *acceleration * step;
+        }
+    }
+
     /// Sets the rows of the main stage from overlaps and current velocities.
     pub fn set_main_rows(&mut self, team: &mut Team, step: f64) {
         let (bodies, springs) = (&self.problem.bodies, &self.springs);

@@ -8,6 +8,7 @@
 //! margin · d_min    and    h (max(0, −u_n + max(a_i, a_j)) + |f·n|),     (1)
 //! ```
 //!
+//! plus the longest gap at which liquid bridges attract (see `cohesion.rs`), and
 //! with a margin of at least 0.1 where the grains around differ in velocity so
 //! much that pushes through chains of grains may close such a gap,
 //!
@@ -442,7 +443,7 @@ impl Collider {
                     let closing = reach.step * c.approach;
                     let near = c.margin(reach.margin) * c.least_diameter(grains);
                     part[chosen] = c;
-                    chosen += usize::from(-c.overlap < near.max(closing));
+                    chosen += usize::from(-c.overlap < near.max(closing) + reach.cohesive_gap);
                 }
                 part.truncate(chosen);
             }

@@ -315,6 +315,8 @@ pub struct PairLaw {
     pub restitution: f64,
     /// Viscous damping time `c` of the normal force, s.
     pub damping: f64,
+    /// Attraction, on top of the normal force.
+    pub cohesion: Cohesion,
 }
 
 impl Default for PairLaw {
@@ -326,8 +328,30 @@ impl Default for PairLaw {
             twisting: 0.0,
             restitution: 0.0,
             damping: 0.0,
+            cohesion: Cohesion::None,
         }
     }
+}
+
+/// How two materials attract each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Cohesion {
+    /// Not at all.
+    #[default]
+    None,
+    /// With a constant force while they touch, N.
+    Force(f64),
+    /// With the force of a work of adhesion, J/m², while they touch.
+    Energy(f64),
+    /// By a bridge of liquid, up to the gap at which it ruptures.
+    Liquid {
+        /// Volume of one bridge, m³.
+        volume: f64,
+        /// Surface tension, N/m.
+        surface_tension: f64,
+        /// Contact angle of the liquid on the bodies, rad.
+        contact_angle: f64,
+    },
 }
 
 /// Normal force law.

@@ -3,7 +3,7 @@
 //! Every term is measured for itself, so that the balance is a check:
 //!
 //! ```text
-//! Δkinetic + Δstored = gravity + drives + emitted − removed
+//! Δkinetic + Δstored = gravity + drives + cohesion + emitted − removed
 //!                      − friction − rolling − impact − damping + error   (1)
 //! ```
 //!
@@ -11,6 +11,8 @@
 //! - stored: elastic energy `∫ f dδ` of the law at the overlaps of the contacts.
 //! - gravity: `Σ m g·Δx`, from the grains' displacements.
 //! - drives: work of the walls, from what contacts gave them (see `load.rs`).
+//! - cohesion: `Σ F n·(Δx_a − Δx_b)` over the contacts (see `cohesion.rs`);
+//!   negative where bodies are pulled apart.
 //! - emitted, removed: kinetic energy of grains that enter and leave.
 //! - friction, rolling, impact: from impulses and relative velocities, contact
 //!   by contact and substep by substep (`esker_contact::EnergyLoss`).
@@ -48,6 +50,8 @@ pub struct EnergyLedger {
     pub gravity: f64,
     /// Work of the walls' drives.
     pub drives: f64,
+    /// Work of cohesion.
+    pub cohesion: f64,
     /// Kinetic energy of grains that entered.
     pub emitted: f64,
     /// Kinetic energy of grains that left.
@@ -87,10 +91,11 @@ impl EnergyLedger {
 
     /// The terms of (1) but for the error, with their signs on the right-hand
     /// side, for grains with this kinetic energy, J.
-    fn terms(&self, kinetic: f64) -> [f64; 10] {
+    fn terms(&self, kinetic: f64) -> [f64; 11] {
         [
             self.drives,
             self.gravity,
+            self.cohesion,
             self.emitted,
             -self.removed,
             -self.friction,
@@ -171,16 +176,35 @@ impl World {
         advance: impl FnOnce(&mut World) -> Result<(T, EnergyLoss), StepError>,
     ) -> Result<T, StepError> {
         let before = self.energy.map(|_| self.first_moment_of_mass());
+        let cohesion_before = self.workspace.cohesion.dot_positions(&self.grains);
         let (result, loss) = advance(self)?;
         if let Some(before) = before {
+            let on_grains = self.workspace.cohesion.dot_positions(&self.grains) - cohesion_before;
+            let cohesion = on_grains - self.work_of_walls_on_cohesion();
             let gravity = self.gravity.dot(self.first_moment_of_mass() - before);
             let stored = self.elastic_energies();
             if let Some(ledger) = &mut self.energy {
                 ledger.gravity += gravity;
+                ledger.cohesion += cohesion;
                 ledger.book_contacts(&loss, stored);
             }
         }
         Ok(result)
+    }
+
+    /// Work of the walls against the attraction of grains in the step, J: what
+    /// `load.rs` books as that of drives.
+    fn work_of_walls_on_cohesion(&self) -> f64 {
+        let work = &self.workspace;
+        let at_walls = work.collider.plan.fixed.iter().map(|&i| {
+            let contact = &work.contacts[i as usize];
+            let Partner::Wall(w) = contact.partner else {
+                return 0.0;
+            };
+            let wall = self.walls[w as usize].surface_velocity_at(contact.point, contact.normal);
+            work.cohesion.of_contact(i as usize) * contact.normal.dot(wall) * self.step
+        });
+        at_walls.sum()
     }
 
     /// `Σ m x`, kg m.

@@ -46,6 +46,7 @@ mod begin;
 mod blows;
 pub mod check;
 mod clock;
+mod cohesion;
 pub mod collide;
 pub mod definition;
 pub mod drive;

@@ -1,7 +1,8 @@
 //! Loads on walls: what contacts give them over an interval of time.
 //!
-//! A contact that gives a wall the impulse `J = n p + p_t` and the torque
-//! impulse `L = p_r + n p_w` over a step, at the point `x`, adds
+//! A contact that gives a wall the impulse `J = n (p − h F) + p_t`, with its
+//! attraction `F` (see `cohesion.rs`), and the torque impulse `L = p_r + n p_w`
+//! over a step h, at the point `x`, adds
 //!
 //! ```text
 //! impulse          J                                                     (1)
@@ -109,7 +110,12 @@ impl World {
             let contact = &work.contacts[i as usize];
             if let Partner::Wall(w) = contact.partner {
                 let wall = &mut walls[w as usize];
-                sums[w as usize] += LoadIntegral::of(wall, contact, impulse);
+                let attraction = work.cohesion.of_contact(i as usize);
+                let net = Impulse {
+                    normal: impulse.normal - self.step * attraction,
+                    ..*impulse
+                };
+                sums[w as usize] += LoadIntegral::of(wall, contact, &net);
                 if impulse.normal > 0.0 && wall.is_held_outside(contact) {
                     wall.outer_contacts += 1;
                 }

@@ -3,7 +3,7 @@
 use esker_contact::{Damping, Stabilisation};
 
 use crate::assemble::StepConstants;
-use crate::definition::{Material, NormalLaw, PairDef, PairLaw};
+use crate::definition::{Cohesion, Material, NormalLaw, PairDef, PairLaw};
 
 /// The law of one pair of materials, ready for assembly.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -152,6 +152,18 @@ impl PairTable {
     pub fn greatest_restitution(&self) -> f64 {
         let restitution = self.table.iter().map(|p| p.law.restitution);
         restitution.fold(0.0, f64::max)
+    }
+
+    /// Whether any pair attracts.
+    pub fn is_cohesive(&self) -> bool {
+        let mut cohesion = self.table.iter().map(|p| p.law.cohesion);
+        cohesion.any(|cohesion| cohesion != Cohesion::None)
+    }
+
+    /// The longest gap at which a pair attracts, m.
+    pub fn longest_cohesive_gap(&self) -> f64 {
+        let gaps = self.table.iter().map(|p| p.law.cohesion.longest_gap());
+        gaps.fold(0.0, f64::max)
     }
 }
 

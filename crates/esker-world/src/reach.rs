@@ -42,6 +42,9 @@ pub struct Reach {
     pub fall: DVec3,
     /// Greatest coefficient of restitution of a pair of materials.
     pub restitution: f64,
+    /// The longest gap at which a pair attracts, m. Every pair within it is
+    /// found, and attraction moves grains by no more than it.
+    pub cohesive_gap: f64,
 }
 
 /// What the broad phase knows of a grain besides its place.
@@ -87,7 +90,7 @@ impl Reach {
     #[inline]
     pub fn beyond_surface(&self, radius: f64, speed: f64, agitated: f64) -> f64 {
         let closing = self.step * (speed + self.fall.length());
-        (self.margin * radius).max(closing + agitated)
+        (self.margin * radius).max(closing + agitated) + 0.5 * self.cohesive_gap
     }
 
     /// Whether two grains may become a contact, with as much agitation as is
@@ -96,7 +99,7 @@ impl Reach {
     pub fn covers(&self, touch: &SphereTouch, approach: f64, [a, b]: [&Mover; 2]) -> bool {
         let near = self.margin * 2.0 * a.radius.min(b.radius);
         let closing = self.step * self.closing_speed(approach, touch.normal);
-        -touch.overlap < near.max(closing + a.agitated + b.agitated)
+        -touch.overlap < near.max(closing + a.agitated + b.agitated) + self.cohesive_gap
     }
 }
 
@@ -211,7 +214,7 @@ impl Drift {
         let unrest = self.cells.iter().map(|cell| cell.unrest);
         // A push through a chain can throw off its end with twice its speed.
         let speed = 2.0 * unrest.fold(self.far, f64::max) + reach.fall.length();
-        self.unexpected = reach.step * speed;
+        self.unexpected = reach.step * speed + reach.cohesive_gap;
     }
 
     /// Says along which axes the last cells are neighbours of the first.
@@ -541,6 +544,7 @@ mod tests {
                     step,
                     fall: DVec3::NEG_Z * (9.81 * step),
                     restitution: 0.5,
+                    cohesive_gap: 1e-3,
                 };
                 let mut radii = Vec::new();
                 let mut drift = Drift::default();
@@ -582,6 +586,7 @@ mod tests {
             step: 1e-2,
             fall: DVec3::NEG_Z * 0.1,
             restitution: 0.0,
+            cohesive_gap: 0.0,
         };
         for state in &mut grains.state {
             state.velocity = DVec3::new(3.0, -40.0, 7.0);
@@ -629,6 +634,7 @@ mod tests {
             step: 0.01,
             fall: DVec3::ZERO,
             restitution: 0.0,
+            cohesive_gap: 0.0,
         };
         let mut drift = Drift::default();
         let team = &mut Team::new(2);

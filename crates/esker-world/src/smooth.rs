@@ -116,6 +116,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) pairs: &'a PairTable,
     pub(crate) walls: &'a [Wall],
     pub(crate) gravity: DVec3,
+    /// Accelerations of the grains beside gravity, m/s²; none where empty.
+    pub(crate) accelerations: &'a [DVec3],
     pub(crate) periodic: Option<Periodic>,
     /// Longest substep, s: h/n. Remembered impulses are forces times this.
     pub(crate) step: f64,
@@ -164,7 +166,10 @@ impl SmoothStepper {
                 losses.before.extend_from_slice(bodies);
             }
             for (i, body) in bodies[..count].iter_mut().enumerate() {
-                let push = self.force[i] * body.inverse_mass + scene.gravity;
+                let mut push = self.force[i] * body.inverse_mass + scene.gravity;
+                if let Some(acceleration) = scene.accelerations.get(i) {
+                    push += *acceleration;
+                }
                 body.velocity += push * step.length;
                 body.spin += self.torque[i] * (body.inverse_inertia * step.length);
             }

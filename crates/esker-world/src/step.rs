@@ -12,6 +12,7 @@ use glam::DVec3;
 use crate::World;
 use crate::assemble::{Equations, Rows, StepConstants, WholeStepEquations};
 use crate::begin::Turnover;
+use crate::cohesion::CohesiveForces;
 use crate::collide::{Collider, ContactGeometry, Order, Scene};
 use crate::definition::{
     ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
@@ -45,6 +46,7 @@ pub(crate) struct Workspace {
     smooth_stepper: SmoothStepper,
     pub(crate) memory_order: Vec<(u64, u32)>,
     inertia: InertiaFloor,
+    pub(crate) cohesion: CohesiveForces,
     pub(crate) errors: ErrorScratch,
 }
 
@@ -132,6 +134,7 @@ impl World {
             step: self.step,
             fall: self.gravity * (self.step * self.method.share_of_fall()),
             restitution: self.pairs.greatest_restitution(),
+            cohesive_gap: self.pairs.longest_cohesive_gap(),
         };
         let [mean_diameter, _] = self.mean_and_max_diameter();
         let scene = Scene {
@@ -192,6 +195,8 @@ impl World {
             );
         }
         self.history.recall(team, contacts, &mut work.impulses);
+        self.evaluate_cohesion();
+        let (work, team) = (&mut self.workspace, &mut self.team);
         let rows = Rows {
             equations: &work.equations,
             grains: &self.grains,
@@ -234,6 +239,7 @@ impl World {
             substeps: method.substeps,
             step,
             gravity: self.gravity,
+            accelerations: work.cohesion.accelerations(),
             movable: self.grains.len(),
             compliance: work.equations.compliance,
             longest_sleep: work.collider.longest_sleep(method.substeps),
@@ -287,6 +293,7 @@ impl World {
         let (whole, team) = (&mut self.workspace.whole, &mut self.team);
         whole.set_main_rows(team, self.step);
         whole.add_velocity(team, self.gravity * self.step);
+        whole.accelerate(self.workspace.cohesion.accelerations(), self.step);
         Ok(whole.problem.clone())
     }
 
@@ -331,6 +338,7 @@ impl World {
         let before = is_booked.then(|| whole.problem.bodies.clone());
         whole.set_main_rows(team, self.step);
         whole.add_velocity(team, self.gravity * self.step);
+        whole.accelerate(work.cohesion.accelerations(), self.step);
         let rows = Rows {
             equations: &work.equations,
             grains: &self.grains,
@@ -414,6 +422,7 @@ impl World {
             pairs: &self.pairs,
             walls: &self.walls,
             gravity: self.gravity,
+            accelerations: work.cohesion.accelerations(),
             periodic: self.periodic,
             step,
         };

@@ -4,6 +4,7 @@
 //! fit together is the business of [`crate::check`].
 
 use std::collections::BTreeSet;
+use std::f64::consts::FRAC_PI_2;
 use std::fmt::Display;
 
 use esker_geometry::{Pose, Region, WallShape};
@@ -181,8 +182,31 @@ fn pairs(def: &WorldDef) -> Checked {
         if let NormalLaw::Linear { stiffness } = law.normal {
             positive(format_args!("{path}.stiffness"), stiffness)?;
         }
+        cohesion(&format!("{path}.cohesion"), law.cohesion)?;
     }
     Ok(())
+}
+
+fn cohesion(path: &str, law: Cohesion) -> Checked {
+    match law {
+        Cohesion::None => Ok(()),
+        Cohesion::Force(force) => not_negative(format_args!("{path}.force"), force),
+        Cohesion::Energy(energy) => not_negative(format_args!("{path}.energy"), energy),
+        Cohesion::Liquid {
+            volume,
+            surface_tension,
+            contact_angle,
+        } => {
+            not_negative(format_args!("{path}.liquid"), volume)?;
+            not_negative(format_args!("{path}.surface_tension"), surface_tension)?;
+            number(
+                format_args!("{path}.contact_angle"),
+                contact_angle,
+                (0.0..=FRAC_PI_2).contains(&contact_angle),
+                "from zero to π/2",
+            )
+        }
+    }
 }
 
 fn wall(def: &WorldDef, path: &str, wall: &WallDef) -> Checked {

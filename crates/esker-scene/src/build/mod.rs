@@ -13,7 +13,7 @@ mod walls;
 use std::collections::BTreeMap;
 
 use esker_probe::ProbeDef;
-use esker_world::definition::{Material, NormalLaw, PairDef, PairLaw, WorldDef};
+use esker_world::definition::{Cohesion, Material, NormalLaw, PairDef, PairLaw, WorldDef};
 use glam::DVec3;
 
 use crate::color::parse_color;
@@ -27,6 +27,9 @@ use crate::walk::{Locations, Node};
 
 /// Density of a material that has none: walls are never weighed.
 const DENSITY_OF_WALLS: f64 = 1.0;
+/// Surface tension of water at room temperature, N/m: what a liquid bridge has
+/// where the scene does not say.
+const WATER_SURFACE_TENSION: f64 = 0.072;
 
 /// Accuracies that can be kept, in diameters.
 const LEAST_ACCURACY: f64 = 1e-4;
@@ -379,8 +382,35 @@ impl Builder<'_, '_> {
             twisting: node.number("twisting")?,
             restitution: node.number("restitution")?,
             damping: node.number("damping")?,
+            cohesion: match node.table("cohesion") {
+                Some(node) => self.cohesion(node)?,
+                None => Cohesion::None,
+            },
         };
         Some((Covered::new(a, b), law))
+    }
+
+    fn cohesion(&mut self, node: &Node) -> Option<Cohesion> {
+        if let Some(volume) = node.number("liquid") {
+            return Some(Cohesion::Liquid {
+                volume,
+                surface_tension: node
+                    .number("surface_tension")
+                    .unwrap_or(WATER_SURFACE_TENSION),
+                contact_angle: node.number("contact_angle").unwrap_or(0.0).to_radians(),
+            });
+        }
+        for key in ["surface_tension", "contact_angle"] {
+            if node.number(key).is_some() {
+                self.report(
+                    ProblemKind::Conflict,
+                    &node.at(key),
+                    format!("`{key}` has a meaning only with `liquid`"),
+                );
+            }
+        }
+        let force = node.number("force").map(Cohesion::Force);
+        force.or_else(|| node.number("energy").map(Cohesion::Energy))
     }
 
     fn periodic(&mut self, root: &Node) -> [Option<[f64; 2]>; 3] {

@@ -50,7 +50,7 @@ pub struct KernelTime {
 /// The contacts of a world's last step, ready to be swept again and again.
 pub struct Sweeps<'a> {
     problem: LastProblem<'a>,
-    run: SubstepRun,
+    run: SubstepRun<'a>,
     rows_per_contact: usize,
     repeats: usize,
 }
@@ -68,6 +68,7 @@ impl<'a> Sweeps<'a> {
             substeps: SWEEPS,
             step: world.row_step(),
             gravity: world.gravity(),
+            accelerations: &[],
             movable: world.grains.len(),
             compliance: problem.compliance,
             longest_sleep: f64::INFINITY,

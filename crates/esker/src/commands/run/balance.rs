@@ -68,6 +68,7 @@ impl WallSummary {
 pub struct EnergySummary {
     drives: f64,
     gravity: f64,
+    cohesion: f64,
     emitted: f64,
     removed: f64,
     friction: f64,
@@ -97,6 +98,7 @@ impl EnergySummary {
         Some(EnergySummary {
             drives: ledger.drives,
             gravity: ledger.gravity,
+            cohesion: ledger.cohesion,
             emitted: ledger.emitted,
             removed: ledger.removed,
             friction: ledger.friction,
@@ -127,6 +129,7 @@ impl EnergySummary {
         let came = list(&[
             ("drives", self.drives),
             ("gravity", self.gravity),
+            ("cohesion", self.cohesion.max(0.0)),
             ("emitted", self.emitted),
         ]);
         let went = list(&[
@@ -134,6 +137,7 @@ impl EnergySummary {
             ("rolling", self.rolling),
             ("impact", self.impact),
             ("damping", self.damping),
+            ("cohesion", (-self.cohesion).max(0.0)),
             ("removed", self.removed),
         ]);
         [

@@ -228,7 +228,11 @@ impl Summary {
             high_excess: ratio(totals.high_excess_sum, totals.judged),
             worst_contact: worst_contact.as_ref().map(WorstSummary::words),
             worst_travel: totals.worst_travel,
-            residual: seen.then(|| totals.residual_sum / totals.residual_count),
+            worst_overlap: totals.worst_overlap,
+            residual: seen.then(|| {
+                let mean = totals.residual_sum / totals.residual_count;
+                (mean, totals.residual_count as u64)
+            }),
             unconverged: ratio(totals.unconverged, steps),
             missed: accuracy
                 .as_ref()

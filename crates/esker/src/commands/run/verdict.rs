@@ -15,7 +15,11 @@ const EXCESS: [f64; 2] = [0.02, 0.05];
 const WAY: [f64; 2] = [0.5, 2.0];
 /// Mean residual: at 0.1 forces and angles have stopped to change, at 1 nothing
 /// is solved.
-const RESIDUAL: [f64; 2] = [0.15, 0.7];
+const RESIDUAL: [f64; 2] = [0.2, 0.6];
+/// Looks at the residual that a mean needs: of the first steps it says nothing.
+const LOOKS: u64 = 10;
+/// Largest overlap ever, in diameters.
+const LARGEST: [f64; 2] = [0.2, 0.5];
 /// Share of steps that missed a tolerance or a stated accuracy.
 const MISSED: [f64; 2] = [0.1, 0.5];
 /// Share of the energy that went through the ledger and is unaccounted for.
@@ -61,8 +65,10 @@ pub struct Evidence {
     pub worst_contact: Option<String>,
     /// Worst travel, see [`esker_world::StepErrors::travel`].
     pub worst_travel: f64,
-    /// Mean residual, where it was measured.
-    pub residual: Option<f64>,
+    /// Largest overlap ever, in diameters.
+    pub worst_overlap: f64,
+    /// Mean residual, and how often it was measured.
+    pub residual: Option<(f64, u64)>,
     /// Share of steps that missed the solver's tolerance.
     pub unconverged: f64,
     /// Share of steps that missed the stated accuracy, and what they missed.
@@ -130,15 +136,26 @@ impl Verdict {
                 ),
             ]
         });
-        judge(e.residual.unwrap_or(0.0), RESIDUAL, &|| {
+        judge(e.worst_overlap, LARGEST, &|| {
             [
                 format!(
-                    "contacts are solved to a residual of {:.2} only (1: not at all)",
-                    e.residual.unwrap_or(0.0)
+                    "two bodies overlapped by {:.0} % of a diameter{}",
+                    100.0 * e.worst_overlap,
+                    worst()
                 ),
-                "more substeps or sweeps, or a shorter `step`".into(),
+                "take a shorter `step`, or state `tolerance = \"1%\"`".into(),
             ]
         });
+        if let Some((residual, _)) = e.residual.filter(|&(_, looks)| looks >= LOOKS) {
+            judge(residual, RESIDUAL, &|| {
+                [
+                    format!(
+                        "contacts are solved to a residual of {residual:.2} only (1: not at all)"
+                    ),
+                    "more substeps or sweeps, or a shorter `step`".into(),
+                ]
+            });
+        }
         judge(e.unconverged, MISSED, &|| {
             [
                 format!(
@@ -262,7 +279,7 @@ mod tests {
     #[test]
     fn what_is_not_a_number_is_wrong() {
         let lost = Evidence {
-            residual: Some(f64::NAN),
+            residual: Some((f64::NAN, LOOKS)),
             ..Default::default()
         };
         assert_eq!(grade(lost), Grade::Wrong);
