@@ -30,7 +30,10 @@ use esker_parallel::Team;
 
 use crate::World;
 use crate::collide::{ContactGeometry, Partner};
-use crate::grains::GrainId;
+use crate::grains::{GrainId, Grains};
+use crate::material::PairTable;
+use crate::periodic::Periodic;
+use crate::wall::Wall;
 use crate::world::pair_of;
 
 /// Share of contacts that the 99.9th percentile leaves out.
@@ -102,34 +105,48 @@ pub(crate) struct ErrorScratch {
     sorted: Vec<f32>,
 }
 
+/// A step as it left the world.
+struct Finished<'a> {
+    grains: &'a Grains,
+    walls: &'a [Wall],
+    pairs: &'a PairTable,
+    periodic: Option<Periodic>,
+    step: f64,
+    row_step: f64,
+}
+
 impl World {
     /// Errors of the last step, but for the residual.
     pub fn errors(&mut self) -> StepErrors {
         let [diameter, _] = self.mean_and_max_diameter();
-        let mut scratch = std::mem::take(&mut self.workspace.errors);
-        let mut team = std::mem::take(&mut self.team);
-        let errors = self.errors_with(&mut team, &mut scratch, diameter);
-        self.team = team;
-        self.workspace.errors = scratch;
+        let fall = (self.gravity.length() * diameter).sqrt();
+        let finished = Finished {
+            grains: &self.grains,
+            walls: &self.walls,
+            pairs: &self.pairs,
+            periodic: self.periodic,
+            step: self.step,
+            row_step: self.step / self.method.moves(),
+        };
+        let (work, team) = (&mut self.workspace, &mut self.team);
+        let (contacts, impulses) = (&work.contacts, &work.impulses);
+        team.fill(&mut work.errors.contacts, contacts.len(), |i| {
+            finished.contact_error(&contacts[i], &impulses[i])
+        });
+        let mut errors = work.errors.summed(fall, |i, excess| {
+            finished.worst_contact(&contacts[i], excess)
+        });
+        errors.travel = finished.travel(team, diameter);
         errors
     }
+}
 
-    fn errors_with(
-        &self,
-        team: &mut Team,
-        scratch: &mut ErrorScratch,
-        diameter: f64,
-    ) -> StepErrors {
-        let (contacts, impulses) = (&self.workspace.contacts, &self.workspace.impulses);
-        team.fill(&mut scratch.contacts, contacts.len(), |i| {
-            self.contact_error(&contacts[i], &impulses[i])
-        });
-        let mut errors = StepErrors {
-            travel: self.travel(team, diameter),
-            ..Default::default()
-        };
+impl ErrorScratch {
+    /// Errors of all contacts together; `fall` is the speed `√(g d)`, m/s.
+    fn summed(&mut self, fall: f64, named: impl Fn(usize, f32) -> WorstContact) -> StepErrors {
+        let ErrorScratch { contacts, sorted } = self;
         let (mut sum, mut touching, mut worst) = (0.0, 0_usize, (0.0_f32, None));
-        for (i, error) in scratch.contacts.iter().enumerate() {
+        for (i, error) in contacts.iter().enumerate() {
             if !error.excess.is_nan() {
                 touching += 1;
                 sum += f64::from(error.excess.max(0.0));
@@ -138,14 +155,9 @@ impl World {
                 worst = (error.excess, Some(i));
             }
         }
-        errors.mean_excess = sum / touching.max(1) as f64;
-        let ErrorScratch {
-            contacts: all,
-            sorted,
-        } = scratch;
         let mut percentile = |share: f64, value: &dyn Fn(&ContactError) -> f32| {
             sorted.clear();
-            sorted.extend(all.iter().map(value).filter(|x| !x.is_nan()));
+            sorted.extend(contacts.iter().map(value).filter(|x| !x.is_nan()));
             exceeded_by(share, sorted)
         };
         let excess_of = |walls: bool| {
@@ -154,16 +166,22 @@ impl World {
                 false => f32::NAN,
             }
         };
-        errors.grain_excess = percentile(LEFT_OUT, &excess_of(false));
-        errors.wall_excess = percentile(LEFT_OUT, &excess_of(true));
-        let fall = (self.gravity.length() * diameter).sqrt();
-        if fall > 0.0 {
-            errors.creep = percentile(0.5, &|e| e.slip) / fall;
+        StepErrors {
+            mean_excess: sum / touching.max(1) as f64,
+            grain_excess: percentile(LEFT_OUT, &excess_of(false)),
+            wall_excess: percentile(LEFT_OUT, &excess_of(true)),
+            creep: if fall > 0.0 {
+                percentile(0.5, &|e| e.slip) / fall
+            } else {
+                0.0
+            },
+            worst: worst.1.map(|i| named(i, worst.0)),
+            ..Default::default()
         }
-        errors.worst = worst.1.map(|i| self.worst_contact(&contacts[i], worst.0));
-        errors
     }
+}
 
+impl Finished<'_> {
     /// The contact as the step left it: grains have moved since it was found.
     fn contact_error(&self, contact: &ContactGeometry, impulse: &Impulse) -> ContactError {
         let grain = contact.grain as usize;
@@ -196,12 +214,12 @@ impl World {
         if overlap <= 0.0 && impulse.normal <= 0.0 {
             return APART;
         }
-        let pair = pair_of(contact, &self.pairs, &self.grains, &self.walls);
+        let pair = pair_of(contact, self.pairs, self.grains, self.walls);
         let own_velocity = a.velocity + a.spin.cross(normal) * contact.arms[0];
         let relative = other_velocity - own_velocity;
         let excess = if overlap > 0.0 {
             let stiffness = pair.stiffness(contact.elastic_radius);
-            let elastic = pair.static_overlap(stiffness, impulse.normal / self.row_step());
+            let elastic = pair.static_overlap(stiffness, impulse.normal / self.row_step);
             let damping_time = pair.damping_time(stiffness, mobility, overlap);
             let damped = damping_time * relative.dot(normal).abs();
             ((overlap - elastic - damped) / contact.diameter()) as f32
@@ -221,7 +239,7 @@ impl World {
     }
 
     fn travel(&self, team: &mut Team, diameter: f64) -> f64 {
-        let grains = &self.grains;
+        let grains = self.grains;
         let (cubes, squares) = team.fold(
             grains.len(),
             (0.0, 0.0),
@@ -255,7 +273,6 @@ impl World {
         }
     }
 }
-
 /// The value that a share of all exceeds: the greatest where the share is less
 /// than one of them; zero of none or where it is negative.
 fn exceeded_by(share: f64, values: &mut [f32]) -> f64 {

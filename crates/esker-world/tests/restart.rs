@@ -204,14 +204,14 @@ fn resume_before_every_step(def: &WorldDef, steps: usize) -> Events {
 
 #[test]
 fn a_sub_stepped_run_resumes_at_every_step_while_its_step_changes() {
-    let events = resume_before_every_step(&accurate_mill(sub_stepped(15)), 220);
+    let events = resume_before_every_step(&accurate_mill(sub_stepped(15)), 600);
     events.assert_complete();
     assert!(events.shorter > 0 && events.longer > 0);
 }
 
 #[test]
 fn a_whole_step_run_resumes_at_every_step_while_its_step_changes() {
-    let events = resume_before_every_step(&accurate_mill(whole_step(30, history(0.85))), 220);
+    let events = resume_before_every_step(&accurate_mill(whole_step(30, history(0.85))), 1400);
     events.assert_complete();
     assert!(events.shorter > 0 && events.longer > 0);
 }
