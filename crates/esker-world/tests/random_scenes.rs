@@ -48,6 +48,7 @@ fn law() -> impl Strategy<Value = PairLaw> {
                 twisting,
                 restitution,
                 damping,
+                ..Default::default()
             },
         )
 }

@@ -289,6 +289,7 @@ const ROLLING_PELLET: PairLaw = PairLaw {
     twisting: 0.0,
     restitution: 0.0,
     damping: 0.0,
+    cohesion: Cohesion::None,
 };
 
 /// Arm of a resting pellet, m: the contact point lies in the middle of the overlap.
