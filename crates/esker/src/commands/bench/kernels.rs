@@ -131,6 +131,7 @@ impl<'a> Sweeps<'a> {
                     bodies: &mut bodies,
                     step: self.run.step,
                     gravity: self.run.gravity,
+                    accelerations: &[],
                     compliance,
                 };
                 let mut stepper = SubStepper::default();
