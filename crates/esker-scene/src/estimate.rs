@@ -143,7 +143,7 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
         sweeps,
         seconds_per_contact_sweep: k,
         run_time: steps as f64 * sweeps as f64 * mean_contacts * k,
-        speed: bed.speed,
+        speed: bed.greatest_speed(),
         depth: bed.depth,
         width: bed.width,
         warnings: [warnings(world, &bed, &advice[1]), wrong_sides(world)].concat(),
@@ -208,7 +208,7 @@ pub fn default_step(scene: &Scene) -> f64 {
     let bed = Bed::of(scene, 1.0, 0.0);
     let radii = all_sizes(&scene.world).map(|(least, _)| least);
     let way = DEFAULT_WAY * 2.0 * radii.fold(f64::INFINITY, f64::min);
-    let longest = (way / bed.speed)
+    let longest = (way / bed.greatest_speed())
         .min((2.0 * way / bed.gravity).sqrt())
         .min(LONGEST_DEFAULT_STEP);
     round_down(longest)
@@ -304,6 +304,8 @@ fn substeps_of_springs(world: &WorldDef, bed: &Bed) -> Option<u64> {
 /// How far a grain should move in a step at most, in diameters: contacts are
 /// found once per step.
 const MAX_MOVED: f64 = 0.1;
+/// The same for grains that settle at the start.
+const MAX_SETTLED: f64 = 1.0;
 
 /// Overlap under the bed's own weight from which on grains count as too soft,
 /// in diameters.
@@ -344,18 +346,25 @@ fn warnings(world: &WorldDef, bed: &Bed, coarse: &Advice) -> Vec<String> {
         ));
     }
     let percent = 100.0 * coarse.tolerance;
-    let moved = bed.speed * world.step / bed.diameter;
-    if moved > MAX_MOVED {
+    let moved = |speed: f64| speed * world.step / bed.diameter;
+    let fall = (2.0 * coarse.tolerance * bed.diameter / bed.gravity).sqrt();
+    // Grains that settle together meet slowly: they may move farther.
+    let (speed, most) = if moved(bed.settling) > MAX_SETTLED {
+        (bed.greatest_speed(), MAX_SETTLED)
+    } else {
+        (bed.speed, MAX_MOVED)
+    };
+    if moved(speed) > most {
         warnings.push(format!(
-            "step = {:.2e} s is coarse: contacts are found once per step, and at {:.2} m/s a grain moves {moved:.2} of its diameter in it; up to {:.2e} s it is a tenth",
+            "step = {:.2e} s is coarse: contacts are found once per step, and at {speed:.2} m/s a grain moves {:.2} of its diameter in it; up to {:.2e} s it is a tenth",
             world.step,
-            bed.speed,
-            MAX_MOVED * bed.diameter / bed.speed
+            moved(speed),
+            MAX_MOVED * bed.diameter / speed
         ));
-    } else if world.step > coarse.step {
+    } else if world.step > fall {
         warnings.push(format!(
-            "step = {:.2e} s is coarse: at {:.2} m/s overlaps stay below {percent} % of a diameter only up to {:.2e} s",
-            world.step, bed.speed, coarse.step
+            "step = {:.2e} s is coarse: falling grains overlap by less than {percent} % of a diameter only up to {fall:.2e} s",
+            world.step
         ));
     }
     match &world.method {
@@ -392,8 +401,10 @@ struct Bed {
     depth: f64,
     /// Width in diameters.
     width: f64,
-    /// Greatest approach speed, m/s.
+    /// Greatest approach speed that drives and free falls give, m/s.
     speed: f64,
+    /// Greatest speed while placed grains settle, m/s.
+    settling: f64,
     /// Gravity, m/s².
     gravity: f64,
     /// Whether anything keeps it flowing.
@@ -414,22 +425,29 @@ impl Bed {
             Some(count) if given == 0.0 => (count, 1.0),
             _ => domain.bed(solid / BED_DENSITY, diameter),
         };
-        let fall = (2.0 * gravity * domain.drop(world, depth * diameter)).sqrt();
+        let fall = (2.0 * gravity * domain.drop(world)).sqrt();
+        let settling = (2.0 * gravity * domain.settling(world, depth * diameter)).sqrt();
         Bed {
             diameter,
             depth,
             width,
             speed: greatest_prescribed_speed(world).max(fall),
+            settling,
             gravity,
             flows: flows(world),
         }
     }
 
+    fn greatest_speed(&self) -> f64 {
+        self.speed.max(self.settling)
+    }
+
     fn advice(&self, tolerance: f64, world: &WorldDef) -> Advice {
         let overlap = tolerance * self.diameter;
         // Without speed or gravity the bounds are infinite: any step will do.
-        let impact = overlap / self.speed;
-        let kept_normals = (2.0 * tolerance).sqrt() * self.diameter / self.speed;
+        let speed = self.greatest_speed();
+        let impact = overlap / speed;
+        let kept_normals = (2.0 * tolerance).sqrt() * self.diameter / speed;
         let fall = (2.0 * overlap / self.gravity).sqrt();
         let inertia = if self.flows { INERTIAL_NUMBER } else { 0.0 };
         let sweeps = sweeps_needed(tolerance, self.depth, self.width, inertia);
@@ -607,36 +625,50 @@ impl Domain {
         ((depth / diameter).max(1.0), width / diameter)
     }
 
-    /// The greatest height, m, that grains fall: emitted ones from the top of
-    /// their region to the floor, placed ones from their lowest place, or from
-    /// the highest to the surface of a bed of this height, m.
-    fn drop(&self, world: &WorldDef, bed_height: f64) -> f64 {
-        let floor = self.floor();
-        if !floor.is_finite() {
-            return 0.0;
-        }
-        let ends = |bounds: Aabb| {
-            let (a, b) = (
-                self.up * bounds.min[self.axis],
-                self.up * bounds.max[self.axis],
-            );
-            (a.min(b), a.max(b))
-        };
-        let placed = world.packings.iter().filter_map(|packing| {
-            let (low, high) = ends(extent(&packing.placement)?);
-            let top = low + filled_share(&packing.placement) * (high - low);
-            Some((low - floor).max(top - floor - bed_height))
-        });
+    /// The greatest height, m, that grains fall freely: emitted ones from the
+    /// top of their region to the floor, placed ones from their lowest place.
+    fn drop(&self, world: &WorldDef) -> f64 {
+        let placed = world
+            .packings
+            .iter()
+            .filter_map(|packing| Some(self.ends(extent(&packing.placement)?).0));
         let emitted = world
             .emitters
             .iter()
-            .map(|emitter| ends(emitter.region.bounds()).1 - floor);
-        placed.chain(emitted).fold(0.0, f64::max)
+            .map(|emitter| self.ends(emitter.region.bounds()).1);
+        self.greatest_above(self.floor(), placed.chain(emitted))
+    }
+
+    /// The greatest height, m, by which placed grains settle: from the highest
+    /// place to the surface of a bed of this height, m.
+    fn settling(&self, world: &WorldDef, bed_height: f64) -> f64 {
+        let tops = world.packings.iter().filter_map(|packing| {
+            let (low, high) = self.ends(extent(&packing.placement)?);
+            Some(low + filled_share(&packing.placement) * (high - low))
+        });
+        self.greatest_above(self.floor() + bed_height, tops)
+    }
+
+    fn greatest_above(&self, level: f64, heights: impl Iterator<Item = f64>) -> f64 {
+        if level.is_finite() {
+            heights.map(|height| height - level).fold(0.0, f64::max)
+        } else {
+            0.0
+        }
+    }
+
+    /// Lowest and greatest height of bounds, m.
+    fn ends(&self, bounds: Aabb) -> (f64, f64) {
+        let (a, b) = (
+            self.up * bounds.min[self.axis],
+            self.up * bounds.max[self.axis],
+        );
+        (a.min(b), a.max(b))
     }
 }
 
 /// Share of its region's height that a placement fills: a lattice with a count
-/// fills from the bottom.
+/// fills from the bottom. Nothing of one that may stand already, as a column.
 fn filled_share(placement: &Placement) -> f64 {
     match placement {
         Placement::Lattice {
@@ -649,7 +681,8 @@ fn filled_share(placement: &Placement) -> f64 {
             let spacing = spacing.unwrap_or(2.0 * sizes.greatest());
             (*count as f64 * spacing.powi(3) / region.volume()).min(1.0)
         }
-        _ => 1.0,
+        Placement::Lattice { .. } | Placement::Random { .. } | Placement::Packed { .. } => 1.0,
+        Placement::Column { .. } | Placement::Listed { .. } => 0.0,
     }
 }
 

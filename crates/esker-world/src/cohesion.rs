@@ -194,8 +194,8 @@ mod tests {
         let at_touch = 4.0 * PI * 0.072 * 2e-3 * f64::cos(0.5);
         assert!((WATER.force(2e-3, 1e-6) / at_touch - 1.0).abs() < 1e-15);
         assert!((WATER.force(2e-3, -1e-12) / at_touch - 1.0).abs() < 1e-6);
-        // V = π r* g² / 3: the root is 2.
-        let gap = f64::sqrt(3e-12 / (PI * 2e-3));
+        // V = 3 π r* g²: the root is 2.
+        let gap = f64::sqrt(1e-12 / (3.0 * PI * 2e-3));
         assert!((WATER.force(2e-3, -gap) / (0.5 * at_touch) - 1.0).abs() < 1e-12);
         assert!((WATER.longest_gap() / 1.25e-4 - 1.0).abs() < 1e-12);
         assert!(WATER.force(2e-3, -1.249e-4) > 0.0);

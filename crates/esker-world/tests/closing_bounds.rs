@@ -19,8 +19,8 @@ struct Bounds {
     /// Open contacts that closed by more than a tenth of their bound: bounds
     /// that are far too high would make every test pass.
     close: usize,
-    /// Greatest closing speed over its bound.
-    worst: f64,
+    /// Farthest that grains closed beyond their bound in a step, diameters.
+    beyond: f64,
     /// Deepest overlap of two grains whose contact was not foreseen, diameters.
     unforeseen: f64,
 }
@@ -44,7 +44,8 @@ fn compare(world: &mut World, steps: usize) -> Bounds {
                 found.seen += 1;
                 let closing = (overlap - contact.overlap) / h;
                 found.close += usize::from(closing > 0.1 * contact.closing_speed);
-                found.worst = found.worst.max(closing / contact.closing_speed);
+                let beyond = (closing - contact.closing_speed) * h / contact.diameter();
+                found.beyond = found.beyond.max(beyond);
             }
         }
         for i in 0..grains.len() {
@@ -97,7 +98,7 @@ fn contacts_close_no_faster_than_their_bounds_say() {
             found.seen > 1000 && found.close > 20,
             "{step} {speed}: {found:?}"
         );
-        assert!(found.worst <= 1.05, "{step} {speed}: {found:?}");
-        assert!(found.unforeseen <= 0.005, "{step} {speed}: {found:?}");
+        assert!(found.beyond <= 0.01, "{step} {speed}: {found:?}");
+        assert!(found.unforeseen <= 0.01, "{step} {speed}: {found:?}");
     }
 }

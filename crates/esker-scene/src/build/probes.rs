@@ -189,8 +189,8 @@ impl Builder<'_, '_> {
             Path::Along { direction, .. } => direction.dot(axis).abs() > LEAST_ALONG,
             Path::Around { axis: own, .. } => own.cross(axis).length() > LEAST_ALONG,
         };
-        let periodic = (0..3).filter(|&k| world.periodic[k].is_some());
-        for axis in periodic.filter(|&k| goes_along(axes[k])) {
+        let mut periodic = (0..3).filter(|&k| world.periodic[k].is_some());
+        if let Some(axis) = periodic.find(|&k| goes_along(axes[k])) {
             let name = ["x", "y", "z"][axis];
             let key = match path {
                 Path::Along { .. } => "direction",

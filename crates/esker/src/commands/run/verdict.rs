@@ -86,7 +86,7 @@ impl Verdict {
         let mut judge =
             |value: f64, [doubtful, wrong]: [f64; 2], what: &dyn Fn() -> [String; 2]| {
                 // Not a number is wrong, too.
-                let grade = if !(value <= wrong) {
+                let grade = if value.is_nan() || value > wrong {
                     Grade::Wrong
                 } else if value > doubtful {
                     Grade::Doubtful
