@@ -58,7 +58,7 @@ fn record_to(world: &mut World, recorder: &mut BackgroundRecorder, last: u64) {
         let report = world.step().unwrap();
         recorder.record_step(world, &report);
         recorder.record_probe(row(0, report.step));
-        if report.step % 3 == 0 {
+        if report.step.is_multiple_of(3) {
             recorder.record_probe(row(1, report.step));
         }
     }

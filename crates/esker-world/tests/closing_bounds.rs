@@ -1,5 +1,6 @@
-//! Contacts sleep by bounds on how fast they can close: every bound is held
-//! against the way that its grains really went, and no grains meet unforeseen.
+//! Contacts sleep by bounds on how fast they can close, and are woken where
+//! grains leave what was assumed: every bound is held against the way that its
+//! grains really went, and no grains meet unforeseen.
 
 mod common;
 
@@ -21,6 +22,8 @@ struct Bounds {
     close: usize,
     /// Farthest that grains closed beyond their bound in a step, diameters.
     beyond: f64,
+    /// Deepest overlap of grains that did, diameters: they were woken in time.
+    overlap: f64,
     /// Deepest overlap of two grains whose contact was not foreseen, diameters.
     unforeseen: f64,
 }
@@ -46,6 +49,9 @@ fn compare(world: &mut World, steps: usize) -> Bounds {
                 found.close += usize::from(closing > 0.1 * contact.closing_speed);
                 let beyond = (closing - contact.closing_speed) * h / contact.diameter();
                 found.beyond = found.beyond.max(beyond);
+                if beyond > 0.0 {
+                    found.overlap = found.overlap.max(overlap / contact.diameter());
+                }
             }
         }
         for i in 0..grains.len() {
@@ -90,7 +96,7 @@ fn struck_bed(step: f64, speed: f64) -> World {
 }
 
 #[test]
-fn contacts_close_no_faster_than_their_bounds_say() {
+fn contacts_that_close_faster_than_their_bounds_are_woken_and_none_is_unforeseen() {
     for (step, speed) in [(1e-3, 1.0), (1e-3, 5.0), (2e-4, 5.0), (5e-3, 1.0)] {
         let mut world = struck_bed(step, speed);
         let found = compare(&mut world, (0.06 / step) as usize);
@@ -98,7 +104,8 @@ fn contacts_close_no_faster_than_their_bounds_say() {
             found.seen > 1000 && found.close > 20,
             "{step} {speed}: {found:?}"
         );
-        assert!(found.beyond <= 0.01, "{step} {speed}: {found:?}");
-        assert!(found.unforeseen <= 0.01, "{step} {speed}: {found:?}");
+        assert!(found.beyond <= 0.1, "{step} {speed}: {found:?}");
+        assert!(found.overlap <= 0.03, "{step} {speed}: {found:?}");
+        assert!(found.unforeseen <= 0.001, "{step} {speed}: {found:?}");
     }
 }
