@@ -139,9 +139,8 @@ impl Verdict {
         judge(e.worst_overlap, LARGEST, &|| {
             [
                 format!(
-                    "two bodies overlapped by {:.0} % of a diameter{}",
-                    100.0 * e.worst_overlap,
-                    worst()
+                    "two bodies overlapped by {:.0} % of a diameter at one time",
+                    100.0 * e.worst_overlap
                 ),
                 "take a shorter `step`, or state `tolerance = \"1%\"`".into(),
             ]
