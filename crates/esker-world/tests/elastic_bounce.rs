@@ -1,7 +1,9 @@
 //! A perfectly elastic ball keeps bouncing to the height it fell from. The
 //! whole-step way once lost a quarter of its energy in five seconds at 1 ms.
 
-use esker_geometry::{Pose, WallShape};
+mod common;
+
+use common::floor;
 use esker_world::World;
 use esker_world::definition::*;
 use glam::DVec3;
@@ -25,15 +27,7 @@ fn ball(method: Method, step: f64, height: f64) -> World {
                 ..Default::default()
             },
         }],
-        walls: vec![WallDef {
-            name: "floor".into(),
-            shape: WallShape::HalfSpace,
-            pose: Pose::IDENTITY,
-            material: 0,
-            motion: Motion::Still,
-            surface_velocity: DVec3::ZERO,
-            presence: Presence::ALWAYS,
-        }],
+        walls: vec![floor()],
         packings: vec![PackingDef {
             material: 0,
             velocity: DVec3::ZERO,

@@ -2,7 +2,10 @@
 //! stiff contacts, and nothing said so: a heap of grains of 10 GPa with 25
 //! substeps per millisecond reached 1e18 J.
 
-use esker_geometry::{Pose, Region, WallShape};
+mod common;
+
+use common::floor;
+use esker_geometry::{Pose, Region};
 use esker_world::World;
 use esker_world::definition::*;
 use glam::DVec3;
@@ -33,15 +36,7 @@ fn heap(young: f64, restitution: f64) -> WorldDef {
                 ..Default::default()
             },
         }],
-        walls: vec![WallDef {
-            name: "floor".into(),
-            shape: WallShape::HalfSpace,
-            pose: Pose::IDENTITY,
-            material: 0,
-            motion: Motion::Still,
-            surface_velocity: DVec3::ZERO,
-            presence: Presence::ALWAYS,
-        }],
+        walls: vec![floor()],
         packings: vec![PackingDef {
             material: 0,
             velocity: DVec3::ZERO,
