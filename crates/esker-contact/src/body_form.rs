@@ -3,8 +3,9 @@
 
 use crate::assembled::AssembledProblem;
 use crate::cone::ConeLimits;
+use crate::general::Form;
 use crate::operator::{BodySpace, ContactOperator, ProblemError, Sweeper};
-use crate::problem::{BodyState, Contact, ContactProblem, Impulse};
+use crate::problem::{BodyState, ContactProblem, Impulse};
 use crate::sparse::SparseMatrix;
 use glam::DVec3;
 
@@ -28,6 +29,14 @@ impl<'a> BodyOperator<'a> {
     pub fn new(problem: &'a ContactProblem) -> Result<Self, ProblemError> {
         let count = problem.bodies.len();
         for contact in &problem.contacts {
+            if let Form::General(index) = contact.form
+                && index as usize >= problem.general.len()
+            {
+                return Err(ProblemError::IndexOutside {
+                    what: "the list of general contacts",
+                    limit: problem.general.len(),
+                });
+            }
             let [a, b] = contact.bodies.map(|i| i as usize);
             if a >= count || b >= count || a == b {
                 return Err(ProblemError::IndexOutside {
@@ -52,7 +61,7 @@ impl<'a> BodyOperator<'a> {
         };
         let mut offset = std::mem::take(&mut operator.offset);
         for (index, rows) in offset.chunks_exact_mut(block).enumerate() {
-            operator.gather(index, &problem.bodies, rows);
+            operator.gather(index, &problem.bodies, problem.time, rows);
             rows[0] -= problem.contacts[index].target;
         }
         operator.offset = offset;
@@ -113,18 +122,21 @@ impl<'a> BodyOperator<'a> {
         impulse
     }
 
+    /// Relative velocities of a contact at this time since its geometry was taken, s: at
+    /// zero they are linear in those of the bodies.
     #[inline]
-    fn gather(&self, index: usize, bodies: &[BodyState], rows: &mut [f64]) {
+    fn gather(&self, index: usize, bodies: &[BodyState], time: f64, rows: &mut [f64]) {
         let contact = &self.problem.contacts[index];
+        let view = contact.rows(&self.problem.general, time);
         let [t1, t2] = self.frames[index];
         let a = &bodies[contact.bodies[0] as usize];
         let b = &bodies[contact.bodies[1] as usize];
-        let u = contact.relative_velocity(a, b);
+        let u = view.relative_velocity(a, b);
         rows[0] = contact.normal.dot(u);
         rows[1] = t1.dot(u);
         rows[2] = t2.dot(u);
         if self.block == 6 {
-            let spin = b.spin - a.spin;
+            let spin = view.relative_spin(a, b);
             rows[3] = t1.dot(spin);
             rows[4] = t2.dot(spin);
             rows[5] = contact.normal.dot(spin);
@@ -135,15 +147,19 @@ impl<'a> BodyOperator<'a> {
     fn scatter(&self, index: usize, rows: &[f64], bodies: &mut [BodyState]) {
         let contact = &self.problem.contacts[index];
         let (a, b) = ContactProblem::bodies_of(bodies, contact);
-        contact.apply(&self.impulse(index, rows), a, b);
+        self.problem
+            .rows(index)
+            .apply(&self.impulse(index, rows), a, b);
     }
 
     /// Diagonal of `Σ` at a contact.
     #[inline]
-    fn compliance(&self, contact: &Contact) -> [f64; 6] {
+    fn compliance(&self, index: usize) -> [f64; 6] {
+        let rows = self.problem.rows(index);
+        let contact = rows.contact;
         let [a, b] = contact.bodies.map(|i| &self.problem.bodies[i as usize]);
-        let t = self.problem.tangent_compliance * contact.tangent_mobility(a, b);
-        let r = self.problem.rolling_compliance * contact.rolling_mobility(a, b);
+        let t = self.problem.tangent_compliance * rows.tangent_mobility(a, b);
+        let r = self.problem.rolling_compliance * rows.rolling_mobility(a, b);
         [contact.compliance, t, t, r, r, r]
     }
 }
@@ -185,8 +201,8 @@ impl ContactOperator for BodyOperator<'_> {
             self.scatter(index, rows, &mut bodies);
         }
         for (index, rows) in u.chunks_exact_mut(self.block).enumerate() {
-            self.gather(index, &bodies, rows);
-            let sigma = self.compliance(&self.problem.contacts[index]);
+            self.gather(index, &bodies, 0.0, rows);
+            let sigma = self.compliance(index);
             let impulse = &lambda[index * self.block..];
             for ((row, s), x) in rows.iter_mut().zip(sigma).zip(impulse) {
                 *row += s * x;
@@ -195,33 +211,29 @@ impl ContactOperator for BodyOperator<'_> {
     }
 
     fn diagonal_block(&self, contact: usize, out: &mut [f64]) {
-        let c = &self.problem.contacts[contact];
-        let a = &self.problem.bodies[c.bodies[0] as usize];
-        let b = &self.problem.bodies[c.bodies[1] as usize];
+        let bodies = self.problem.contacts[contact].bodies;
         let n = self.block;
-        let sigma = self.compliance(c);
-        let tangent = c.tangent_mobility(a, b);
-        let rolling = c.rolling_mobility(a, b);
-        let diagonal = [
-            c.normal_mobility(a, b),
-            tangent,
-            tangent,
-            rolling,
-            rolling,
-            rolling,
-        ];
         out.fill(0.0);
-        for i in 0..n {
-            out[i * n + i] = diagonal[i] + sigma[i];
-        }
-        if n == 6 {
-            // The lever arms couple sliding and rolling about the other tangent:
-            // t1 · (d × t2) with both arms along the normal.
-            let lever = c.arms[0] * a.inverse_inertia - c.arms[1] * b.inverse_inertia;
-            for (i, j, value) in [(1, 4, lever), (2, 3, -lever)] {
-                out[i * n + j] = value;
-                out[j * n + i] = value;
+        for (side, body) in bodies
+            .map(|i| self.problem.bodies[i as usize])
+            .iter()
+            .enumerate()
+        {
+            let [translation, rotation] = self.columns(contact, side);
+            let weighted = translation
+                .iter()
+                .map(|column| (column, body.inverse_mass))
+                .chain(rotation.iter().map(|column| (column, body.inverse_inertia)));
+            for (column, inverse) in weighted {
+                for i in 0..n {
+                    for j in 0..n {
+                        out[i * n + j] += column[i] * column[j] * inverse;
+                    }
+                }
             }
+        }
+        for (i, s) in self.compliance(contact)[..n].iter().enumerate() {
+            out[i * n + i] += s;
         }
     }
 
@@ -286,6 +298,33 @@ impl ContactOperator for BodyOperator<'_> {
 }
 
 impl BodyOperator<'_> {
+    /// Columns of the rows of a contact for the velocity and the angular
+    /// velocity of one of its bodies.
+    fn columns(&self, index: usize, side: usize) -> [[[f64; 6]; 3]; 2] {
+        let view = self.problem.rows(index);
+        let (n, [t1, t2]) = (view.contact.normal, self.frames[index]);
+        let sign = if side == 0 { -1.0 } else { 1.0 };
+        let ([r0, r1, r2], turning) = match view.general() {
+            // −d_a × t and d_b × t are both −l n × t.
+            None => {
+                let arm = |t: DVec3| n.cross(t) * -view.contact.arms[side];
+                (
+                    [DVec3::ZERO, arm(t1), arm(t2)],
+                    [t1 * sign, t2 * sign, n * sign],
+                )
+            }
+            Some(g) => (
+                [n, t1, t2].map(|t| g.angular[side] * t * sign),
+                [t1, t2, n].map(|t| g.spin[side].transpose() * t * sign),
+            ),
+        };
+        let [w1, w2, wn] = turning;
+        let translation =
+            std::array::from_fn(|k| [n[k], t1[k], t2[k], 0.0, 0.0, 0.0].map(|v| sign * v));
+        let rotation = std::array::from_fn(|k| [r0[k], r1[k], r2[k], w1[k], w2[k], wn[k]]);
+        [translation, rotation]
+    }
+
     fn space(&self) -> BodySpace {
         let mut mass = Vec::new();
         // First translational and rotational degree of freedom per body.
@@ -310,25 +349,14 @@ impl BodyOperator<'_> {
             ..Default::default()
         };
         for (index, contact) in self.problem.contacts.iter().enumerate() {
-            let n = contact.normal;
-            let [t1, t2] = self.frames[index];
             let first = space.dofs.len();
             let mut columns: Vec<[f64; 6]> = Vec::with_capacity(12);
-            for (side, sign) in [(0, -1.0), (1, 1.0)] {
-                let [translation, rotation] = places[contact.bodies[side] as usize];
-                if let Some(dof) = translation {
-                    for k in 0..3 {
-                        space.dofs.push(dof + k as u32);
-                        columns.push([n[k], t1[k], t2[k], 0.0, 0.0, 0.0].map(|v| sign * v));
-                    }
-                }
-                if let Some(dof) = rotation {
-                    // −d_a × t and d_b × t are both −l n × t.
-                    let arm = -contact.arms[side];
-                    let (r1, r2) = (n.cross(t1) * arm, n.cross(t2) * arm);
-                    for k in 0..3 {
-                        space.dofs.push(dof + k as u32);
-                        columns.push([0.0, r1[k], r2[k], sign * t1[k], sign * t2[k], sign * n[k]]);
+            for (side, body) in contact.bodies.into_iter().enumerate() {
+                let own = self.columns(index, side);
+                for (dof, own) in places[body as usize].into_iter().zip(own) {
+                    if let Some(dof) = dof {
+                        space.dofs.extend(dof..dof + 3);
+                        columns.extend(own);
                     }
                 }
             }
@@ -341,7 +369,7 @@ impl BodyOperator<'_> {
             space.starts.push(space.dofs.len());
             space
                 .compliance
-                .extend_from_slice(&self.compliance(contact)[..self.block]);
+                .extend_from_slice(&self.compliance(index)[..self.block]);
         }
         space
     }
@@ -362,10 +390,11 @@ impl Sweeper for BodySweeper<'_> {
 
     #[inline]
     fn velocity(&self, contact: usize, u: &mut [f64]) {
-        self.operator.gather(contact, &self.bodies, u);
+        let time = self.operator.problem.time;
+        self.operator.gather(contact, &self.bodies, time, u);
         let c = &self.operator.problem.contacts[contact];
         u[0] -= c.target;
-        let sigma = self.operator.compliance(c);
+        let sigma = self.operator.compliance(contact);
         let own = &self.lambda[contact * self.operator.block..];
         for ((u, s), x) in u.iter_mut().zip(sigma).zip(own) {
             *u += s * x;
@@ -385,7 +414,10 @@ impl Sweeper for BodySweeper<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::general::tests::general_contact;
+    use crate::problem::Contact;
 
+    /// Three bodies in a ring; the second contact is of the general form.
     fn three_bodies(rolling: f64) -> ContactProblem {
         let body = |seed: f64, inverse_mass: f64, inverse_inertia: f64| BodyState {
             velocity: DVec3::new(seed, 1.0 - seed, -0.5 * seed),
@@ -397,13 +429,21 @@ mod tests {
             bodies,
             normal: normal.normalize(),
             arms,
+            form: Form::Radial,
             friction: 0.5,
             rolling,
             twisting: 0.5 * rolling,
             compliance: 0.01,
             target: 0.25,
         };
+        let (_, general, _) = general_contact();
+        let general = crate::GeneralContact {
+            rate: DVec3::new(0.3, -0.1, 0.2),
+            ..general
+        };
         ContactProblem {
+            general: vec![general],
+            time: 0.01,
             bodies: vec![
                 body(0.3, 0.0, 0.0),
                 body(0.7, 2.0, 11.0),
@@ -411,7 +451,10 @@ mod tests {
             ],
             contacts: vec![
                 contact([0, 1], DVec3::new(0.1, 0.2, 1.0), [0.9, 0.5]),
-                contact([1, 2], DVec3::new(1.0, -0.4, 0.3), [0.5, 0.8]),
+                Contact {
+                    form: Form::General(0),
+                    ..contact([1, 2], DVec3::new(1.0, -0.4, 0.3), [0.5, 0.8])
+                },
                 contact([2, 0], DVec3::new(-0.2, 0.1, -1.0), [0.8, 0.9]),
             ],
             tangent_compliance: 0.002,

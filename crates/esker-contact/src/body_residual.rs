@@ -11,7 +11,8 @@
 //! and the reported number is `√(Σ d|R|² + D_r|R_r|²) / √(Σ d|R(0)|²)`:
 //! dimensionless, 1 for no impulses at all, 0 at the solution.
 
-use crate::{BodyState, Contact, Impulse, project_cone, project_disc};
+use crate::general::ContactRows;
+use crate::{BodyState, Impulse, project_cone, project_disc};
 
 /// Sums of the residual over contacts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,21 +41,22 @@ impl ResidualSum {
     /// any impulse, and the impulse that makes the difference.
     pub fn add(
         &mut self,
-        contact: &Contact,
+        rows: ContactRows<'_>,
         target: f64,
         compliance: RowCompliance,
         now: [&BodyState; 2],
         free: [&BodyState; 2],
         impulse: &Impulse,
     ) {
+        let contact = rows.contact;
         let n = contact.normal;
         let [a, b] = now;
-        let s_t = contact.tangent_mobility(a, b);
+        let s_t = rows.tangent_mobility(a, b);
         let sigma_t = compliance.tangent * s_t;
         let d_t = s_t + sigma_t;
-        let d = (contact.normal_mobility(a, b) + compliance.normal + 2.0 * d_t) / 3.0;
+        let d = (rows.normal_mobility(a, b) + compliance.normal + 2.0 * d_t) / 3.0;
         let map = |bodies: [&BodyState; 2], p: &Impulse| {
-            let u = contact.relative_velocity(bodies[0], bodies[1]);
+            let u = rows.relative_velocity(bodies[0], bodies[1]);
             let u_n = n.dot(u);
             let u_t = u - n * u_n + p.friction * sigma_t;
             let shifted =
@@ -69,10 +71,10 @@ impl ResidualSum {
         self.current += d * map(now, impulse);
         self.start += d * map(free, &Impulse::default());
         if contact.rolling > 0.0 || contact.twisting > 0.0 {
-            let s_r = contact.rolling_mobility(a, b);
+            let s_r = rows.rolling_mobility(a, b);
             let sigma_r = compliance.rolling * s_r;
             let d_r = s_r + sigma_r;
-            let spin = b.spin - a.spin;
+            let spin = rows.relative_spin(a, b);
             let twist = n.dot(spin) + sigma_r * impulse.twisting;
             let roll = spin - n * n.dot(spin) + impulse.rolling * sigma_r;
             let rolled = project_disc(
@@ -90,8 +92,8 @@ impl ResidualSum {
     /// Adds the weight of a loaded contact, which the residual is held against
     /// where next to nothing had to be solved, as in free fall: `fall` is the
     /// speed that gravity adds in the step, m/s.
-    pub fn add_weight(&mut self, contact: &Contact, bodies: [&BodyState; 2], fall: f64) {
-        let mobility = contact.normal_mobility(bodies[0], bodies[1]);
+    pub fn add_weight(&mut self, rows: ContactRows<'_>, bodies: [&BodyState; 2], fall: f64) {
+        let mobility = rows.normal_mobility(bodies[0], bodies[1]);
         if mobility > 0.0 {
             self.weight += fall * fall / mobility;
         }

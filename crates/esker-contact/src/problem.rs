@@ -11,8 +11,13 @@
 //! rolling     [0, −t, 0, t]                for every t ⟂ n
 //! twisting    [0, −n, 0, n]
 //! ```
+//!
+//! That is the radial form, of contacts between spheres. Contacts of bodies of
+//! other shapes have the general form of [`crate::general`].
 
 use glam::DVec3;
+
+use crate::general::{ContactRows, Form, GeneralContact};
 
 /// Velocity and inverse inertia of one body: one cache line, because a sweep
 /// gathers and scatters exactly this.
@@ -23,9 +28,11 @@ pub struct BodyState {
     pub velocity: DVec3,
     /// Inverse mass, 1/kg; zero for a body that contacts cannot move.
     pub inverse_mass: f64,
-    /// Angular velocity, rad/s, world axes.
+    /// Angular velocity, rad/s, world axes; of a body whose inertia is not
+    /// isotropic its metric angular velocity (see [`crate::general`]).
     pub spin: DVec3,
-    /// Inverse of the isotropic moment of inertia, 1/(kg m²); zero locks rotation.
+    /// Inverse of the isotropic moment of inertia, 1/(kg m²), or one for a
+    /// metric angular velocity; zero locks rotation.
     pub inverse_inertia: f64,
 }
 
@@ -36,8 +43,11 @@ pub struct Contact {
     pub bodies: [u32; 2],
     /// Unit normal from `a` to `b`.
     pub normal: DVec3,
-    /// Distances `l_a`, `l_b` from the centres to the contact point, m.
+    /// Distances `l_a`, `l_b` from the centres to the contact point along the
+    /// normal, m.
     pub arms: [f64; 2],
+    /// How the contact turns its bodies.
+    pub form: Form,
     /// Coulomb friction coefficient µ.
     pub friction: f64,
     /// Rolling limit `µ_r r*`, m.
@@ -74,6 +84,11 @@ pub struct ContactProblem {
     pub bodies: Vec<BodyState>,
     /// All contacts, in sweep order.
     pub contacts: Vec<Contact>,
+    /// What contacts of the general form have beside [`Contact`].
+    pub general: Vec<GeneralContact>,
+    /// Time between the pose at which the geometry of general contacts was
+    /// taken and the end of the rows' step, s.
+    pub time: f64,
     /// Compliance of friction rows over the contact's own mobility, `Σ_t/S_t`:
     /// a regularisation, far below one.
     pub tangent_compliance: f64,
@@ -83,49 +98,32 @@ pub struct ContactProblem {
 }
 
 impl Contact {
-    /// Relative velocity at the contact point, `u`.
-    #[inline]
-    pub fn relative_velocity(&self, a: &BodyState, b: &BodyState) -> DVec3 {
-        b.velocity - a.velocity - self.normal_cross_spin(a, b)
+    /// A radial contact without a law: its geometry alone.
+    pub fn frictionless(bodies: [u32; 2], normal: DVec3, arms: [f64; 2]) -> Self {
+        Contact {
+            bodies,
+            normal,
+            arms,
+            form: Form::Radial,
+            friction: 0.0,
+            rolling: 0.0,
+            twisting: 0.0,
+            compliance: 0.0,
+            target: 0.0,
+        }
     }
 
-    /// `ω_a × d_a − ω_b × d_b` with the arms along the normal.
+    /// The rows of a contact of the radial form.
     #[inline]
-    fn normal_cross_spin(&self, a: &BodyState, b: &BodyState) -> DVec3 {
-        (a.spin * self.arms[0] + b.spin * self.arms[1]).cross(self.normal)
+    pub fn radial(&self) -> ContactRows<'_> {
+        self.rows(&[], 0.0)
     }
 
-    /// `S_n = 1/m_a + 1/m_b`, 1/kg.
+    /// The rows of the contact, with the general contacts of its problem, at
+    /// this time (see [`ContactProblem::time`]).
     #[inline]
-    pub fn normal_mobility(&self, a: &BodyState, b: &BodyState) -> f64 {
-        a.inverse_mass + b.inverse_mass
-    }
-
-    /// `S_t = S_n + l_a²/I_a + l_b²/I_b`, 1/kg.
-    #[inline]
-    pub fn tangent_mobility(&self, a: &BodyState, b: &BodyState) -> f64 {
-        self.normal_mobility(a, b)
-            + self.arms[0] * self.arms[0] * a.inverse_inertia
-            + self.arms[1] * self.arms[1] * b.inverse_inertia
-    }
-
-    /// `S_r = 1/I_a + 1/I_b`, 1/(kg m²).
-    #[inline]
-    pub fn rolling_mobility(&self, a: &BodyState, b: &BodyState) -> f64 {
-        a.inverse_inertia + b.inverse_inertia
-    }
-
-    /// Adds the velocity change `M⁻¹ Gᵀ λ` of an impulse at this contact.
-    #[inline]
-    pub fn apply(&self, impulse: &Impulse, a: &mut BodyState, b: &mut BodyState) {
-        let push = self.normal * impulse.normal + impulse.friction;
-        // d × p_t with d_a = l_a n and d_b = −l_b n: both bodies turn the same way.
-        let lever = self.normal.cross(impulse.friction);
-        let couple = impulse.rolling + self.normal * impulse.twisting;
-        a.velocity -= push * a.inverse_mass;
-        a.spin -= (lever * self.arms[0] + couple) * a.inverse_inertia;
-        b.velocity += push * b.inverse_mass;
-        b.spin -= (lever * self.arms[1] - couple) * b.inverse_inertia;
+    pub fn rows<'a>(&'a self, general: &'a [GeneralContact], time: f64) -> ContactRows<'a> {
+        ContactRows::new(self, general, time)
     }
 }
 
@@ -172,6 +170,12 @@ impl ContactProblem {
             .any(|c| c.rolling > 0.0 || c.twisting > 0.0)
     }
 
+    /// The rows of a contact.
+    #[inline]
+    pub fn rows(&self, contact: usize) -> ContactRows<'_> {
+        self.contacts[contact].rows(&self.general, self.time)
+    }
+
     /// The two bodies of a contact, both writable.
     ///
     /// # Panics
@@ -185,118 +189,5 @@ impl ContactProblem {
             .get_disjoint_mut([contact.bodies[0] as usize, contact.bodies[1] as usize])
             .expect("a contact joins two different bodies of its problem");
         (a, b)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn body(seed: f64, inverse_mass: f64, inverse_inertia: f64) -> BodyState {
-        BodyState {
-            velocity: DVec3::new(seed, -2.0 * seed, 0.3),
-            inverse_mass,
-            spin: DVec3::new(0.7, seed, -seed),
-            inverse_inertia,
-        }
-    }
-
-    fn oblique_contact() -> Contact {
-        Contact {
-            bodies: [0, 1],
-            normal: DVec3::new(1.0, 2.0, -2.0) / 3.0,
-            arms: [0.3, 0.7],
-            friction: 0.5,
-            rolling: 0.1,
-            twisting: 0.05,
-            compliance: 0.0,
-            target: 0.0,
-        }
-    }
-
-    /// Power of an impulse computed at the contact equals the work on the
-    /// bodies: the scatter is the transpose of the gather.
-    #[test]
-    fn apply_is_the_transpose_of_relative_velocity() {
-        let contact = oblique_contact();
-        let (a, b) = (body(1.0, 2.0, 30.0), body(-0.4, 0.5, 7.0));
-        let tangent = contact.normal.cross(DVec3::X).normalize();
-        let impulse = Impulse {
-            normal: 1.3,
-            friction: tangent * 0.4,
-            rolling: tangent * -0.2,
-            twisting: 0.1,
-        };
-        let (mut a1, mut b1) = (a, b);
-        contact.apply(&impulse, &mut a1, &mut b1);
-        let work = |s: &BodyState, e: &BodyState| {
-            (e.velocity - s.velocity).dot(s.velocity) / s.inverse_mass
-                + (e.spin - s.spin).dot(s.spin) / s.inverse_inertia
-        };
-        let u = contact.relative_velocity(&a, &b);
-        let w = b.spin - a.spin;
-        let power = u.dot(contact.normal * impulse.normal + impulse.friction)
-            + w.dot(impulse.rolling + contact.normal * impulse.twisting);
-        assert!((work(&a, &a1) + work(&b, &b1) - power).abs() < 1e-12);
-    }
-
-    /// With arms that add up to the centre distance, an impulse changes
-    /// neither momentum nor angular momentum of the pair.
-    #[test]
-    fn an_impulse_conserves_momentum_and_angular_momentum() {
-        let contact = oblique_contact();
-        let (mut a, mut b) = (body(1.0, 2.0, 30.0), body(-0.4, 0.5, 7.0));
-        let centre_b = contact.normal * (contact.arms[0] + contact.arms[1]);
-        let momentum = |a: &BodyState, b: &BodyState| {
-            a.velocity / a.inverse_mass + b.velocity / b.inverse_mass
-        };
-        let angular = |a: &BodyState, b: &BodyState| {
-            a.spin / a.inverse_inertia
-                + b.spin / b.inverse_inertia
-                + centre_b.cross(b.velocity / b.inverse_mass)
-        };
-        let before = (momentum(&a, &b), angular(&a, &b));
-        let tangent = contact.normal.cross(DVec3::Y).normalize();
-        let impulse = Impulse {
-            normal: 2.0,
-            friction: tangent,
-            rolling: tangent * 0.5,
-            twisting: -0.3,
-        };
-        contact.apply(&impulse, &mut a, &mut b);
-        assert!((momentum(&a, &b) - before.0).length() < 1e-13);
-        assert!((angular(&a, &b) - before.1).length() < 1e-13);
-    }
-
-    #[test]
-    fn mobilities_are_the_diagonal_of_the_delassus_matrix() {
-        let contact = oblique_contact();
-        let still = |m, i| BodyState {
-            inverse_mass: m,
-            inverse_inertia: i,
-            ..Default::default()
-        };
-        let tangent = contact.normal.cross(DVec3::X).normalize();
-        let response = |impulse: Impulse| {
-            let (mut a, mut b) = (still(2.0, 30.0), still(0.5, 7.0));
-            contact.apply(&impulse, &mut a, &mut b);
-            (contact.relative_velocity(&a, &b), b.spin - a.spin)
-        };
-        let (a, b) = (still(2.0, 30.0), still(0.5, 7.0));
-        let (u, _) = response(Impulse {
-            normal: 1.0,
-            ..Default::default()
-        });
-        assert!((u.dot(contact.normal) - contact.normal_mobility(&a, &b)).abs() < 1e-13);
-        let (u, _) = response(Impulse {
-            friction: tangent,
-            ..Default::default()
-        });
-        assert!((u.dot(tangent) - contact.tangent_mobility(&a, &b)).abs() < 1e-12);
-        let (_, w) = response(Impulse {
-            rolling: tangent,
-            ..Default::default()
-        });
-        assert!((w.dot(tangent) - contact.rolling_mobility(&a, &b)).abs() < 1e-12);
     }
 }

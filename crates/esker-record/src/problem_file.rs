@@ -5,7 +5,8 @@
 //!      0      8  "ESKERPRB"
 //!      8      4  format version
 //!     12      8  checksum of the payload (XXH3, 64 bit)
-//!     20         payload: compliances, bodies, contacts
+//!     20         payload: compliances, bodies, contacts; from format 3 on the time of
+//!                general contacts, the form of every contact, general contacts
 //! ```
 //!
 //! All numbers are little-endian, so that a problem read back is the problem
@@ -13,7 +14,8 @@
 
 use std::path::{Path, PathBuf};
 
-use esker_contact::{BodyState, Contact, ContactProblem};
+use esker_contact::{BodyState, Contact, ContactProblem, Form, GeneralContact};
+use glam::{DMat3, DVec3};
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,8 +23,10 @@ use crate::bytes::{Malformed, Plain, Source, put_list};
 
 /// First bytes of a problem file.
 pub const PROBLEM_MAGIC: &[u8; 8] = b"ESKERPRB";
-/// Format 1 held compliances of friction and rolling in units.
-const VERSION: u32 = 2;
+/// Format 1 held compliances of friction and rolling in units, format 2 contacts of
+/// the radial form alone.
+const VERSION: u32 = 3;
+const OLDEST_VERSION: u32 = 2;
 
 /// Why a problem file cannot be read or written.
 #[derive(Debug, Error)]
@@ -109,12 +113,44 @@ impl Plain for Contact {
             bodies: [Plain::get(&bytes[..4]), Plain::get(&bytes[4..8])],
             normal: Plain::get(&bytes[8..32]),
             arms: [number(0), number(1)],
+            form: Form::Radial,
             friction: number(2),
             rolling: number(3),
             twisting: number(4),
             compliance: number(5),
             target: number(6),
         }
+    }
+}
+
+impl Plain for GeneralContact {
+    const SIZE: usize = 8 * (4 * 9 + 3);
+
+    fn put(&self, out: &mut Vec<u8>) {
+        let matrices = self.angular.iter().chain(&self.spin);
+        let numbers = matrices.flat_map(DMat3::to_cols_array);
+        numbers.for_each(|x| x.put(out));
+        self.rate.put(out);
+    }
+
+    fn get(bytes: &[u8]) -> Self {
+        let matrix = |k: usize| {
+            let number = |i: usize| f64::get(&bytes[8 * (9 * k + i)..8 * (9 * k + i + 1)]);
+            DMat3::from_cols_array(&std::array::from_fn(number))
+        };
+        GeneralContact {
+            angular: [matrix(0), matrix(1)],
+            spin: [matrix(2), matrix(3)],
+            rate: DVec3::get(&bytes[8 * 36..]),
+        }
+    }
+}
+
+/// A form as a number: zero, or one more than the index of a general contact.
+fn form_code(form: Form) -> u32 {
+    match form {
+        Form::Radial => 0,
+        Form::General(index) => index + 1,
     }
 }
 
@@ -125,6 +161,10 @@ pub fn encode_problem(problem: &ContactProblem) -> Vec<u8> {
     problem.rolling_compliance.put(&mut payload);
     put_list(&mut payload, problem.bodies.iter().copied());
     put_list(&mut payload, problem.contacts.iter().copied());
+    problem.time.put(&mut payload);
+    let forms = problem.contacts.iter().map(|c| form_code(c.form));
+    put_list(&mut payload, forms);
+    put_list(&mut payload, problem.general.iter().copied());
     let mut out = PROBLEM_MAGIC.to_vec();
     VERSION.put(&mut out);
     xxh3_64(&payload).put(&mut out);
@@ -150,7 +190,7 @@ pub fn decode_problem(bytes: &[u8], path: &Path) -> Result<ContactProblem, Probl
             version,
         });
     }
-    if version < VERSION {
+    if version < OLDEST_VERSION {
         return Err(ProblemFileError::TooOld {
             path: path(),
             version,
@@ -163,12 +203,25 @@ pub fn decode_problem(bytes: &[u8], path: &Path) -> Result<ContactProblem, Probl
     {
         return Err(damaged(Malformed));
     }
-    let problem = ContactProblem {
+    let mut problem = ContactProblem {
         tangent_compliance: source.get().map_err(damaged)?,
         rolling_compliance: source.get().map_err(damaged)?,
         bodies: source.list().map_err(damaged)?,
         contacts: source.list().map_err(damaged)?,
+        ..Default::default()
     };
+    if version > 2 {
+        problem.time = source.get().map_err(damaged)?;
+        let forms: Vec<u32> = source.list().map_err(damaged)?;
+        problem.general = source.list().map_err(damaged)?;
+        let known = problem.general.len() as u32;
+        if forms.len() != problem.contacts.len() || forms.iter().any(|&code| code > known) {
+            return Err(damaged(Malformed));
+        }
+        for (contact, code) in problem.contacts.iter_mut().zip(forms) {
+            contact.form = code.checked_sub(1).map_or(Form::Radial, Form::General);
+        }
+    }
     source.end().map_err(damaged)?;
     Ok(problem)
 }
@@ -199,7 +252,6 @@ pub fn read_problem(path: &Path) -> Result<ContactProblem, ProblemFileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use glam::DVec3;
 
     fn problem() -> ContactProblem {
         let body = BodyState {
@@ -212,6 +264,7 @@ mod tests {
             bodies: [0, 1],
             normal: DVec3::Z,
             arms: [0.1, 0.2],
+            form: Form::Radial,
             friction: 0.3,
             rolling: 0.4,
             twisting: 0.5,
@@ -220,7 +273,19 @@ mod tests {
         };
         ContactProblem {
             bodies: vec![body, BodyState::default()],
-            contacts: vec![contact],
+            contacts: vec![
+                contact,
+                Contact {
+                    form: Form::General(0),
+                    ..contact
+                },
+            ],
+            general: vec![GeneralContact {
+                rate: DVec3::new(0.1, 0.2, 0.3),
+                angular: [DMat3::IDENTITY * 0.7, DMat3::ZERO],
+                spin: [DMat3::IDENTITY, DMat3::from_diagonal(DVec3::X)],
+            }],
+            time: 1e-3,
             tangent_compliance: 1e-4,
             rolling_compliance: 2e-4,
         }
@@ -233,6 +298,8 @@ mod tests {
         assert_eq!(encode_problem(&back), bytes);
         assert_eq!(back.contacts, problem().contacts);
         assert_eq!(back.bodies, problem().bodies);
+        assert_eq!(back.general, problem().general);
+        assert_eq!(back.time, problem().time);
     }
 
     #[test]

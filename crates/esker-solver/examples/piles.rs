@@ -63,6 +63,7 @@ fn pile(text: &str, coulomb: bool) -> Result<ContactProblem, Box<dyn std::error:
         bodies,
         normal,
         arms: bodies.map(|i| radii.get(i as usize).copied().unwrap_or(0.0)),
+        form: esker_contact::Form::Radial,
         friction: FRICTION,
         rolling: 0.0,
         twisting: 0.0,

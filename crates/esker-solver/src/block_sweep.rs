@@ -21,7 +21,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse, ResidualSum, RowCompliance};
+use esker_contact::{
+    BodyState, ContactProblem, EnergyLoss, GeneralContact, Impulse, ResidualSum, RowCompliance,
+};
 use esker_parallel::{SharedSlice, Team, Worker, fit};
 use glam::DVec3;
 
@@ -30,6 +32,7 @@ use crate::kernel::{self, Pass, SubstepTimes, Work};
 use crate::lanes::{Instructions, Quad};
 use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
 use crate::plan::{LANES, SweepPlan};
+use crate::substep::time_of_end;
 use crate::sweep::{SWEEPS_PER_CHECK, Stop, SweepReport, TangentCompliance};
 use crate::wall_impulses::WallImpulses;
 
@@ -51,6 +54,8 @@ pub struct SubstepRun<'a> {
     pub compliance: TangentCompliance,
     /// Substeps that open contacts may stay without a look at most.
     pub longest_sleep: f64,
+    /// General contacts, as they were packed.
+    pub general: &'a [GeneralContact],
 }
 
 /// A problem to solve over a whole step.
@@ -248,6 +253,7 @@ impl BlockSweeper {
         let work = work_of(&mut self.packed, plan, bodies, run.compliance);
         let work = Work {
             before: before_velocity.as_mut_ptr(),
+            before_spin: before_spin.as_mut_ptr(),
             wake: wake.as_mut_ptr(),
             waits: waits.as_ptr(),
             moved: moved_velocity.as_mut_ptr(),
@@ -293,12 +299,13 @@ impl BlockSweeper {
                 // SAFETY: nobody writes to groups before the barrier.
                 let bodies = unsafe { &(*work.groups.add(g)).bodies };
                 // What the gathers of sums rely on.
-                if *wake != 0
-                    && bodies
-                        .as_flattened()
-                        .iter()
-                        .any(|b| *b as usize >= run.movable)
-                {
+                let has_fixed = || {
+                    let mut bodies = bodies.as_flattened().iter();
+                    bodies.any(|b| *b as usize >= run.movable)
+                };
+                // Looks at sleeping groups know nothing of rotation.
+                let is_general = work.laws[work.group_laws[g] as usize].general;
+                if *wake != 0 && (is_general || has_fixed()) {
                     *wake = 0;
                 }
             }
@@ -345,6 +352,7 @@ impl BlockSweeper {
                     index: k,
                     moved: if k > 0 { run.step } else { 0.0 },
                     step: run.step,
+                    end: time_of_end(k, run.substeps, run.step),
                 };
                 shares.for_each_block(
                     worker,
@@ -436,8 +444,17 @@ impl BlockSweeper {
                 let [a, b] = contact.bodies.map(moved);
                 row.spring.overlap -= run.step * contact.normal.dot(b - a);
             }
-            let [a, b] = contact.bodies.map(|k| before(&self.before_velocity, k));
-            let target = row.spring.target(contact.normal.dot(b - a), run.step);
+            let end = time_of_end(run.substeps - 1, run.substeps, run.step);
+            let rows = contact.rows(run.general, end);
+            let [a, b] = contact.bodies.map(|k| BodyState {
+                velocity: before(&self.before_velocity, k),
+                spin: before(&self.before_spin, k),
+                ..Default::default()
+            });
+            let at_start = contact.rows(run.general, end - run.step);
+            let target = row
+                .spring
+                .target(at_start.normal_velocity(&a, &b), run.step);
             let compliance = RowCompliance {
                 normal: row.spring.compliance(),
                 tangent: run.compliance.friction,
@@ -447,10 +464,10 @@ impl BlockSweeper {
             let now = contact.bodies.map(|k| &bodies[k as usize]);
             let impulse = self.packed.impulse(g, lane);
             if impulse.normal > 0.0 {
-                sum.add_weight(contact, now, fall.length());
+                sum.add_weight(rows, now, fall.length());
             }
             sum.add(
-                contact,
+                rows,
                 target,
                 compliance,
                 now,
@@ -557,6 +574,8 @@ impl BlockSweeper {
             kind: RowKind::Whole,
             laws,
             compliance,
+            general: &problem.general,
+            time: problem.time,
         };
         team.fill(bodies, problem.bodies.len(), |i| problem.bodies[i]);
         self.packed.pack(team, plan, packing, bodies, |i| {
@@ -577,7 +596,7 @@ impl BlockSweeper {
                     [&problem.bodies[a], &problem.bodies[b]],
                 );
                 let impulse = packed.impulse(g, lane);
-                sum.add(contact, contact.target, rows, now, free, &impulse);
+                sum.add(problem.rows(i), contact.target, rows, now, free, &impulse);
             })
         };
         let mut report = SweepReport::default();
@@ -645,8 +664,12 @@ fn work_of<'a>(
         groups: packed.groups.as_mut_ptr(),
         rolling: packed.rolling.as_mut_ptr(),
         rolls: !packed.rolling.is_empty(),
+        general: packed.general.as_mut_ptr(),
+        general_rolling: packed.general_rolling.as_mut_ptr(),
+        general_of: &packed.general_of,
         bodies: bodies.as_mut_ptr(),
         before: std::ptr::null(),
+        before_spin: std::ptr::null(),
         wake: std::ptr::null_mut(),
         waits: std::ptr::null(),
         moved: std::ptr::null(),

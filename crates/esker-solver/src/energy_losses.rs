@@ -11,7 +11,7 @@ use glam::DVec3;
 
 use crate::kernel::Work;
 use crate::lanes::Quad;
-use crate::packed::{impulse_in, vector};
+use crate::packed::{impulse_in, with_rows};
 use crate::plan::LANES;
 
 /// Groups whose losses are summed together.
@@ -116,9 +116,11 @@ unsafe fn add_group(
                 ..Default::default()
             });
             let after = bodies.map(|b| &*work.bodies.add(b));
-            let geometry = (vector(&g.normal, lane), g.arms.map(|a| a[lane]));
             let impulse = impulse_in(g, rolling, lane);
-            let loss = EnergyLoss::of(geometry, &impulse, [&before[0], &before[1]], after);
+            let states = [&before[0], &before[1]];
+            let loss = with_rows(work, group, lane, |rows| {
+                EnergyLoss::of(rows, &impulse, states, after)
+            });
             let is_impact = impacts >> lane & 1 == 1;
             *sum = sum.plus(&if is_impact { loss.as_impact() } else { loss });
         }

@@ -46,9 +46,9 @@ pub(crate) fn follow(
     *overlap += deeper;
     if impulse.normal > 0.0 {
         let [a, b] = bodies;
-        contact.apply(&impulse.scaled(-1.0), a, b);
+        contact.radial().apply(&impulse.scaled(-1.0), a, b);
         *impulse = impulse.in_plane_of(turned.normal);
-        turned.apply(impulse, a, b);
+        turned.radial().apply(impulse, a, b);
     }
     *contact = turned;
 }
@@ -61,16 +61,7 @@ mod tests {
     /// the distance, a frozen one thinks that they are as near as ever.
     #[test]
     fn a_contact_of_grains_that_pass_each_other_opens() {
-        let mut contact = Contact {
-            bodies: [0, 1],
-            normal: DVec3::X,
-            arms: [0.5, 0.5],
-            friction: 0.0,
-            rolling: 0.0,
-            twisting: 0.0,
-            compliance: 0.0,
-            target: 0.0,
-        };
+        let mut contact = Contact::frictionless([0, 1], DVec3::X, [0.5, 0.5]);
         let (mut a, mut b) = (BodyState::default(), BodyState::default());
         let mut overlap = 0.0;
         for _ in 0..10 {

@@ -17,11 +17,14 @@ use esker_parallel::prefetch_address;
 use glam::DVec3;
 
 use crate::follow::turned;
+use crate::general_kernel::{relax_general, start_general};
 use crate::lanes::Instructions;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512, Pair};
 use crate::lanes::{Lanes, Portable, Quad};
-use crate::packed::{Group, Law, Line, RollingGroup, Wait, set_vector, vector};
+use crate::packed::{
+    GeneralGroup, GeneralRollingGroup, Group, Law, Line, RollingGroup, Wait, set_vector, vector,
+};
 use crate::plan::LANES;
 use crate::sweep::TangentCompliance;
 
@@ -38,9 +41,16 @@ pub(crate) struct Work<'a> {
     pub(crate) rolling: *mut RollingGroup,
     /// Whether there are rolling groups.
     pub(crate) rolls: bool,
+    /// Of groups of general form, and what they have besides where they roll.
+    pub(crate) general: *const GeneralGroup,
+    pub(crate) general_rolling: *const GeneralRollingGroup,
+    /// Index of each group in them; empty where no group is of general form.
+    pub(crate) general_of: &'a [u32],
     pub(crate) bodies: *mut BodyState,
     /// Velocities `v°`; null for a whole step.
     pub(crate) before: *const Quad,
+    /// Angular velocities at the same time.
+    pub(crate) before_spin: *const Quad,
     /// Per group the substep in which it must be looked at next, or zero for
     /// every one; null for a whole step.
     pub(crate) wake: *mut u16,
@@ -109,6 +119,8 @@ pub(crate) struct SubstepTimes {
     pub(crate) moved: f64,
     /// `h_s`.
     pub(crate) step: f64,
+    /// End of the substep, from the middle of the step on, s.
+    pub(crate) end: f64,
 }
 
 /// Groups whose lines are asked for ahead of their use: hardware does not
@@ -183,6 +195,8 @@ unsafe fn sweep_lanes<V: Lanes, N: Lanes>(
                     index: 0,
                     moved: 0.0,
                     step: 1.0,
+                    // Rates of whole steps are packed with their time.
+                    end: 1.0,
                 };
                 sweep_rows::<V, N, false>(work, groups, unused, impacts);
             }
@@ -236,7 +250,8 @@ unsafe fn start_rows<V: Lanes, N: Lanes>(work: &Work<'_>, groups: std::ops::Rang
         if unsafe { !work.is_awake(g) } {
             continue;
         }
-        let rolls = work.laws[work.group_laws[g] as usize].rolls;
+        let law = &work.laws[work.group_laws[g] as usize];
+        let rolls = law.rolls;
         let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
         let mut first = 0;
         while first < size {
@@ -247,13 +262,14 @@ unsafe fn start_rows<V: Lanes, N: Lanes>(work: &Work<'_>, groups: std::ops::Rang
                     &*work.groups.add(g),
                     work.rolling.wrapping_add(g).cast_const(),
                 );
-                if lanes.1 > N::WIDTH {
-                    start::<V>(work, group, rolls, lanes);
-                    first += V::WIDTH;
-                } else {
-                    start::<N>(work, group, rolls, lanes);
-                    first += N::WIDTH;
+                let is_wide = lanes.1 > N::WIDTH;
+                match (law.general, is_wide) {
+                    (false, true) => start::<V>(work, group, rolls, lanes),
+                    (false, false) => start::<N>(work, group, rolls, lanes),
+                    (true, true) => start_general::<V>(work, g, law, lanes),
+                    (true, false) => start_general::<N>(work, g, law, lanes),
                 }
+                first += if is_wide { V::WIDTH } else { N::WIDTH };
             }
         }
     }
@@ -328,12 +344,11 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
             let active = size - first;
             // SAFETY: passed on to the caller.
             unsafe {
-                let group = (work.groups.add(g), work.rolling.wrapping_add(g));
                 let lanes = (first, active);
                 let struck = if active > N::WIDTH {
-                    relax_kind::<V, SUBSTEP>(work, group, law, times, lanes)
+                    relax_kind::<V, SUBSTEP>(work, g, law, times, lanes)
                 } else {
-                    relax_kind::<N, SUBSTEP>(work, group, law, times, lanes)
+                    relax_kind::<N, SUBSTEP>(work, g, law, times, lanes)
                 };
                 if SUBSTEP && struck != 0 {
                     let slot = (g * LANES + first) as u32;
@@ -354,13 +369,21 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
 #[inline(always)]
 unsafe fn relax_kind<V: Lanes, const SUBSTEP: bool>(
     work: &Work<'_>,
-    group: (*mut Group, *mut RollingGroup),
+    g: usize,
     law: &Law,
     times: SubstepTimes,
     lanes: (usize, usize),
 ) -> u32 {
     // SAFETY: passed on to the caller.
     unsafe {
+        if law.general {
+            return if law.rolls {
+                relax_general::<V, SUBSTEP, true>(work, g, law, times, lanes)
+            } else {
+                relax_general::<V, SUBSTEP, false>(work, g, law, times, lanes)
+            };
+        }
+        let group = (work.groups.add(g), work.rolling.wrapping_add(g));
         match (law.rolls, SUBSTEP && law.follows) {
             (true, true) => relax::<V, SUBSTEP, true, true>(work, group, law, times, lanes),
             (true, false) => relax::<V, SUBSTEP, true, false>(work, group, law, times, lanes),
@@ -484,12 +507,12 @@ unsafe fn look<V: Lanes>(work: &Work<'_>, group: &Group, step: f64, first: usize
 }
 
 #[inline(always)]
-fn dot<V: Lanes>(a: [V; 3], b: [V; 3]) -> V {
+pub(crate) fn dot<V: Lanes>(a: [V; 3], b: [V; 3]) -> V {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 #[inline(always)]
-fn cross<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
+pub(crate) fn cross<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
     [
         a[1] * b[2] - b[1] * a[2],
         a[2] * b[0] - b[2] * a[0],
@@ -498,23 +521,23 @@ fn cross<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
 }
 
 #[inline(always)]
-fn times<V: Lanes>(a: [V; 3], s: V) -> [V; 3] {
+pub(crate) fn times<V: Lanes>(a: [V; 3], s: V) -> [V; 3] {
     [a[0] * s, a[1] * s, a[2] * s]
 }
 
 #[inline(always)]
-fn plus<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
+pub(crate) fn plus<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
 #[inline(always)]
-fn minus<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
+pub(crate) fn minus<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
 /// The nearest point of a disc (see `esker_contact::project_disc`).
 #[inline(always)]
-fn onto_disc<V: Lanes>(x: [V; 3], radius: V, one: V) -> [V; 3] {
+pub(crate) fn onto_disc<V: Lanes>(x: [V; 3], radius: V, one: V) -> [V; 3] {
     let square = dot(x, x);
     let outside = (radius * radius).less(square);
     if V::bits(outside) == 0 {
@@ -525,7 +548,7 @@ fn onto_disc<V: Lanes>(x: [V; 3], radius: V, one: V) -> [V; 3] {
 }
 
 #[inline(always)]
-unsafe fn load3<V: Lanes>(lines: *const [f64; LANES], first: usize) -> [V; 3] {
+pub(crate) unsafe fn load3<V: Lanes>(lines: *const [f64; LANES], first: usize) -> [V; 3] {
     // SAFETY: three lines follow one another.
     unsafe {
         [
@@ -537,7 +560,7 @@ unsafe fn load3<V: Lanes>(lines: *const [f64; LANES], first: usize) -> [V; 3] {
 }
 
 #[inline(always)]
-unsafe fn store3<V: Lanes>(value: [V; 3], lines: *mut [f64; LANES], first: usize) {
+pub(crate) unsafe fn store3<V: Lanes>(value: [V; 3], lines: *mut [f64; LANES], first: usize) {
     // SAFETY: three lines follow one another.
     unsafe {
         value[0].store(lines.cast::<f64>().add(first));
@@ -547,7 +570,7 @@ unsafe fn store3<V: Lanes>(value: [V; 3], lines: *mut [f64; LANES], first: usize
 }
 
 #[inline(always)]
-unsafe fn load<V: Lanes>(line: &[f64; LANES], first: usize) -> V {
+pub(crate) unsafe fn load<V: Lanes>(line: &[f64; LANES], first: usize) -> V {
     // SAFETY: the caller's lanes are those of the line.
     unsafe { V::load(line.as_ptr().add(first)) }
 }

@@ -28,6 +28,7 @@ pub mod direct;
 mod energy_losses;
 mod follow;
 pub mod gauss_seidel;
+mod general_kernel;
 pub mod interior_point;
 pub mod jacobi;
 mod kernel;

@@ -2,12 +2,13 @@
 //! each quantity one cache line.
 //!
 //! A 3-row contact takes 112 bytes, of which a sweep writes 40; rolling and
-//! twisting rows add 56, of which 32 are written. What is the same for all
+//! twisting rows add 56, of which 32 are written. Contacts of the general form
+//! have 200 more, which are only read. What is the same for all
 //! contacts of a law is kept once per law.
 
-use esker_contact::{BodyState, Contact, Impulse, Spring};
+use esker_contact::{BodyState, Contact, ContactRows, Form, GeneralContact, Impulse, Spring};
 use esker_parallel::{SharedSlice, Team, fit};
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 
 use crate::kernel::Work;
 use crate::lanes::Quad;
@@ -31,6 +32,8 @@ pub struct Law {
     pub impact_speed: f64,
     /// Whether contacts turn with their bodies (see `follow.rs`).
     pub follows: bool,
+    /// Whether contacts have the general form.
+    pub general: bool,
 }
 
 /// One contact on its way into a group. Laws have what the parts of `contact`,
@@ -106,6 +109,28 @@ pub(crate) struct RollingGroup {
     pub(crate) twisting: Line,
 }
 
+/// What a group of contacts of the general form has beside [`Group`], as
+/// `esker_contact::GeneralContact` has it.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct GeneralGroup {
+    /// `B_a`, `B_b`, column by column.
+    pub(crate) angular: [[Line; 9]; 2],
+    /// `W n − n S_n`.
+    pub(crate) coupling: [Line; 3],
+    /// `u'`, or of a whole step `t u'`.
+    pub(crate) rate: [Line; 3],
+    /// `S_n`.
+    pub(crate) mobility: Line,
+}
+
+/// What it has besides where it rolls: `C_a`, `C_b`, column by column.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct GeneralRollingGroup {
+    pub(crate) spin: [[Line; 9]; 2],
+}
+
 /// How long the contacts of a group stay open for sure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
@@ -147,6 +172,12 @@ pub struct PackedContacts {
     pub(crate) rolling: Vec<RollingGroup>,
     /// One per group of substep rows, else empty.
     pub(crate) waits: Vec<Wait>,
+    /// Of the groups of general form, in order.
+    pub(crate) general: Vec<GeneralGroup>,
+    /// One per general group where some general law rolls, else empty.
+    pub(crate) general_rolling: Vec<GeneralRollingGroup>,
+    /// Index of each group in `general`; empty where no group is.
+    pub(crate) general_of: Vec<u32>,
     pub(crate) laws: Vec<Law>,
     /// Bodies with copies, where the plan has any.
     pub(crate) all_bodies: Vec<BodyState>,
@@ -177,9 +208,32 @@ pub struct Packing<'a> {
     pub laws: &'a [Law],
     /// Compliance of friction and rolling rows.
     pub compliance: TangentCompliance,
+    /// General contacts, by the index in their rows.
+    pub general: &'a [GeneralContact],
+    /// `t` of the rows of a whole step (see `ContactProblem::time`), s.
+    pub time: f64,
 }
 
 impl PackedContacts {
+    /// Gives every group of general form its place.
+    fn number_general_groups(&mut self, plan: &SweepPlan, laws: &[Law]) {
+        let mut count = 0;
+        self.general_of.clear();
+        if laws.iter().any(|law| law.general) {
+            self.general_of.extend(plan.laws.iter().map(|&law| {
+                let own = count;
+                count += u32::from(laws[law as usize].general);
+                own
+            }));
+        }
+        let rolls = laws.iter().any(|law| law.general && law.rolls);
+        fit(&mut self.general, count as usize);
+        fit(
+            &mut self.general_rolling,
+            if rolls { count as usize } else { 0 },
+        );
+    }
+
     /// Packs the rows of a plan; `row(i)` is the contact at place `i` of the
     /// plan's order.
     pub fn pack(
@@ -198,25 +252,39 @@ impl PackedContacts {
         let length = |used: bool| if used { groups } else { 0 };
         fit(&mut self.rolling, length(rolls));
         fit(&mut self.waits, length(substeps));
+        self.number_general_groups(plan, packing.laws);
         let bodies = if plan.copies.is_empty() {
             bodies
         } else {
             plan.copies.expand(team, bodies, &mut self.all_bodies);
             &self.all_bodies
         };
+        let general_of = &self.general_of;
+        let general_groups = SharedSlice::new(&mut self.general);
+        let general_rolling = SharedSlice::new(&mut self.general_rolling);
         let rolling_groups = SharedSlice::new(&mut self.rolling);
         let waits = SharedSlice::new(&mut self.waits);
         team.fill(&mut self.groups, groups, |g| {
             let (mut group, mut rolling) = (Group::default(), RollingGroup::default());
             let mut wait = Wait::default();
+            let law = &packing.laws[plan.laws[g] as usize];
+            let mut general = law.general.then(GeneralGroup::default);
+            let mut general_spins = (law.general && law.rolls).then(GeneralRollingGroup::default);
             for (lane, i) in (plan.groups[g]..plan.groups[g + 1]).enumerate() {
                 let mut row = row(i as usize);
                 row.contact.bodies = plan.copies.acted_on(i as usize, row.contact.bodies);
                 group.set(lane, &row, packing, bodies);
                 wait.set(lane, &row);
                 if rolls {
-                    let diagonal = Diagonal::of(&row.contact, bodies, packing.compliance);
+                    let rows = row.contact.rows(packing.general, 0.0);
+                    let diagonal = Diagonal::of(rows, bodies, packing.compliance);
                     rolling.set(lane, &row, &diagonal);
+                }
+                if let Some(general) = &mut general {
+                    general.set(lane, &row.contact, packing, bodies);
+                }
+                if let Some(spins) = &mut general_spins {
+                    spins.set(lane, &row.contact, packing);
                 }
             }
             group.make_idle((plan.groups[g + 1] - plan.groups[g]) as usize);
@@ -227,6 +295,12 @@ impl PackedContacts {
                 }
                 if substeps {
                     *waits.at(g) = wait;
+                }
+                if let Some(general) = general {
+                    *general_groups.at(general_of[g] as usize) = general;
+                }
+                if let Some(spins) = general_spins {
+                    *general_rolling.at(general_of[g] as usize) = spins;
                 }
             }
             group
@@ -284,20 +358,58 @@ pub(crate) unsafe fn apply_slot(work: &Work<'_>, group: usize, lane: usize, fact
         }
         let rolling = work.rolls.then(|| &*work.rolling.add(group));
         let impulse = impulse_in(g, rolling, lane).scaled(factor);
-        let contact = Contact {
-            bodies: g.bodies.map(|b| b[lane]),
-            normal: vector(&g.normal, lane),
-            arms: g.arms.map(|a| a[lane]),
-            // Laws and rows do not enter.
-            friction: 0.0,
-            rolling: 0.0,
-            twisting: 0.0,
-            compliance: 0.0,
-            target: 0.0,
-        };
-        let [a, b] = contact.bodies.map(|i| work.bodies.add(i as usize));
-        contact.apply(&impulse, &mut *a, &mut *b);
+        with_rows(work, group, lane, |rows| {
+            let [a, b] = rows.contact.bodies.map(|i| work.bodies.add(i as usize));
+            rows.apply(&impulse, &mut *a, &mut *b);
+        });
     }
+}
+
+/// Calls `with` with the geometry of one packed contact; laws and rows do not
+/// enter, and neither do rates.
+///
+/// # Safety
+/// Nobody writes to the group.
+pub(crate) unsafe fn with_rows<T>(
+    work: &Work<'_>,
+    group: usize,
+    lane: usize,
+    with: impl FnOnce(ContactRows<'_>) -> T,
+) -> T {
+    // SAFETY: passed on to the caller.
+    let g = unsafe { &*work.groups.add(group) };
+    let is_general = work.laws[work.group_laws[group] as usize].general;
+    let contact = Contact {
+        form: if is_general {
+            Form::General(0)
+        } else {
+            Form::Radial
+        },
+        ..Contact::frictionless(
+            g.bodies.map(|b| b[lane]),
+            vector(&g.normal, lane),
+            g.arms.map(|a| a[lane]),
+        )
+    };
+    if !is_general {
+        return with(contact.radial());
+    }
+    let index = work.general_of[group] as usize;
+    let rolls = work.laws[work.group_laws[group] as usize].rolls;
+    // SAFETY: every group of a general law has its part, and one of a law that
+    // rolls the other one too.
+    let general = unsafe {
+        GeneralContact {
+            angular: matrices(&(*work.general.add(index)).angular, lane),
+            spin: if rolls {
+                matrices(&(*work.general_rolling.add(index)).spin, lane)
+            } else {
+                [DMat3::ZERO; 2]
+            },
+            rate: DVec3::ZERO,
+        }
+    };
+    with(contact.rows(&[general], 0.0))
 }
 
 /// Sets the impulse of one contact to zero.
@@ -323,6 +435,20 @@ pub(crate) fn vector(lines: &[Line; 3], lane: usize) -> DVec3 {
     DVec3::from_array(lines.map(|l| l[lane]))
 }
 
+fn matrices(lines: &[[Line; 9]; 2], lane: usize) -> [DMat3; 2] {
+    lines
+        .each_ref()
+        .map(|matrix| DMat3::from_cols_array(&matrix.map(|l| l[lane])))
+}
+
+fn set_matrices(lines: &mut [[Line; 9]; 2], lane: usize, values: &[DMat3; 2]) {
+    for (lines, value) in lines.iter_mut().zip(values) {
+        for (line, x) in lines.iter_mut().zip(value.to_cols_array()) {
+            line[lane] = x;
+        }
+    }
+}
+
 pub(crate) fn set_vector(lines: &mut [Line; 3], lane: usize, value: DVec3) {
     for (line, x) in lines.iter_mut().zip(value.to_array()) {
         line[lane] = x;
@@ -343,8 +469,9 @@ impl Group {
         for (arms, arm) in self.arms.iter_mut().zip(contact.arms) {
             arms[lane] = arm;
         }
+        let rows = contact.rows(packing.general, 0.0);
         self.inverse_tangent[lane] =
-            Diagonal::of(contact, bodies, packing.compliance).inverse_tangent as f32;
+            Diagonal::of(rows, bodies, packing.compliance).inverse_tangent as f32;
         match packing.kind {
             RowKind::Substep => {
                 let spring = &row.spring;
@@ -380,6 +507,34 @@ impl Group {
             self.overlap[lane] = -1.0;
             self.min_overlap[lane] = 1.0;
         }
+    }
+}
+
+impl GeneralGroup {
+    fn set(&mut self, lane: usize, contact: &Contact, packing: Packing<'_>, bodies: &[BodyState]) {
+        let rows = contact.rows(packing.general, 0.0);
+        let general = rows
+            .general()
+            .expect("a contact of a general law has the general form");
+        let [a, b] = contact.bodies.map(|i| &bodies[i as usize]);
+        set_matrices(&mut self.angular, lane, &general.angular);
+        set_vector(&mut self.coupling, lane, rows.coupling(a, b));
+        let time = match packing.kind {
+            RowKind::Substep => 1.0,
+            RowKind::Whole => packing.time,
+        };
+        set_vector(&mut self.rate, lane, general.rate * time);
+        self.mobility[lane] = rows.normal_mobility(a, b);
+    }
+}
+
+impl GeneralRollingGroup {
+    fn set(&mut self, lane: usize, contact: &Contact, packing: Packing<'_>) {
+        let rows = contact.rows(packing.general, 0.0);
+        let general = rows
+            .general()
+            .expect("a contact of a general law has the general form");
+        set_matrices(&mut self.spin, lane, &general.spin);
     }
 }
 

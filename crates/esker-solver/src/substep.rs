@@ -11,7 +11,12 @@
 //! one sweep with σ(δ) and b_n(δ, v°) of `esker_contact::Spring`          (3)
 //! ```
 //!
-//! with `a` the accelerations of other forces that are constant over the step.
+//! Contacts of the general form take their geometry at the middle of the step and
+//! have a rate `u'`: with `t` the end of the substep from there on, `v°` above and
+//! the rows see `u(v) + t u'`, and (2) takes the rate in the middle of the substep
+//! that has passed.
+//!
+//! With `a` the accelerations of other forces that are constant over the step.
 //! For `k > 0` the warm start (1) needs no pass over contacts: `M⁻¹ Gᵀ p` is
 //! `v − v° − h_s (g + a)` of the substep before, body by body.
 //!
@@ -23,7 +28,7 @@
 //! from substep to substep: reversing it makes the scheme unstable.
 
 use esker_contact::{
-    BodyState, Contact, ContactProblem, Impulse, ResidualSum, RowCompliance, Spring,
+    BodyState, Contact, ContactProblem, GeneralContact, Impulse, ResidualSum, RowCompliance, Spring,
 };
 use glam::DVec3;
 
@@ -44,6 +49,10 @@ pub struct Substeps<'a> {
     /// Contacts in sweep order; their `target` and `compliance` are not used,
     /// normals and arms of those that follow their bodies are updated.
     pub contacts: &'a mut [Contact],
+    /// What those of the general form have beside that.
+    pub general: &'a [GeneralContact],
+    /// How many substeps the step has.
+    pub substeps: usize,
     /// Whether a contact follows its bodies.
     pub follows: &'a [bool],
     /// Normal rows; overlaps are updated.
@@ -67,8 +76,8 @@ pub struct Substeps<'a> {
 /// Scratch of the sub-stepped way, kept between steps.
 #[derive(Clone, Debug, Default)]
 pub struct SubStepper {
-    /// Velocities `v°` and spins at the start of the substep.
-    before: Vec<(DVec3, DVec3)>,
+    /// Bodies with the velocities `v°` at the start of the substep.
+    before: Vec<BodyState>,
     diagonals: Vec<Diagonal>,
     /// Contacts that were impact rows in the last substep.
     impacted: Vec<u32>,
@@ -91,15 +100,14 @@ impl SubStepper {
         self.diagonals.extend(
             contacts
                 .iter()
-                .map(|c| Diagonal::of(c, bodies, s.compliance)),
+                .map(|c| Diagonal::of(c.rows(s.general, 0.0), bodies, s.compliance)),
         );
         self.impacted.clear();
         self.impact_count = 0;
         self.impulse_sums.clear();
         self.impulse_sums.resize(contacts.len(), Impulse::default());
         self.before.clear();
-        self.before
-            .extend(bodies.iter().map(|b| (b.velocity, b.spin)));
+        self.before.extend_from_slice(bodies);
         let fall = s.gravity * s.step;
         for body in bodies.iter_mut().filter(|b| b.inverse_mass > 0.0) {
             body.velocity += fall;
@@ -110,13 +118,15 @@ impl SubStepper {
         for (contact, impulse) in contacts.iter().zip(impulses.iter()) {
             if impulse.normal > 0.0 {
                 let (a, b) = ContactProblem::bodies_of(bodies, contact);
-                contact.apply(impulse, a, b);
+                contact.rows(s.general, 0.0).apply(impulse, a, b);
             }
         }
     }
 
-    /// One substep: equation (1) for all but the first, then the sweep.
-    pub fn substep(&mut self, s: &mut Substeps<'_>, first: bool) {
+    /// Substep `index`: equation (1) for all but the first, then the sweep.
+    pub fn substep(&mut self, s: &mut Substeps<'_>, index: usize) {
+        let first = index == 0;
+        let time = time_of_end(index, s.substeps, s.step);
         if !first {
             self.repeat_impulses(s);
         }
@@ -137,31 +147,33 @@ impl SubStepper {
             .zip(impulses.iter_mut())
             .enumerate()
         {
-            let [a, b] = contact.bodies.map(|i| self.before[i as usize].0);
+            let [a, b] = contact.bodies.map(|i| &self.before[i as usize]);
             if !first && s.follows[i] {
                 let (a_now, b_now) = ContactProblem::bodies_of(bodies, contact);
-                let apart = (b - a) * step;
+                let apart = (b.velocity - a.velocity) * step;
                 let overlap = &mut spring.overlap;
                 follow(contact, overlap, apart, impulse, [a_now, b_now]);
             }
-            let u_n = contact.normal.dot(b - a);
+            let normal_velocity = |time| contact.rows(s.general, time).normal_velocity(a, b);
+            let u_n = normal_velocity(time - step);
             if !first && !s.follows[i] {
-                spring.overlap -= step * u_n;
+                spring.overlap -= step * normal_velocity(time - 1.5 * step);
             }
             let strikes = impulse.normal == 0.0
                 && !spring.is_resolved
                 && u_n < -impact.speed
                 && (spring.overlap > 0.0 || -spring.overlap < -u_n * step);
             let pair = ContactProblem::bodies_of(bodies, contact);
+            let rows = contact.rows(s.general, time);
             let normal = if strikes {
                 self.impacted.push(i as u32);
-                let u_now = contact.normal.dot(pair.1.velocity - pair.0.velocity);
+                let u_now = rows.normal_velocity(pair.0, pair.1);
                 (-impact.restitution * u_n.max(u_now).min(0.0), 0.0)
             } else {
                 (spring.target(u_n, step), spring.compliance())
             };
             relax(
-                contact,
+                rows,
                 &self.diagonals[i],
                 normal,
                 s.compliance,
@@ -178,15 +190,16 @@ impl SubStepper {
     fn repeat_impulses(&mut self, s: &mut Substeps<'_>) {
         for (body, before) in s.bodies.iter_mut().zip(&mut self.before) {
             // v + (v − v° − h_s g) + h_s g: gravity, and the like, is in the difference already.
-            let (velocity, spin) = (body.velocity, body.spin);
-            body.velocity += velocity - before.0;
-            body.spin += spin - before.1;
-            *before = (velocity, spin);
+            let now = *body;
+            body.velocity += now.velocity - before.velocity;
+            body.spin += now.spin - before.spin;
+            *before = now;
         }
         for &i in &self.impacted {
             let contact = &s.contacts[i as usize];
             let (a, b) = ContactProblem::bodies_of(s.bodies, contact);
-            contact.apply(&s.impulses[i as usize].scaled(-1.0), a, b);
+            let rows = contact.rows(s.general, 0.0);
+            rows.apply(&s.impulses[i as usize].scaled(-1.0), a, b);
             s.impulses[i as usize] = Impulse::default();
         }
         self.impacted.clear();
@@ -207,28 +220,26 @@ impl SubStepper {
         let mut sum = ResidualSum::default();
         let mut impacted = self.impacted.iter().peekable();
         let fall = s.gravity * s.step;
+        let time = time_of_end(s.substeps - 1, s.substeps, s.step);
         for (i, contact) in s.contacts.iter().enumerate() {
+            let rows = contact.rows(s.general, time);
             if impacted.next_if(|&&k| k as usize == i).is_some() {
                 continue;
             }
             let now = contact.bodies.map(|k| &s.bodies[k as usize]);
             let free = contact.bodies.map(|k| {
-                let (mut velocity, spin) = self.before[k as usize];
-                let body = s.bodies[k as usize];
-                if body.inverse_mass > 0.0 {
-                    velocity += fall;
+                let mut free = self.before[k as usize];
+                if free.inverse_mass > 0.0 {
+                    free.velocity += fall;
                 }
                 if let Some(acceleration) = s.accelerations.get(k as usize) {
-                    velocity += *acceleration * s.step;
+                    free.velocity += *acceleration * s.step;
                 }
-                BodyState {
-                    velocity,
-                    spin,
-                    ..body
-                }
+                free
             });
-            let [a, b] = contact.bodies.map(|k| self.before[k as usize].0);
-            let u_n = contact.normal.dot(b - a);
+            let [a, b] = contact.bodies.map(|k| &self.before[k as usize]);
+            let at_start = contact.rows(s.general, time - s.step);
+            let u_n = at_start.normal_velocity(a, b);
             let compliance = RowCompliance {
                 normal: s.springs[i].compliance(),
                 tangent: s.compliance.friction,
@@ -236,10 +247,10 @@ impl SubStepper {
             };
             let target = s.springs[i].target(u_n, s.step);
             if s.impulses[i].normal > 0.0 {
-                sum.add_weight(contact, now, fall.length());
+                sum.add_weight(rows, now, fall.length());
             }
             sum.add(
-                contact,
+                rows,
                 target,
                 compliance,
                 now,
@@ -249,4 +260,10 @@ impl SubStepper {
         }
         sum.relative()
     }
+}
+
+/// Time from the middle of a step of so many substeps to the end of one, s: what
+/// rates of general contacts count from.
+pub(crate) fn time_of_end(index: usize, substeps: usize, step: f64) -> f64 {
+    (index as f64 + 1.0 - 0.5 * substeps as f64) * step
 }

@@ -10,13 +10,18 @@
 //! p_w ← clamp(p_w − (ω_n + Σ_r p_w)/D_r, ± µ_w r* p)                    (4)
 //! ```
 //!
-//! each followed by its velocity change. The fixed point is the
+//! each followed by its velocity change. Contacts of the general form (see
+//! `esker_contact::GeneralContact`) have the same rows, with `S_t` the largest
+//! response in the contact plane; there the change of `p` also changes `u_t`, by the
+//! coupling `W n − n S_n`. The fixed point is the
 //! Signorini–Coulomb law. This scalar sweep is the reference that faster ones
 //! are tested against.
 
 use esker_contact::{
-    BodyState, Contact, ContactProblem, Impulse, ResidualSum, RowCompliance, project_disc, single,
+    BodyState, ContactProblem, ContactRows, Impulse, ResidualSum, RowCompliance, project_disc,
+    single,
 };
+use glam::DVec3;
 
 /// Inverse diagonals of the rows that do not change during a solve.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,21 +33,23 @@ pub struct Diagonal {
     pub inverse_tangent: f64,
     /// `1/D_r`, kg m²; zero without rolling rows.
     pub inverse_rolling: f64,
+    /// Velocity in the contact plane per normal impulse, 1/kg; zero for spheres.
+    pub coupling: DVec3,
 }
 
 impl Diagonal {
     /// The diagonals of one contact.
     #[inline]
-    pub fn of(contact: &Contact, bodies: &[BodyState], compliance: TangentCompliance) -> Self {
-        let a = &bodies[contact.bodies[0] as usize];
-        let b = &bodies[contact.bodies[1] as usize];
+    pub fn of(rows: ContactRows<'_>, bodies: &[BodyState], compliance: TangentCompliance) -> Self {
+        let [a, b] = rows.contact.bodies.map(|i| &bodies[i as usize]);
         let invert = |d: f64| if d > 0.0 { 1.0 / d } else { 0.0 };
         Diagonal {
-            normal_mobility: contact.normal_mobility(a, b),
+            normal_mobility: rows.normal_mobility(a, b),
             inverse_tangent: single(invert(
-                contact.tangent_mobility(a, b) * (1.0 + compliance.friction),
+                rows.tangent_mobility(a, b) * (1.0 + compliance.friction),
             )),
-            inverse_rolling: invert(contact.rolling_mobility(a, b) * (1.0 + compliance.rolling)),
+            inverse_rolling: invert(rows.rolling_mobility(a, b) * (1.0 + compliance.rolling)),
+            coupling: rows.coupling(a, b),
         }
     }
 }
@@ -75,13 +82,18 @@ impl TangentCompliance {
 /// Updates (1)–(4) of one contact, with normal target `b_n` and compliance `σ`.
 #[inline]
 pub fn relax(
-    contact: &Contact,
+    rows: ContactRows<'_>,
     diagonal: &Diagonal,
     normal: (f64, f64),
     compliance: TangentCompliance,
-    (a, b): (&mut BodyState, &mut BodyState),
+    bodies: (&mut BodyState, &mut BodyState),
     impulse: &mut Impulse,
 ) {
+    if rows.general().is_some() {
+        return relax_general(rows, diagonal, normal, compliance, bodies, impulse);
+    }
+    let contact = rows.contact;
+    let (a, b) = bodies;
     let n = contact.normal;
     let (target, sigma) = normal;
     let (mut va, mut vb, mut wa, mut wb) = (a.velocity, b.velocity, a.spin, b.spin);
@@ -132,6 +144,51 @@ pub fn relax(
     b.spin = wb;
 }
 
+/// [`relax`] of a contact of the general form.
+fn relax_general(
+    rows: ContactRows<'_>,
+    diagonal: &Diagonal,
+    (target, sigma): (f64, f64),
+    compliance: TangentCompliance,
+    (a, b): (&mut BodyState, &mut BodyState),
+    impulse: &mut Impulse,
+) {
+    let contact = rows.contact;
+    let n = contact.normal;
+    let u = rows.relative_velocity(a, b);
+    let u_n = n.dot(u);
+    let mobility = diagonal.normal_mobility + sigma;
+    let p = (impulse.normal - (u_n + sigma * impulse.normal - target) / mobility).max(0.0);
+    let mut change = Impulse {
+        normal: p - impulse.normal,
+        ..Default::default()
+    };
+    if contact.friction > 0.0 {
+        let u_t = u - n * u_n + diagonal.coupling * change.normal;
+        let wanted =
+            impulse.friction * compliance.friction_factor() - u_t * diagonal.inverse_tangent;
+        change.friction = project_disc(wanted, contact.friction * p) - impulse.friction;
+    }
+    rows.apply(&change, a, b);
+    *impulse = impulse.plus(&change);
+    impulse.normal = p;
+    if contact.rolling > 0.0 || contact.twisting > 0.0 {
+        let spin = rows.relative_spin(a, b);
+        let spin_n = n.dot(spin);
+        let factor = compliance.rolling_factor();
+        let wanted = impulse.rolling * factor - (spin - n * spin_n) * diagonal.inverse_rolling;
+        let limit = contact.twisting * p;
+        let twisting = impulse.twisting * factor - spin_n * diagonal.inverse_rolling;
+        let change = Impulse {
+            rolling: project_disc(wanted, contact.rolling * p) - impulse.rolling,
+            twisting: twisting.clamp(-limit, limit) - impulse.twisting,
+            ..Default::default()
+        };
+        rows.apply(&change, a, b);
+        *impulse = impulse.plus(&change);
+    }
+}
+
 /// When a whole-step solve stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stop {
@@ -177,29 +234,25 @@ impl GaussSeidel {
         };
         self.diagonals.clear();
         self.diagonals.extend(
-            problem
-                .contacts
-                .iter()
-                .map(|c| Diagonal::of(c, &problem.bodies, compliance)),
+            (0..problem.contacts.len())
+                .map(|i| Diagonal::of(problem.rows(i), &problem.bodies, compliance)),
         );
         bodies.clone_from(&problem.bodies);
-        for (contact, impulse) in problem.contacts.iter().zip(impulses.iter()) {
+        for (i, impulse) in impulses.iter().enumerate() {
             if impulse.normal > 0.0 {
-                let (a, b) = ContactProblem::bodies_of(bodies, contact);
-                contact.apply(impulse, a, b);
+                let (a, b) = ContactProblem::bodies_of(bodies, &problem.contacts[i]);
+                problem.rows(i).apply(impulse, a, b);
             }
         }
         let mut report = SweepReport::default();
         while report.sweeps < stop.sweeps {
-            for ((contact, diagonal), impulse) in problem
-                .contacts
-                .iter()
-                .zip(&self.diagonals)
-                .zip(impulses.iter_mut())
+            for (i, (diagonal, impulse)) in
+                self.diagonals.iter().zip(impulses.iter_mut()).enumerate()
             {
+                let contact = &problem.contacts[i];
                 let pair = ContactProblem::bodies_of(bodies, contact);
                 let normal = (contact.target, contact.compliance);
-                relax(contact, diagonal, normal, compliance, pair, impulse);
+                relax(problem.rows(i), diagonal, normal, compliance, pair, impulse);
             }
             report.sweeps += 1;
             if let Some(tolerance) = stop.tolerance
@@ -218,7 +271,7 @@ impl GaussSeidel {
 /// Residual of impulses and the velocities that they produce.
 pub fn residual(problem: &ContactProblem, impulses: &[Impulse], bodies: &[BodyState]) -> f64 {
     let mut sum = ResidualSum::default();
-    for (contact, impulse) in problem.contacts.iter().zip(impulses) {
+    for (i, (contact, impulse)) in problem.contacts.iter().zip(impulses).enumerate() {
         let [a, b] = contact.bodies.map(|i| i as usize);
         let compliance = RowCompliance {
             normal: contact.compliance,
@@ -226,7 +279,7 @@ pub fn residual(problem: &ContactProblem, impulses: &[Impulse], bodies: &[BodySt
             rolling: problem.rolling_compliance,
         };
         sum.add(
-            contact,
+            problem.rows(i),
             contact.target,
             compliance,
             [&bodies[a], &bodies[b]],
@@ -240,7 +293,7 @@ pub fn residual(problem: &ContactProblem, impulses: &[Impulse], bodies: &[BodySt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use glam::DVec3;
+    use esker_contact::{Contact, Form};
 
     /// A sphere pressed into a corner of three planes: the solution is known.
     fn corner() -> ContactProblem {
@@ -257,6 +310,7 @@ mod tests {
                 bodies: [0, i as u32 + 1],
                 normal: -axis,
                 arms: [0.1, 0.0],
+                form: Form::Radial,
                 friction: 0.0,
                 rolling: 0.0,
                 twisting: 0.0,
@@ -274,6 +328,7 @@ mod tests {
             contacts,
             tangent_compliance: 1e-9,
             rolling_compliance: 1e-9,
+            ..Default::default()
         }
     }
 

@@ -2,7 +2,8 @@
 //! this processor and on several threads.
 
 use esker_contact::{
-    BodyState, Contact, ContactProblem, ContactState, Damping, EnergyLoss, Impulse, Stabilisation,
+    BodyState, Contact, ContactProblem, ContactState, Damping, EnergyLoss, Form, GeneralContact,
+    Impulse, Stabilisation, cross_matrix,
 };
 use esker_parallel::Team;
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
@@ -11,7 +12,7 @@ use esker_solver::packed::{Law, Packing, Row, RowKind};
 use esker_solver::plan::{FIXED, Place, SweepPlan};
 use esker_solver::substep::{Impact, SubStepper, Substeps};
 use esker_solver::sweep::{GaussSeidel, Stop, TangentCompliance};
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 
 const STEP: f64 = 2e-4;
 const SUBSTEPS: usize = 25;
@@ -41,15 +42,16 @@ impl Noise {
 /// More than the speed at which any pair of the crowd closes, m/s.
 const CLOSING: f64 = 0.5;
 
-/// A box of spheres in contact, some pairs apart, some about to collide, in
-/// the order of a plan.
+/// A box of bodies in contact, some pairs apart, some about to collide, in
+/// the order of a plan. Some contacts are of the general form.
 struct Crowd {
     bodies: Vec<BodyState>,
     movable: usize,
     /// Beside gravity, of the movable bodies, m/s².
     accelerations: Vec<DVec3>,
     rows: Vec<Row>,
-    laws: [Law; 4],
+    general: Vec<GeneralContact>,
+    laws: [Law; 6],
     plan: SweepPlan,
 }
 
@@ -81,8 +83,9 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
         restitution: 0.3,
         impact_speed: 0.02,
     });
-    // Every law once for contacts with frozen normals, once for those that follow.
-    let laws = [0, 1, 2, 3].map(|k| {
+    // Every law once for contacts with frozen normals, once for those that follow, and
+    // once for contacts of the general form.
+    let laws = [0, 1, 2, 3, 4, 5].map(|k| {
         let stabilisation = &stabilisation[k % 2];
         Law {
             friction: 0.5 - 0.2 * (k % 2) as f64,
@@ -91,10 +94,12 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
             hertz: stabilisation.hertz,
             restitution: stabilisation.restitution,
             impact_speed: 0.02,
-            follows: k >= 2,
+            follows: k / 2 == 1,
+            general: k / 2 == 2,
         }
     });
     let mut rows = Vec::new();
+    let mut general = Vec::new();
     let mut places = Vec::new();
     let mut add = |a: usize, b: Option<usize>, noise: &mut Noise, bodies: &mut Vec<BodyState>| {
         let other = b.map_or(centres[a] - DVec3::Z * d, |b| centres[b]);
@@ -102,7 +107,12 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
         let normal = (other - centres[a]).normalize();
         let follows = b.is_some() && noise.next() < 0.5;
         let kind = usize::from(noise.next() < 0.3);
-        let law = kind + 2 * usize::from(follows);
+        let is_general = noise.next() < 0.3;
+        let law = match (is_general, follows) {
+            (true, _) => kind + 4,
+            (false, true) => kind + 2,
+            (false, false) => kind,
+        };
         let index = b.unwrap_or_else(|| {
             bodies.push(BodyState {
                 velocity: DVec3::X * 0.02,
@@ -110,10 +120,27 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
             });
             bodies.len() - 1
         });
-        let mobility = bodies[a].inverse_mass + bodies[index].inverse_mass;
         let stiffness = [2e7, 3e4][kind];
         let loaded = overlap > 0.0 && noise.next() < 0.8;
         let tangent = normal.cross(noise.vector(1.0));
+        let form = if is_general {
+            let mut bent = |centre: DVec3| {
+                let skew =
+                    DMat3::from_cols(noise.vector(0.2), noise.vector(0.2), noise.vector(0.2));
+                let root = DMat3::IDENTITY + skew + skew.transpose();
+                let point = 0.5 * (centres[a] + other) + noise.vector(0.1 * d);
+                (root * cross_matrix(point - centre), root)
+            };
+            let (own, theirs) = (bent(centres[a]), bent(other));
+            general.push(GeneralContact {
+                angular: [own.0, theirs.0],
+                spin: [own.1, theirs.1],
+                rate: noise.vector(2.0),
+            });
+            Form::General(general.len() as u32 - 1)
+        } else {
+            Form::Radial
+        };
         places.push(Place {
             point: 0.5 * (centres[a] + other),
             arms: [0.5 * d; 2],
@@ -123,6 +150,13 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
             kind: u8::from(overlap <= 0.0),
         });
         let apart = bodies[index].velocity - bodies[a].velocity;
+        let geometry = Contact {
+            form,
+            ..Contact::frictionless([a as u32, index as u32], normal, [0.5 * d; 2])
+        };
+        let mobility = geometry
+            .rows(&general, 0.0)
+            .normal_mobility(&bodies[a], &bodies[index]);
         let spring = stabilisation[kind].spring(ContactState {
             overlap,
             stiffness,
@@ -143,6 +177,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
                         0.0
                     },
                 ],
+                form,
                 friction: laws[law].friction,
                 rolling: if rolls { 0.02 * d } else { 0.0 },
                 twisting: if rolls { 0.01 * d } else { 0.0 },
@@ -187,6 +222,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
         movable,
         accelerations,
         rows,
+        general,
         laws,
         plan,
     }
@@ -224,6 +260,8 @@ fn reference_sums(crowd: &Crowd, gravity: DVec3, accelerations: &[DVec3]) -> Ref
     let mut bodies = crowd.bodies.clone();
     let mut substeps = Substeps {
         contacts: &mut contacts,
+        general: &crowd.general,
+        substeps: SUBSTEPS,
         follows: &follows,
         springs: &mut springs,
         impacts: &impacts,
@@ -244,7 +282,7 @@ fn reference_sums(crowd: &Crowd, gravity: DVec3, accelerations: &[DVec3]) -> Ref
     watch(substeps.bodies);
     stepper.begin(&mut substeps);
     for k in 0..SUBSTEPS {
-        stepper.substep(&mut substeps, k == 0);
+        stepper.substep(&mut substeps, k);
         watch(substeps.bodies);
     }
     let residual = stepper.residual(&substeps);
@@ -274,6 +312,8 @@ fn block_substeps_with(
         kind: RowKind::Substep,
         laws: &crowd.laws,
         compliance: COMPLIANCE,
+        general: &crowd.general,
+        time: 0.0,
     };
     sweeper
         .packed
@@ -286,6 +326,7 @@ fn block_substeps_with(
         movable: crowd.movable,
         compliance: COMPLIANCE,
         longest_sleep,
+        general: &crowd.general,
     };
     let impacts = sweeper.substeps(&mut team, &crowd.plan, &mut bodies, run);
     let residual =
@@ -308,6 +349,8 @@ fn block_sums(crowd: &Crowd, threads: usize) -> (Vec<BodyState>, Vec<Impulse>, E
         kind: RowKind::Substep,
         laws: &crowd.laws,
         compliance: COMPLIANCE,
+        general: &crowd.general,
+        time: 0.0,
     };
     sweeper
         .packed
@@ -320,6 +363,7 @@ fn block_sums(crowd: &Crowd, threads: usize) -> (Vec<BodyState>, Vec<Impulse>, E
         movable: crowd.movable,
         compliance: COMPLIANCE,
         longest_sleep: f64::INFINITY,
+        general: &crowd.general,
     };
     sweeper.substeps(&mut team, &crowd.plan, &mut bodies, run);
     (bodies, sweeper.wall_impulses().to_vec(), sweeper.losses())
@@ -444,10 +488,12 @@ fn groups_sleep_for_as_long_as_their_closing_speeds_allow() {
         }
     }
     // With speeds that promise that no gap ever closes, none does but in
-    // groups with a wall.
+    // groups with a wall and in those of the general form, which do not sleep.
     let closed = |outcome: &Outcome| {
         let grains = crowd.rows.iter().zip(&outcome.1);
-        let grains = grains.filter(|(row, _)| is_open(row) && row.closing == 0.0);
+        let grains = grains.filter(|(row, _)| {
+            is_open(row) && row.closing == 0.0 && row.contact.form == Form::Radial
+        });
         grains.filter(|(_, p)| p.normal > 0.0).count()
     };
     assert!(closed(&reference) > 100);
@@ -480,6 +526,8 @@ fn vector_whole_step_sweeps_equal_the_scalar_reference() {
         let problem = ContactProblem {
             bodies: crowd.bodies.clone(),
             contacts: crowd.rows.iter().map(|r| r.contact).collect(),
+            general: crowd.general.clone(),
+            time: 0.5 * STEP,
             tangent_compliance: COMPLIANCE.friction,
             rolling_compliance: COMPLIANCE.rolling,
         };

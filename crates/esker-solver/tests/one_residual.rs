@@ -22,6 +22,7 @@ fn row_of_spheres() -> ContactProblem {
         bodies,
         normal,
         arms: [0.1, 0.1],
+        form: esker_contact::Form::Radial,
         friction: 0.4,
         rolling: 0.0,
         twisting: 0.0,
@@ -42,6 +43,7 @@ fn row_of_spheres() -> ContactProblem {
         contacts,
         tangent_compliance: 1e-3,
         rolling_compliance: 1e-3,
+        ..Default::default()
     }
 }
 

@@ -2,7 +2,8 @@
 //! that knows both bodies and equations.
 
 use esker_contact::{
-    BodyState, Contact, ContactProblem, ContactState, Impulse, Spring, Stabilisation, single,
+    BodyState, Contact, ContactProblem, ContactState, Form, GeneralContact, Impulse, Spring,
+    Stabilisation, single,
 };
 use esker_parallel::{Team, prefetch};
 use esker_solver::packed::{Law, Row};
@@ -31,6 +32,8 @@ pub struct Equations {
     /// Law of each pair of materials, by the index of the pair table. Pairs
     /// with equal laws share one, so that their contacts share lanes.
     law_of_pair: Vec<u16>,
+    /// What contacts of the general form have beside their rows.
+    pub general: Vec<GeneralContact>,
     stabilisations: Vec<Stabilisation>,
 }
 
@@ -135,6 +138,7 @@ impl Rows<'_> {
                 bodies: [c.grain, body],
                 normal: c.normal,
                 arms: c.arms,
+                form: Form::Radial,
                 friction: pair.law.friction,
                 rolling: pair.law.rolling * c.rolling_radius,
                 twisting: pair.law.twisting * c.rolling_radius,
@@ -204,6 +208,7 @@ impl Equations {
                 restitution: pair.law.restitution,
                 impact_speed: constants.impact_speed(),
                 follows: false,
+                general: false,
             };
             let known = self.laws.iter().position(|l| *l == law);
             self.law_of_pair
@@ -388,7 +393,8 @@ impl WholeStepEquations {
         let bodies = &mut self.problem.bodies;
         for (contact, impulse) in self.problem.contacts.iter().zip(impulses) {
             let (a, b) = ContactProblem::bodies_of(bodies, contact);
-            contact.apply(&impulse.scaled(-1.0), a, b);
+            let rows = contact.rows(&self.problem.general, 0.0);
+            rows.apply(&impulse.scaled(-1.0), a, b);
         }
     }
 

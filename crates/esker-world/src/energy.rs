@@ -23,7 +23,7 @@
 //! those after), of overlaps that appear or vanish between two steps, and of
 //! elastic energy that leaves with a grain.
 
-use esker_contact::{BodyState, Contact, EnergyLoss, Impulse};
+use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse};
 use esker_parallel::Team;
 use glam::DVec3;
 
@@ -127,20 +127,19 @@ impl EnergyLedger {
 /// before and after.
 pub(crate) fn loss_of_impulses(
     team: &mut Team,
-    contacts: &[Contact],
+    problem: &ContactProblem,
     impulse: impl Fn(usize) -> Impulse + Sync,
     [before, after]: [&[BodyState]; 2],
 ) -> EnergyLoss {
     team.fold(
-        contacts.len(),
+        problem.contacts.len(),
         EnergyLoss::default(),
         |range| {
             range.fold(EnergyLoss::default(), |sum, i| {
-                let contact = &contacts[i];
-                let bodies = contact.bodies.map(|b| b as usize);
-                let geometry = (contact.normal, contact.arms);
+                let rows = problem.contacts[i].rows(&problem.general, 0.0);
+                let bodies = rows.contact.bodies.map(|b| b as usize);
                 let [before, after] = [before, after].map(|states| bodies.map(|b| &states[b]));
-                sum.plus(&EnergyLoss::of(geometry, &impulse(i), before, after))
+                sum.plus(&EnergyLoss::of(rows, &impulse(i), before, after))
             })
         },
         |sum, loss| sum.plus(loss),

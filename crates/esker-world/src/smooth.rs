@@ -31,7 +31,9 @@
 //! their number: springs that are followed too coarsely never come to rest, or
 //! gain energy without bound.
 
-use esker_contact::{BodyState, Damping, EnergyLoss, Impulse, project_disc, root_of_max_overlap};
+use esker_contact::{
+    BodyState, Contact, Damping, EnergyLoss, Impulse, project_disc, root_of_max_overlap,
+};
 use glam::DVec3;
 
 use crate::collide::{ContactGeometry, Partner};
@@ -355,8 +357,8 @@ impl Losses {
             let pair = contact.bodies.map(|i| i as usize);
             let before = pair.map(|i| &self.before[i]);
             let after = pair.map(|i| &bodies[i]);
-            let geometry = (contact.normal, contact.arms);
-            let loss = EnergyLoss::of(geometry, impulse, before, after);
+            let geometry = Contact::frictionless(contact.bodies, contact.normal, contact.arms);
+            let loss = EnergyLoss::of(geometry.radial(), impulse, before, after);
             self.sum = self.sum.plus(&loss);
         }
     }

@@ -213,6 +213,8 @@ impl World {
                     kind: RowKind::Substep,
                     laws: &work.equations.laws,
                     compliance: work.equations.compliance,
+                    general: &work.equations.general,
+                    time: 0.0,
                 };
                 let (packed, plan) = (&mut work.sweeper.packed, &work.collider.plan);
                 packed.pack(team, plan, packing, &work.equations.bodies, |i| rows.row(i));
@@ -243,6 +245,7 @@ impl World {
             movable: self.grains.len(),
             compliance: work.equations.compliance,
             longest_sleep: work.collider.longest_sleep(method.substeps),
+            general: &work.equations.general,
         };
         let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
         sweeper.measure_losses(self.energy.is_some());
@@ -332,8 +335,7 @@ impl World {
         };
         if is_booked && impacts > 0 {
             let states = [&work.velocities[..], &whole.problem.bodies];
-            let contacts = &whole.problem.contacts;
-            loss = loss_of_impulses(team, contacts, impact_impulse, states).as_impact();
+            loss = loss_of_impulses(team, &whole.problem, impact_impulse, states).as_impact();
         }
         let before = is_booked.then(|| whole.problem.bodies.clone());
         whole.set_main_rows(team, self.step);
@@ -389,8 +391,8 @@ impl World {
         work.wall_impulses.extend(plan.fixed.iter().map(both));
         let (velocities, step) = (&work.velocities, self.step);
         if let Some(before) = &before {
-            let contacts = &whole.problem.contacts;
-            let main = loss_of_impulses(team, contacts, main_impulse, [before, velocities]);
+            let states = [&before[..], velocities];
+            let main = loss_of_impulses(team, &whole.problem, main_impulse, states);
             loss = loss.plus(&main);
         }
         move_grains(team, &mut self.grains, velocities, |i| {

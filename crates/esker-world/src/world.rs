@@ -1,6 +1,6 @@
 //! The world: its state, how it is built and what can be read from it.
 
-use esker_contact::{BodyState, Impulse};
+use esker_contact::{BodyState, GeneralContact, Impulse};
 use esker_parallel::{Team, ThreadChoice};
 use esker_solver::packed::{Law, Row};
 use esker_solver::plan::SweepPlan;
@@ -72,6 +72,8 @@ pub struct LastProblem<'a> {
     pub compliance: TangentCompliance,
     /// Grains, then one body per contact with a wall.
     pub bodies: &'a [BodyState],
+    /// What contacts of the general form have beside their rows.
+    pub general: &'a [GeneralContact],
     /// Contacts in the order of the plan.
     pub rows: Vec<Row>,
 }
@@ -191,6 +193,7 @@ impl World {
             laws: &work.equations.laws,
             compliance: work.equations.compliance,
             bodies: &work.equations.bodies,
+            general: &work.equations.general,
             rows: (0..work.contacts.len()).map(|i| rows.row(i)).collect(),
         }
     }

@@ -51,6 +51,7 @@ pub fn heap(spheres: usize, rolling: bool, key: u64, units: Units) -> ContactPro
                 bodies: [below as u32, index as u32],
                 normal: sideways.normalize(),
                 arms: [radius, radius],
+                form: esker_contact::Form::Radial,
                 friction: draw(0.2, 0.7),
                 rolling: if rolling {
                     draw(0.02, 0.1) * units.length

@@ -72,6 +72,7 @@ impl<'a> Sweeps<'a> {
             movable: world.grains.len(),
             compliance: problem.compliance,
             longest_sleep: f64::INFINITY,
+            general: problem.general,
         };
         Sweeps {
             problem,
@@ -124,6 +125,8 @@ impl<'a> Sweeps<'a> {
             if way == Way::SubStepped {
                 let mut substeps = Substeps {
                     contacts: &mut contacts.clone(),
+                    general: self.problem.general,
+                    substeps: SWEEPS,
                     follows: &follows,
                     springs: &mut springs,
                     impacts: &impacts,
@@ -138,13 +141,13 @@ impl<'a> Sweeps<'a> {
                 let start = Instant::now();
                 stepper.begin(&mut substeps);
                 for k in 0..SWEEPS {
-                    stepper.substep(&mut substeps, k == 0);
+                    stepper.substep(&mut substeps, k);
                 }
                 return start.elapsed().as_secs_f64();
             }
             let diagonals: Vec<_> = contacts
                 .iter()
-                .map(|c| Diagonal::of(c, &bodies, compliance))
+                .map(|c| Diagonal::of(c.rows(self.problem.general, 0.0), &bodies, compliance))
                 .collect();
             let start = Instant::now();
             for _ in 0..SWEEPS {
@@ -153,7 +156,8 @@ impl<'a> Sweeps<'a> {
                 {
                     let pair = ContactProblem::bodies_of(&mut bodies, contact);
                     let normal = (contact.target, contact.compliance);
-                    relax(contact, diagonal, normal, compliance, pair, impulse);
+                    let rows = contact.rows(self.problem.general, 0.0);
+                    relax(rows, diagonal, normal, compliance, pair, impulse);
                 }
             }
             start.elapsed().as_secs_f64()
@@ -181,6 +185,8 @@ impl<'a> Sweeps<'a> {
                 kind,
                 laws,
                 compliance,
+                general: self.problem.general,
+                time: 0.0,
             };
             sweeper
                 .packed

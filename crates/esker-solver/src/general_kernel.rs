@@ -1,0 +1,258 @@
+//! The vector kernel of contacts of the general form: updates (1)–(4) of
+//! [`crate::sweep`] with arms that are no multiples of the normal, inertia that
+//! is not isotropic, and rates (see `esker_contact::GeneralContact`).
+//!
+//! The rows are those of `kernel.rs`; what differs is how relative velocities
+//! are gathered and impulses scattered.
+
+use crate::kernel::{SubstepTimes, Work, dot, load, load3, minus, onto_disc, plus, store3, times};
+use crate::lanes::Lanes;
+use crate::packed::{Law, Line};
+
+/// Matrices of a group, column by column.
+#[inline(always)]
+unsafe fn load_matrix<V: Lanes>(lines: &[Line; 9], first: usize) -> [[V; 3]; 3] {
+    // SAFETY: nine lines follow one another.
+    unsafe {
+        [
+            load3(lines.as_ptr(), first),
+            load3(lines.as_ptr().add(3), first),
+            load3(lines.as_ptr().add(6), first),
+        ]
+    }
+}
+
+/// `Mᵀ x`.
+#[inline(always)]
+fn transposed<V: Lanes>(m: &[[V; 3]; 3], x: [V; 3]) -> [V; 3] {
+    [dot(m[0], x), dot(m[1], x), dot(m[2], x)]
+}
+
+/// `M x`.
+#[inline(always)]
+fn product<V: Lanes>(m: &[[V; 3]; 3], x: [V; 3]) -> [V; 3] {
+    plus(
+        plus(times(m[0], x[0]), times(m[1], x[1])),
+        times(m[2], x[2]),
+    )
+}
+
+/// Applies the impulses that contacts start with.
+///
+/// # Safety
+/// The invariants of [`Work`]; the group is of general form.
+#[inline(always)]
+pub(crate) unsafe fn start_general<V: Lanes>(
+    work: &Work<'_>,
+    g: usize,
+    law: &Law,
+    (first, active): (usize, usize),
+) {
+    // SAFETY: the invariants of `Work`.
+    unsafe {
+        let group = &*work.groups.add(g);
+        let p = load::<V>(&group.impulse, first);
+        if V::bits(V::splat(0.0).less(p)) == 0 {
+            return;
+        }
+        let general = &*work.general.add(work.general_of[g] as usize);
+        let n: [V; 3] = load3(group.normal.as_ptr(), first);
+        let linear = plus(times(n, p), load3(group.friction.as_ptr(), first));
+        let mut turn_a = product(&load_matrix(&general.angular[0], first), linear);
+        let mut turn_b = product(&load_matrix(&general.angular[1], first), linear);
+        if law.rolls {
+            let rolling = &*work.rolling.add(g);
+            let spin = &(*work.general_rolling.add(work.general_of[g] as usize)).spin;
+            let twisting = times(n, load::<V>(&rolling.twisting, first));
+            let torque = plus(load3(rolling.rolling.as_ptr(), first), twisting);
+            turn_a = plus(turn_a, transposed(&load_matrix(&spin[0], first), torque));
+            turn_b = plus(turn_b, transposed(&load_matrix(&spin[1], first), torque));
+        }
+        let zero = V::splat(0.0);
+        let index_a = group.bodies[0].as_ptr().add(first);
+        let index_b = group.bodies[1].as_ptr().add(first);
+        add_to_bodies(
+            work,
+            index_a,
+            active,
+            times(linear, zero - V::splat(1.0)),
+            times(turn_a, zero - V::splat(1.0)),
+        );
+        add_to_bodies(work, index_b, active, linear, turn_b);
+    }
+}
+
+/// Adds an impulse and a torque impulse to bodies.
+#[inline(always)]
+unsafe fn add_to_bodies<V: Lanes>(
+    work: &Work<'_>,
+    index: *const u32,
+    active: usize,
+    linear: [V; 3],
+    angular: [V; 3],
+) {
+    // SAFETY: the invariants of `Work`.
+    unsafe {
+        let [vx, vy, vz, mass, wx, wy, wz, inertia] = V::gather_bodies(work.bodies, index);
+        let [vx, vy, vz] = plus([vx, vy, vz], times(linear, mass));
+        let [wx, wy, wz] = plus([wx, wy, wz], times(angular, inertia));
+        let bodies = [vx, vy, vz, mass, wx, wy, wz, inertia];
+        V::scatter_bodies(bodies, work.bodies, index, active);
+    }
+}
+
+/// Relaxes the lanes `first..first + WIDTH` of a group of general form, of which
+/// the first `active` are contacts. Returns a bit per impact row.
+///
+/// # Safety
+/// The invariants of [`Work`]; the group is of general form.
+#[inline(always)]
+pub(crate) unsafe fn relax_general<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
+    work: &Work<'_>,
+    g: usize,
+    law: &Law,
+    step: SubstepTimes,
+    (first, active): (usize, usize),
+) -> u32 {
+    // SAFETY: the invariants of `Work`.
+    unsafe {
+        let group = &mut *work.groups.add(g);
+        let general = &*work.general.add(work.general_of[g] as usize);
+        let index_a = group.bodies[0].as_ptr().add(first);
+        let index_b = group.bodies[1].as_ptr().add(first);
+        let (zero, one) = (V::splat(0.0), V::splat(1.0));
+
+        let n: [V; 3] = load3(group.normal.as_ptr(), first);
+        let b_a = load_matrix::<V>(&general.angular[0], first);
+        let b_b = load_matrix::<V>(&general.angular[1], first);
+        let rate: [V; 3] = load3(general.rate.as_ptr(), first);
+        let [vax, vay, vaz, mass_a, wax, way, waz, inertia_a] =
+            V::gather_bodies(work.bodies, index_a);
+        let [vbx, vby, vbz, mass_b, wbx, wby, wbz, inertia_b] =
+            V::gather_bodies(work.bodies, index_b);
+        let (va, vb) = ([vax, vay, vaz], [vbx, vby, vbz]);
+        let (mut wa, mut wb) = ([wax, way, waz], [wbx, wby, wbz]);
+        let relative = |va, vb, wa, wb| {
+            let turning = minus(transposed(&b_b, wb), transposed(&b_a, wa));
+            plus(minus(vb, va), turning)
+        };
+        let u = plus(relative(va, vb, wa, wb), times(rate, V::splat(step.end)));
+        let u_n = dot(n, u);
+        let mobility = load::<V>(&general.mobility, first);
+        let p = load::<V>(&group.impulse, first);
+
+        let mut impacted = 0;
+        let (mut target, mut compliance, mut root);
+        if SUBSTEP {
+            let before = relative(
+                V::gather_quads(work.before, index_a),
+                V::gather_quads(work.before, index_b),
+                V::gather_quads(work.before_spin, index_a),
+                V::gather_quads(work.before_spin, index_b),
+            );
+            let (rate_n, without_rate) = (dot(n, rate), dot(n, before));
+            let u_before = without_rate + rate_n * V::splat(step.end - step.step);
+            let mean = without_rate + rate_n * V::splat(step.end - 1.5 * step.step);
+            let overlap = load::<V>(&group.overlap, first) - V::splat(step.moved) * mean;
+            overlap.store(group.overlap.as_mut_ptr().add(first));
+            root = if law.hertz {
+                let min = V::load_single(group.min_overlap.as_ptr().add(first));
+                overlap.max(min).sqrt()
+            } else {
+                one
+            };
+            let cap = V::load_single(group.cap.as_ptr().add(first));
+            compliance = load::<V>(&group.compliance, first).max(mobility * cap * root);
+            let factor = V::load_single(group.damping_factor.as_ptr().add(first));
+            let damping = factor.max(zero - factor);
+            target = V::select(
+                zero.less(overlap),
+                damping * (V::splat(law.bias_rate) * overlap + u_before),
+                overlap * V::splat(1.0 / step.step),
+            );
+            let impacts = V::both(
+                V::both(
+                    u_before.less(V::splat(-law.impact_speed)),
+                    zero.less(factor),
+                ),
+                (u_before * V::splat(step.step)).less(overlap),
+            );
+            impacted = V::bits(impacts) & !V::bits(zero.less(p));
+            if impacted != 0 {
+                let impacts = V::both(impacts, p.less(V::splat(f64::MIN_POSITIVE)));
+                let returned = V::splat(law.restitution) * u_before.max(u_n).min(zero);
+                target = V::select(impacts, zero - returned, target);
+                compliance = V::select(impacts, zero, compliance);
+                root = V::select(impacts, one, root);
+            }
+        } else {
+            root = one;
+            compliance = load::<V>(&group.compliance, first);
+            target = load::<V>(&group.overlap, first);
+        }
+
+        let excess = root * (u_n - target) + compliance * p;
+        let p_new = (p - excess / (root * mobility + compliance)).max(zero);
+        if V::bits(zero.less(p.max(p_new))) == 0 {
+            // Open before and after: nothing else can change.
+            return impacted;
+        }
+        p_new.store(group.impulse.as_mut_ptr().add(first));
+        let mut linear = times(n, p_new - p);
+
+        if law.friction > 0.0 {
+            let coupling: [V; 3] = load3(general.coupling.as_ptr(), first);
+            let u_t = plus(minus(u, times(n, u_n)), times(coupling, p_new - p));
+            let inverse = V::load_single(group.inverse_tangent.as_ptr().add(first));
+            let factor = V::splat(work.compliance.friction_factor());
+            let old: [V; 3] = load3(group.friction.as_ptr(), first);
+            let wanted = minus(times(old, factor), times(u_t, inverse));
+            let friction = onto_disc(wanted, V::splat(law.friction) * p_new, one);
+            store3(friction, group.friction.as_mut_ptr(), first);
+            linear = plus(linear, minus(friction, old));
+        }
+        wa = minus(wa, times(product(&b_a, linear), inertia_a));
+        wb = plus(wb, times(product(&b_b, linear), inertia_b));
+
+        if ROLLING {
+            let r = &mut *work.rolling.add(g);
+            let spins = &(*work.general_rolling.add(work.general_of[g] as usize)).spin;
+            let c_a = load_matrix::<V>(&spins[0], first);
+            let c_b = load_matrix::<V>(&spins[1], first);
+            let spin = minus(product(&c_b, wb), product(&c_a, wa));
+            let spin_n = dot(n, spin);
+            let spin_t = minus(spin, times(n, spin_n));
+            let inverse = load::<V>(&r.inverse_rolling, first);
+            let factor = V::splat(work.compliance.rolling_factor());
+            let old: [V; 3] = load3(r.rolling.as_ptr(), first);
+            let wanted = minus(times(old, factor), times(spin_t, inverse));
+            let rolled = onto_disc(wanted, load::<V>(&r.rolling_limit, first) * p_new, one);
+            let old_twist = load::<V>(&r.twisting, first);
+            let limit = load::<V>(&r.twisting_limit, first) * p_new;
+            let twisted = (old_twist * factor - spin_n * inverse)
+                .min(limit)
+                .max(zero - limit);
+            store3(rolled, r.rolling.as_mut_ptr(), first);
+            twisted.store(r.twisting.as_mut_ptr().add(first));
+            let torque = plus(minus(rolled, old), times(n, twisted - old_twist));
+            wa = minus(wa, times(transposed(&c_a, torque), inertia_a));
+            wb = plus(wb, times(transposed(&c_b, torque), inertia_b));
+        }
+
+        let va = minus(va, times(linear, mass_a));
+        let vb = plus(vb, times(linear, mass_b));
+        V::scatter_bodies(
+            [va[0], va[1], va[2], mass_a, wa[0], wa[1], wa[2], inertia_a],
+            work.bodies,
+            index_a,
+            active,
+        );
+        V::scatter_bodies(
+            [vb[0], vb[1], vb[2], mass_b, wb[0], wb[1], wb[2], inertia_b],
+            work.bodies,
+            index_b,
+            active,
+        );
+        impacted
+    }
+}
