@@ -16,7 +16,9 @@
 //! assert_eq!(pose.rotate(touches[0].normal), DVec3::X);
 //! ```
 
+mod body;
 mod broad_phase;
+mod manifold;
 mod mesh;
 mod pairs;
 mod pose;
@@ -25,8 +27,10 @@ mod region_overlap;
 mod shape;
 mod triangulate;
 
+pub use body::{BodyShape, Clump, ClumpError, HullError, MassProperties, PlacedShape, Polyhedron};
 pub use broad_phase::{BroadPhase, Seen, Tag, TooManyPairs};
 pub use glam::{DQuat, DVec3};
+pub use manifold::{Conformity, ContactPoint, ContactRates, RigidMotion};
 pub use mesh::{
     Edge, EdgeKind, MeshError, Place, TriangleMesh, TriangleSoup, parse_obj, parse_stl,
 };
