@@ -16,3 +16,16 @@ pub enum HullError {
     #[error("the points lie in one plane: the polyhedron has no volume")]
     Flat,
 }
+
+impl Polyhedron {
+    pub(crate) fn mass_properties(&self) -> super::MassProperties {
+        super::MassProperties {
+            volume: 0.0,
+            inertia_per_mass: DVec3::ZERO,
+        }
+    }
+
+    pub(crate) fn bounding_radius(&self) -> f64 {
+        self.vertices.iter().map(|v| v.length()).fold(0.0, f64::max)
+    }
+}
