@@ -308,12 +308,22 @@ fn sampled_gap(a: &PlacedShape, b: &PlacedShape) -> f64 {
     };
     let better = |x: DVec3, y: DVec3| if value(y) > value(x) { y } else { x };
     let mut best = (0..count).map(spiral).fold(DVec3::X, better);
+    let crossed = a.rotation.z_axis.cross(b.rotation.z_axis);
+    for n in [crossed, -crossed] {
+        best = better(best, n.normalize_or(best));
+    }
     for level in 0..24 {
         let (x, y) = best.any_orthonormal_pair();
         for k in 0..24 {
             let (sin, cos) = (0.2618 * f64::from(k)).sin_cos();
             let step = 0.1 * 0.7_f64.powi(level) * (cos * x + sin * y);
-            best = better(best, (best + step).normalize());
+            let next = best + step;
+            best = better(best, next.normalize());
+            // The support function of a capsule has a ridge across its axis.
+            for axis in [a.rotation.z_axis, b.rotation.z_axis] {
+                let across = next - next.dot(axis) * axis;
+                best = better(best, across.normalize_or(best));
+            }
         }
     }
     value(best)

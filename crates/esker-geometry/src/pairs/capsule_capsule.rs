@@ -28,11 +28,11 @@ pub(super) fn contacts(a: &Capsule, b: &Capsule, query: &BodyQuery, out: &mut Ve
     }
     let sine = a.axis.cross(b.axis).length();
     if let Some(stretch) = common_stretch(a, b).filter(|_| sine < PARALLEL_SINE) {
-        let ends = stretch.map(|along| touch(a, along, b, b.nearest_to(a.at(along))));
+        let ends = stretch.map(|(along, others)| touch(a, along, b, others));
         let effective = a.radius * b.radius / (a.radius + b.radius);
         let sag = nearest.overlap - ends[0].overlap.max(ends[1].overlap);
         if sag <= MAX_SAG * effective {
-            let half = 0.5 * (stretch[1] - stretch[0]);
+            let half = 0.5 * (stretch[1].0 - stretch[0].0);
             // How steeply the two run towards each other, seen along the contact plane.
             let tilt = (ends[1].overlap - ends[0].overlap) / (2.0 * half);
             let conformity = Conformity::of_line_end(effective, half, sine.max(tilt.abs()));
@@ -99,11 +99,22 @@ fn contact(touch: &SphereTouch, feature: u32, conformity: Conformity) -> Contact
     }
 }
 
-/// The stretch of `a`'s axis beside `b`'s segment.
-fn common_stretch(a: &Capsule, b: &Capsule) -> Option<[f64; 2]> {
-    let ends = b.ends().map(|end| a.nearest_to(end));
-    let stretch = [ends[0].min(ends[1]), ends[0].max(ends[1])];
-    (stretch[1] > stretch[0]).then_some(stretch)
+/// Both ends of the stretch in which the segments run beside each other, along the axes of `a` and
+/// `b`: at each of them one segment ends.
+fn common_stretch(a: &Capsule, b: &Capsule) -> Option<[(f64, f64); 2]> {
+    let same_way = a.axis.dot(b.axis).signum();
+    let end = |side: f64| {
+        let own = side * a.half_length;
+        let beside = b.axis.dot(a.at(own) - b.centre);
+        if beside.abs() <= b.half_length {
+            (own, beside)
+        } else {
+            let others = side * same_way * b.half_length;
+            (a.nearest_to(b.at(others)), others)
+        }
+    };
+    let ends = [end(-1.0), end(1.0)];
+    (ends[1].0 > ends[0].0).then_some(ends)
 }
 
 /// Of two surfaces, each with an axis, the curvature across it and that along it (1/m).
