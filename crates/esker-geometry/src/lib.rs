@@ -16,21 +16,27 @@
 //! assert_eq!(pose.rotate(touches[0].normal), DVec3::X);
 //! ```
 
+mod body;
 mod broad_phase;
+mod hertz;
+mod manifold;
 mod mesh;
 mod pairs;
 mod pose;
 mod region;
 mod region_overlap;
 mod shape;
+mod smooth;
 mod triangulate;
 
+pub use body::{BodyShape, Clump, ClumpError, HullError, MassProperties, PlacedShape, Polyhedron};
 pub use broad_phase::{BroadPhase, Seen, Tag, TooManyPairs};
 pub use glam::{DQuat, DVec3};
+pub use manifold::{Conformity, ContactPoint, ContactRates, RigidMotion};
 pub use mesh::{
     Edge, EdgeKind, MeshError, Place, TriangleMesh, TriangleSoup, parse_obj, parse_stl,
 };
-pub use pairs::{Probe, SphereTouch, sphere_sphere};
+pub use pairs::{BodyQuery, Probe, SphereTouch, WallQuery, body_contacts, sphere_sphere};
 pub use pose::{Aabb, Pose};
 pub use region::Region;
 pub use shape::{Face, MAX_CONFORMITY, OpenFaces, ShapeError, Side, Touch, WallShape};

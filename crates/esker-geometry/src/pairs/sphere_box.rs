@@ -8,8 +8,8 @@
 //! its touches are the local minima of the distance: the nearest point of a closed face, but where
 //! it lies on an edge only if no other closed face there has a nearer one.
 
-use super::Probe;
-use crate::shape::{Face, OpenFaces, Side, Touch};
+use super::{Probe, TouchSink};
+use crate::shape::{Face, OpenFaces, Side};
 use glam::DVec3;
 
 /// Features from here on are outer sides of a shell's faces.
@@ -47,7 +47,7 @@ fn sign_of(x: f64) -> i32 {
 }
 
 /// A container.
-pub(super) fn shell(probe: &Probe, half: DVec3, open: OpenFaces, out: &mut Vec<Touch>) {
+pub(super) fn shell(probe: &Probe, half: DVec3, open: OpenFaces, out: &mut impl TouchSink) {
     let is_closed = |axis: usize, sign: i32| !open.contains(Face::across(axis, sign > 0));
     let depth = half - probe.centre.abs();
     let nearest = nearest_axis(depth);
@@ -74,7 +74,7 @@ fn faces_from_inside(
     probe: &Probe,
     half: DVec3,
     is_closed: impl Fn(usize, i32) -> bool,
-    out: &mut Vec<Touch>,
+    out: &mut impl TouchSink,
 ) {
     for axis in 0..3 {
         for sign in [-1, 1] {
@@ -93,7 +93,7 @@ fn local_minima(
     probe: &Probe,
     half: DVec3,
     is_closed: impl Fn(usize, i32) -> bool,
-    out: &mut Vec<Touch>,
+    out: &mut impl TouchSink,
 ) {
     let centre = probe.centre;
     // Sign of the end that the centre is beyond, along each axis.
@@ -120,7 +120,7 @@ fn local_minima(
 }
 
 /// A block.
-pub(super) fn solid(probe: &Probe, half: DVec3, out: &mut Vec<Touch>) {
+pub(super) fn solid(probe: &Probe, half: DVec3, out: &mut impl TouchSink) {
     let nearest = probe.centre.clamp(-half, half);
     let offset = nearest - probe.centre;
     if offset != DVec3::ZERO {

@@ -24,7 +24,7 @@
 //! From outside the shell is convex: one touch, on the mantle, a closed end or a rim. Over an open
 //! end the rim is touched, and what can be seen of the inner surface.
 
-use super::Probe;
+use super::{Probe, TouchSink};
 use crate::shape::{Face, OpenFaces, Side, Touch};
 use glam::{DVec2, DVec3};
 use std::f64::consts::PI;
@@ -93,7 +93,7 @@ impl Frustum {
         }
     }
 
-    pub(super) fn touches(&self, probe: &Probe, side: Side, open: OpenFaces, out: &mut Vec<Touch>) {
+    pub(super) fn touches(&self, probe: &Probe, side: Side, open: OpenFaces, out: &mut impl TouchSink) {
         match side {
             Side::Inside => self.shell(probe, open, out),
             Side::Outside => self.solid(probe, out),
@@ -176,7 +176,7 @@ impl Frustum {
     }
 
     /// Thin shell with open or closed ends.
-    fn shell(&self, probe: &Probe, open: OpenFaces, out: &mut Vec<Touch>) {
+    fn shell(&self, probe: &Probe, open: OpenFaces, out: &mut impl TouchSink) {
         // The end of a cone that is a point has nothing to open.
         let is_open = [
             open.contains(Face::Bottom) && self.bottom.x > 0.0,
@@ -212,7 +212,7 @@ impl Frustum {
         probe: &Probe,
         is_open: [bool; 2],
         is_beyond: bool,
-        out: &mut Vec<Touch>,
+        out: &mut impl TouchSink,
     ) {
         for third in 0..3 {
             let meridian = self.meridian(probe.centre, third);
@@ -255,7 +255,7 @@ impl Frustum {
     }
 
     /// Tangent planes that a sphere can reach within its motion, besides the nearest.
-    fn tangents_ahead(&self, probe: &Probe, is_open: [bool; 2], out: &mut Vec<Touch>) {
+    fn tangents_ahead(&self, probe: &Probe, is_open: [bool; 2], out: &mut impl TouchSink) {
         let widest = self.bottom.x.max(self.top.x);
         let accepted = MAX_SAGITTA * probe.radius;
         if probe.motion * probe.motion < 2.0 * accepted * widest {
@@ -289,7 +289,7 @@ impl Frustum {
     }
 
     /// Rims, and the inner surface as far as it can be seen through an open end.
-    fn over_open_end(&self, probe: &Probe, is_open: [bool; 2], end: usize, out: &mut Vec<Touch>) {
+    fn over_open_end(&self, probe: &Probe, is_open: [bool; 2], end: usize, out: &mut impl TouchSink) {
         let rho = probe.centre_in_meridian().x;
         let radii = [self.bottom.x, self.top.x];
         for third in 0..3 {
@@ -317,7 +317,7 @@ impl Frustum {
     }
 
     /// The nearest point of a convex shell from outside.
-    fn seen_outside(&self, probe: &Probe, meridian: &Meridian, out: &mut Vec<Touch>) {
+    fn seen_outside(&self, probe: &Probe, meridian: &Meridian, out: &mut impl TouchSink) {
         let rho = probe.centre_in_meridian().x;
         let to_ends = self.distances_to_ends(probe);
         let radii = [self.bottom.x, self.top.x];
@@ -351,7 +351,7 @@ impl Frustum {
     }
 
     /// Solid: the nearest point of the convex outline.
-    fn solid(&self, probe: &Probe, out: &mut Vec<Touch>) {
+    fn solid(&self, probe: &Probe, out: &mut impl TouchSink) {
         let meridian = self.meridian(probe.centre, 0);
         let to_ends = self.distances_to_ends(probe);
         let depth = meridian.distance.min(to_ends[0]).min(to_ends[1]);

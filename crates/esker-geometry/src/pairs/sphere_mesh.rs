@@ -35,9 +35,8 @@
 //! A touch has the curvature of the surface that the mesh stands for (`mesh/curvature.rs`), not
 //! that of its facets, so that spheres roll in a meshed tube as in the analytic one.
 
-use super::Probe;
+use super::{Probe, TouchSink};
 use crate::mesh::TriangleMesh;
-use crate::shape::Touch;
 use glam::DVec3;
 
 /// Directions nearer than this are one touch: cos 1°.
@@ -113,7 +112,7 @@ impl Minima {
     }
 }
 
-pub(super) fn touches(probe: &Probe, mesh: &TriangleMesh, out: &mut Vec<Touch>) {
+pub(super) fn touches(probe: &Probe, mesh: &TriangleMesh, out: &mut impl TouchSink) {
     let range = probe.radius + probe.margin;
     let mut minima = Minima::new();
     mesh.bvh.for_each_near(probe.centre, range, |triangle| {
@@ -208,7 +207,7 @@ fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &
 }
 
 /// Thins the minima as the module's documentation says.
-fn keep_independent(probe: &Probe, minima: &[Minimum], out: &mut Vec<Touch>) {
+fn keep_independent(probe: &Probe, minima: &[Minimum], out: &mut impl TouchSink) {
     let mut kept = [0; MAX_MINIMA];
     let mut count = 0;
     for (index, new) in minima.iter().enumerate() {

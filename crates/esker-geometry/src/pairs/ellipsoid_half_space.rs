@@ -1,0 +1,20 @@
+//! Ellipsoid against the half-space `z < 0`.
+
+use super::body_wall::WallQuery;
+use super::ellipsoid_wall::WallSurface;
+use crate::manifold::ContactPoint;
+use crate::smooth::Support;
+use crate::smooth::ellipsoid::Ellipsoid;
+use glam::DVec3;
+
+pub(super) fn contacts(
+    (body, centre): (&Ellipsoid, DVec3),
+    query: &WallQuery,
+    out: &mut Vec<ContactPoint>,
+) {
+    let gap = centre.z - body.extent(DVec3::NEG_Z).h;
+    if gap < query.margin {
+        let plane = WallSurface::plane(DVec3::NEG_Z, gap, 0);
+        out.push(plane.contact(body, centre));
+    }
+}
