@@ -9,10 +9,11 @@ use glam::{DMat3, DVec3};
 use std::sync::Arc;
 
 mod clump;
+mod hull;
 mod polyhedron;
 
 pub use clump::{Clump, ClumpError};
-pub use polyhedron::{HullError, Polyhedron};
+pub use polyhedron::{HullError, Polyhedron, PolyhedronEdge, PolyhedronFace};
 
 /// The shape of a rigid body in its own frame. Lengths in m.
 #[derive(Clone, Debug, PartialEq)]
