@@ -8,6 +8,7 @@
 //! point = c + d n,    overlap = r − d.                                   (1)
 //! ```
 
+mod convex;
 mod sphere_box;
 mod sphere_frustum;
 mod sphere_half_space;
@@ -26,6 +27,15 @@ const INSIDE_RECOVERY: f64 = 1.0;
 /// How far within a container a centre is taken for one that was squeezed in, where it was held
 /// outside last, in radii.
 const OUTSIDE_RECOVERY: f64 = 0.5;
+
+/// What is asked about two bodies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BodyQuery {
+    /// Points with a gap below this are reported (m).
+    pub margin: f64,
+    /// The normal of the pair's last contact, if it had one: where to begin to search.
+    pub last_normal: Option<DVec3>,
+}
 
 /// The sphere of a query, in the wall's local frame.
 #[derive(Clone, Copy)]
