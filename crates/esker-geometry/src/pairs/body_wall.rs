@@ -89,7 +89,10 @@ impl WallShape {
 
     /// The contacts of a sphere.
     pub(super) fn sphere_contacts(&self, probe: &Probe, mut push: impl FnMut(ContactPoint)) {
-        self.each_touch(probe, &mut Each(|touch: Touch| push(touch.contact(probe.radius))));
+        self.each_touch(
+            probe,
+            &mut Each(|touch: Touch| push(touch.contact(probe.radius))),
+        );
     }
 
     /// From which side a container holds a body of this shape that touches this feature; `None` for

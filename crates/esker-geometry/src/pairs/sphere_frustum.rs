@@ -93,7 +93,13 @@ impl Frustum {
         }
     }
 
-    pub(super) fn touches(&self, probe: &Probe, side: Side, open: OpenFaces, out: &mut impl TouchSink) {
+    pub(super) fn touches(
+        &self,
+        probe: &Probe,
+        side: Side,
+        open: OpenFaces,
+        out: &mut impl TouchSink,
+    ) {
         match side {
             Side::Inside => self.shell(probe, open, out),
             Side::Outside => self.solid(probe, out),
@@ -289,7 +295,13 @@ impl Frustum {
     }
 
     /// Rims, and the inner surface as far as it can be seen through an open end.
-    fn over_open_end(&self, probe: &Probe, is_open: [bool; 2], end: usize, out: &mut impl TouchSink) {
+    fn over_open_end(
+        &self,
+        probe: &Probe,
+        is_open: [bool; 2],
+        end: usize,
+        out: &mut impl TouchSink,
+    ) {
         let rho = probe.centre_in_meridian().x;
         let radii = [self.bottom.x, self.top.x];
         for third in 0..3 {

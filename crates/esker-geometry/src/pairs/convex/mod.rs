@@ -1,18 +1,41 @@
-//! Bodies with flat faces or sharp edges.
+//! Pairs of bodies of which one at least has flat faces: box, cylinder, polyhedron.
 
+mod axis;
+mod conformity;
+mod epa;
+mod gjk;
+mod manifold;
+mod polygon;
+mod solid;
+
+use super::{BodyQuery, WallQuery};
 use crate::body::PlacedShape;
 use crate::manifold::ContactPoint;
-use crate::pairs::body_body::BodyQuery;
-use crate::pairs::body_wall::WallQuery;
 use crate::shape::WallShape;
+use glam::DVec3;
+use solid::Solid;
 
-/// Contacts of a pair with a box, cylinder or polyhedron.
+#[cfg(test)]
+mod tests;
+
+/// Appends the points of contact of two bodies, neither of them a clump, with gaps below the margin.
 pub(crate) fn body_contacts(
-    _: &PlacedShape,
-    _: &PlacedShape,
-    _: &BodyQuery,
-    _: &mut Vec<ContactPoint>,
+    a: &PlacedShape,
+    b: &PlacedShape,
+    query: &BodyQuery,
+    out: &mut Vec<ContactPoint>,
 ) {
+    let (Some(mut one), Some(mut two)) = (Solid::new(a), Solid::new(b)) else {
+        return;
+    };
+    // About the centre of a: far from the origin digits would be lost.
+    two.position -= one.position;
+    one.position = DVec3::ZERO;
+    let first = out.len();
+    manifold::contacts(&one, &two, query.margin, query.last_normal, out);
+    for point in &mut out[first..] {
+        point.point += a.position;
+    }
 }
 
 /// Contacts of a box, cylinder or polyhedron with a wall.
