@@ -38,6 +38,7 @@ fn drum() -> WorldDef {
             presence: Presence::ALWAYS,
         }],
         packings: vec![PackingDef {
+            shape: None,
             material: 0,
             velocity: DVec3::ZERO,
             placement: Placement::Lattice {

@@ -29,6 +29,7 @@ fn world(grains: Vec<ListedGrain>) -> WorldDef {
 
 fn packing(material: usize, grains: Vec<ListedGrain>) -> PackingDef {
     PackingDef {
+        shape: None,
         material,
         velocity: DVec3::ZERO,
         placement: Placement::Listed {

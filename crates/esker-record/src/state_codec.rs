@@ -33,6 +33,10 @@ pub(crate) fn put_state(out: &mut Vec<u8>, state: &WorldState) {
         out,
         state.energy.into_iter().collect::<Vec<_>>().into_iter(),
     );
+    let shapes = state.grains.iter().map(|grain| grain.shape);
+    put_list(out, shapes.collect::<Vec<_>>().into_iter());
+    let features = state.remembered.iter().map(|contact| contact.key.feature);
+    put_list(out, features.collect::<Vec<_>>().into_iter());
 }
 
 /// Reads a state as a checkpoint of this format holds it.
@@ -45,7 +49,7 @@ pub(crate) fn get_state(source: &mut Source<'_>, format: u32) -> Result<WorldSta
     } else {
         (0, 64 * steps_done)
     };
-    Ok(WorldState {
+    let mut state = WorldState {
         steps_done,
         lost,
         sweeps,
@@ -64,7 +68,22 @@ pub(crate) fn get_state(source: &mut Source<'_>, format: u32) -> Result<WorldSta
                 .collect::<Result<_, _>>()?
         },
         ..get_loads(source, format)?
-    })
+    };
+    // Before format 5 grains were spheres, whose contacts have no features.
+    if format >= 5 {
+        let shapes: Vec<u16> = source.list()?;
+        let features: Vec<u32> = source.list()?;
+        if shapes.len() != state.grains.len() || features.len() != state.remembered.len() {
+            return Err(Malformed);
+        }
+        for (grain, shape) in state.grains.iter_mut().zip(shapes) {
+            grain.shape = shape;
+        }
+        for (contact, feature) in state.remembered.iter_mut().zip(features) {
+            contact.key.feature = feature;
+        }
+    }
+    Ok(state)
 }
 
 /// The loads on walls and the energy ledger. Before format 3 loads had no power
@@ -138,9 +157,10 @@ impl From<&LedgerOfFormat3> for EnergyLedger {
     }
 }
 
-/// A structure whose fields follow one another without padding.
+/// A structure whose fields follow one another without padding; fields that are kept
+/// elsewhere come after a semicolon.
 macro_rules! plain_struct {
-    ($name:ident { $($field:ident : $type:ty),* $(,)? }) => {
+    ($name:ident { $($field:ident : $type:ty),* $(,)? $(; $elsewhere:ident)? }) => {
         impl Plain for $name {
             const SIZE: usize = 0 $(+ <$type as Plain>::SIZE)*;
 
@@ -155,7 +175,10 @@ macro_rules! plain_struct {
                     rest = after;
                 )*
                 debug_assert!(rest.is_empty());
-                $name { $($field: <$type as Plain>::get($field)),* }
+                $name {
+                    $($elsewhere: Default::default(),)?
+                    $($field: <$type as Plain>::get($field)),*
+                }
             }
         }
     };
@@ -173,11 +196,13 @@ plain_struct!(GrainState {
     spin: glam::DVec3,
     radius: f64,
     mass: f64,
-    material: u16,
+    material: u16;
+    shape
 });
 plain_struct!(ContactKey {
     owner: GrainId,
-    other: u64
+    other: u64;
+    feature
 });
 plain_struct!(Impulse {
     normal: f64,

@@ -454,6 +454,7 @@ fn a_grain_with_its_motion_takes_less_than_forty_bytes_per_frame() {
     let dir = temporary_dir("size");
     let mut def = emitting_world();
     def.packings = vec![PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::ZERO,
         placement: Placement::Lattice {

@@ -50,7 +50,7 @@ pub struct Place {
     /// The bodies; [`FIXED`] for one that belongs to this contact alone.
     pub bodies: [u32; 2],
     /// Decides between contacts at the same point.
-    pub name: [u64; 2],
+    pub name: [u64; 3],
     /// Index of its law; contacts of one group have the same.
     pub law: u16,
     /// Who touches already and who can do so sooner or later, below [`KINDS`];
@@ -612,7 +612,7 @@ mod tests {
                             point: at + offset * 0.5,
                             arms: [0.55; 2],
                             bodies: [me, other],
-                            name: [u64::from(me), u64::from(other)],
+                            name: [u64::from(me), u64::from(other), 0],
                             law: (noise(number) * 2.0) as u16,
                             kind: (noise(number + 77) * 2.0) as u8,
                         });
@@ -638,7 +638,7 @@ mod tests {
                 point: DVec3::new(x, y, -0.5),
                 arms: [80.0, 0.5],
                 bodies: [giant, other],
-                name: [1, u64::from(other)],
+                name: [1, u64::from(other), 0],
                 law: 0,
                 kind: 0,
             });
@@ -647,7 +647,7 @@ mod tests {
             point: DVec3::new(3.0, 3.0, -0.5),
             arms: [80.0, 40.0],
             bodies: [giant, giant + 1],
-            name: [1, u64::from(giant + 1)],
+            name: [1, u64::from(giant + 1), 0],
             law: 0,
             kind: 0,
         });
@@ -655,7 +655,7 @@ mod tests {
         places.push(Place {
             point: DVec3::new(1e30, -1e5, f64::NAN),
             bodies: [giant - 1, FIXED],
-            name: [2, 2],
+            name: [2, 2, 0],
             ..stray
         });
         (places, giant as usize + 2)
@@ -727,7 +727,7 @@ mod tests {
         shuffled.swap(5, 900);
         for (list, threads) in [(&places, 2), (&places, 7), (&shuffled, 1), (&shuffled, 3)] {
             let other = plan(list, bodies, threads);
-            let names = |list: &[Place], plan: &SweepPlan| -> Vec<[u64; 2]> {
+            let names = |list: &[Place], plan: &SweepPlan| -> Vec<[u64; 3]> {
                 plan.order.iter().map(|&i| list[i as usize].name).collect()
             };
             assert_eq!(names(&places, &reference), names(list, &other));

@@ -145,7 +145,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
             point: 0.5 * (centres[a] + other),
             arms: [0.5 * d; 2],
             bodies: [a as u32, b.map_or(FIXED, |b| b as u32)],
-            name: [a as u64, index as u64],
+            name: [a as u64, index as u64, 0],
             law: law as u16,
             kind: u8::from(overlap <= 0.0),
         });

@@ -177,6 +177,7 @@ impl Prepared {
         let material = def.packings.first().map_or(0, |p| p.material);
         def.emitters.clear();
         def.packings = vec![PackingDef {
+            shape: None,
             material,
             velocity: DVec3::ZERO,
             placement: Placement::Listed {

@@ -3,19 +3,22 @@
 
 use esker_contact::{
     BodyState, Contact, ContactProblem, ContactState, Form, GeneralContact, Impulse, Spring,
-    Stabilisation, single,
+    Stabilisation, cross_matrix, single,
 };
-use esker_parallel::{Team, prefetch};
+use esker_parallel::{SharedSlice, Team, prefetch};
 use esker_solver::packed::{Law, Row};
 use esker_solver::sweep::TangentCompliance;
 
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 
 use crate::collide::{ContactGeometry, Partner};
-use crate::definition::{ContactSettings, NormalLaw, WarmStart};
+use crate::definition::{ContactSettings, WarmStart};
 use crate::flight::{Impacts, Meeting};
 use crate::grains::Grains;
-use crate::material::{PairConstants, PairTable};
+use crate::material::{ContactClass, PairConstants, PairTable};
+use crate::midpoint::{Midpoint, Midpoints};
+use crate::periodic::Periodic;
+use crate::shaped_contacts::ShapedContacts;
 use crate::wall::Wall;
 
 /// The equations of a step.
@@ -27,7 +30,7 @@ pub struct Equations {
     /// Compliances of friction and rolling rows.
     pub compliance: TangentCompliance,
     /// What contacts of one law share: all laws with frozen normals, then all
-    /// of them for contacts that follow their bodies.
+    /// of them for contacts that follow their bodies, then for general ones.
     pub laws: Vec<Law>,
     /// Law of each pair of materials, by the index of the pair table. Pairs
     /// with equal laws share one, so that their contacts share lanes.
@@ -35,6 +38,17 @@ pub struct Equations {
     /// What contacts of the general form have beside their rows.
     pub general: Vec<GeneralContact>,
     stabilisations: Vec<Stabilisation>,
+    base_laws: usize,
+}
+
+/// Who meets in the contacts of a step.
+#[derive(Clone, Copy)]
+pub(crate) struct Bodies<'a> {
+    pub(crate) grains: &'a Grains,
+    pub(crate) walls: &'a [Wall],
+    pub(crate) midpoints: &'a Midpoints,
+    pub(crate) shaped: &'a ShapedContacts,
+    pub(crate) periodic: Option<Periodic>,
 }
 
 /// What assembly needs to know about the step.
@@ -99,7 +113,8 @@ impl Rows<'_> {
             Partner::Wall(w) => self.walls[w as usize].material,
         };
         let own = self.grains.material[contact.grain as usize];
-        (self.pairs.index(own, other), self.pairs.get(own, other))
+        let index = self.pairs.index(own, other, contact.class);
+        (index, self.pairs.at(index))
     }
 
     /// The equations of one contact.
@@ -119,7 +134,19 @@ impl Rows<'_> {
             Partner::Wall(_) => self.ghost_of(i),
         };
         let (a, b) = (&bodies[c.grain as usize], &bodies[body as usize]);
-        let mobility = a.inverse_mass + b.inverse_mass;
+        let contact = Contact {
+            bodies: [c.grain, body],
+            normal: c.normal,
+            arms: c.arms,
+            form: c.form,
+            friction: pair.law.friction,
+            rolling: pair.law.rolling * c.rolling_radius,
+            twisting: pair.law.twisting * c.rolling_radius,
+            compliance: 0.0,
+            target: 0.0,
+        };
+        let at_start = contact.rows(&self.equations.general, -0.5 * self.constants.step);
+        let mobility = at_start.normal_mobility(a, b);
         let stiffness = pair.stiffness(c.elastic_radius);
         let weight_overlap = static_overlap(pair, self.constants.gravity / (mobility * stiffness));
         let min_overlap =
@@ -129,22 +156,12 @@ impl Rows<'_> {
             stiffness,
             min_overlap: single(min_overlap),
             mobility,
-            normal_velocity: c.normal.dot(b.velocity - a.velocity),
+            normal_velocity: at_start.normal_velocity(a, b),
             // What everything falls with within a step says nothing of a contact.
             closing_speed: c.closing_speed - self.constants.gravity * self.constants.step,
         });
         Row {
-            contact: Contact {
-                bodies: [c.grain, body],
-                normal: c.normal,
-                arms: c.arms,
-                form: Form::Radial,
-                friction: pair.law.friction,
-                rolling: pair.law.rolling * c.rolling_radius,
-                twisting: pair.law.twisting * c.rolling_radius,
-                compliance: 0.0,
-                target: 0.0,
-            },
+            contact,
             spring,
             closing: c.closing_speed,
             impulse: self.impulses[i],
@@ -169,12 +186,11 @@ impl Rows<'_> {
 /// Static overlap under a force over the stiffness, m, nearly: it only bounds
 /// `δ` from below.
 fn static_overlap(pair: &PairConstants, force_over_stiffness: f64) -> f64 {
-    match pair.law.normal {
-        NormalLaw::Hertz => {
-            let root = rough_cube_root(force_over_stiffness as f32);
-            f64::from(root * root)
-        }
-        NormalLaw::Linear { .. } => force_over_stiffness,
+    if pair.is_hertz() {
+        let root = rough_cube_root(force_over_stiffness as f32);
+        f64::from(root * root)
+    } else {
+        force_over_stiffness
     }
 }
 
@@ -187,9 +203,37 @@ fn rough_cube_root(x: f32) -> f32 {
     guess - (guess - x / (guess * guess)) * (1.0 / 3.0)
 }
 
+impl Bodies<'_> {
+    /// The general part of a contact.
+    fn general(&self, contact: &ContactGeometry, index: u32) -> GeneralContact {
+        let own = &self.midpoints.0[contact.grain as usize];
+        let side = |midpoint: &Midpoint, centre: DVec3| {
+            let turn = midpoint.inverse_root;
+            (turn * cross_matrix(contact.point - centre), turn)
+        };
+        let (a, x) = (side(own, own.pose.position), own.pose.position);
+        let b = match contact.partner {
+            Partner::Grain(j) => {
+                let other = &self.midpoints.0[j as usize];
+                let branch = other.pose.position - x;
+                let branch = self.periodic.map_or(branch, |p| p.branch(branch));
+                side(other, x + branch)
+            }
+            // What a wall does at the contact is the velocity of its ghost.
+            Partner::Wall(_) => (DMat3::ZERO, DMat3::IDENTITY),
+        };
+        GeneralContact {
+            angular: [a.0, b.0],
+            spin: [a.1, b.1],
+            rate: self.shaped.point(index as usize).rate,
+        }
+    }
+}
+
 impl Equations {
-    /// Sets the laws of the step.
-    pub fn set_laws(&mut self, pairs: &PairTable, constants: StepConstants<'_>) {
+    /// Sets the laws of the step, those of general contacts where there are bodies
+    /// that are no spheres.
+    pub fn set_laws(&mut self, pairs: &PairTable, constants: StepConstants<'_>, has_shapes: bool) {
         let settings = constants.settings;
         self.compliance = TangentCompliance {
             friction: settings.friction_compliance,
@@ -198,8 +242,11 @@ impl Equations {
         self.stabilisations.clear();
         self.laws.clear();
         self.law_of_pair.clear();
-        for pair in pairs.all() {
-            let stabilisation = pair.stabilisation(constants);
+        for (class, pair) in pairs.all() {
+            if class != ContactClass::Curved && !has_shapes {
+                break;
+            }
+            let stabilisation = pair.stabilisation(class, constants);
             let law = Law {
                 friction: pair.law.friction,
                 rolls: pair.law.rolling > 0.0 || pair.law.twisting > 0.0,
@@ -218,11 +265,24 @@ impl Equations {
             }
             self.stabilisations.push(stabilisation);
         }
-        for k in 0..self.laws.len() {
-            self.laws.push(Law {
-                follows: true,
-                ..self.laws[k]
-            });
+        self.base_laws = self.laws.len();
+        let follow = |law: Law| Law {
+            follows: true,
+            ..law
+        };
+        // Shape does what rolling resistance stands for.
+        let generalise = |law: Law| Law {
+            general: true,
+            rolls: false,
+            ..law
+        };
+        self.laws.extend_from_within(..);
+        let (_, following) = self.laws.split_at_mut(self.base_laws);
+        following.iter_mut().for_each(|law| *law = follow(*law));
+        if has_shapes {
+            self.laws.extend_from_within(..self.base_laws);
+            let (_, general) = self.laws.split_at_mut(2 * self.base_laws);
+            general.iter_mut().for_each(|law| *law = generalise(*law));
         }
     }
 
@@ -235,23 +295,51 @@ impl Equations {
     /// How much larger the index of a law is for contacts that follow their
     /// bodies.
     pub fn following(&self) -> u16 {
-        (self.laws.len() / 2) as u16
+        self.base_laws as u16
+    }
+
+    /// Sets what general contacts have beside their rows.
+    pub(crate) fn set_general(
+        &mut self,
+        team: &mut Team,
+        bodies: Bodies<'_>,
+        contacts: &[ContactGeometry],
+    ) {
+        self.general.clear();
+        self.general
+            .resize(bodies.shaped.count(), GeneralContact::default());
+        if self.general.is_empty() {
+            return;
+        }
+        let general = SharedSlice::new(&mut self.general);
+        team.run(|worker| {
+            for contact in &contacts[worker.part_of(contacts.len(), 1)] {
+                if let Form::General(index) = contact.form {
+                    // SAFETY: every general contact has an entry of its own.
+                    unsafe { *general.at(index as usize) = bodies.general(contact, index) };
+                }
+            }
+        });
     }
 
     /// Sets the bodies: grains, then a ghost for every contact with a wall, of
     /// which the second list has the indices.
-    pub fn set_bodies(
+    pub(crate) fn set_bodies(
         &mut self,
         team: &mut Team,
-        grains: &Grains,
-        walls: &[Wall],
+        bodies: Bodies<'_>,
         (contacts, wall_contacts): (&[ContactGeometry], &[u32]),
     ) {
+        let Bodies { grains, walls, .. } = bodies;
         let count = grains.len();
         let ghosts = wall_contacts.len();
         team.fill(&mut self.bodies, count + ghosts, |k| {
             if k < count {
-                return grains.state[k];
+                let state = grains.state[k];
+                return match grains.shape_of(k) {
+                    None => state,
+                    Some(_) => bodies.midpoints.0[k].metric_state(state),
+                };
             }
             let contact = &contacts[wall_contacts[k - count] as usize];
             let Partner::Wall(w) = contact.partner else {
@@ -289,6 +377,8 @@ impl WholeStepEquations {
         problem.rolling_compliance = compliance.rolling;
         let bodies = &rows.equations.bodies;
         team.fill(&mut problem.bodies, bodies.len(), |i| bodies[i]);
+        problem.general.clone_from(&rows.equations.general);
+        problem.time = 0.5 * rows.constants.step;
         let count = rows.contacts.len();
         team.fill(&mut problem.contacts, count, |i| rows.row(i).contact);
         team.fill(&mut self.springs, count, |i| rows.row(i).spring);
@@ -318,6 +408,7 @@ impl WholeStepEquations {
         let (problem, springs) = (&mut self.problem, &self.springs);
         let meeting = Meeting {
             contacts: &problem.contacts,
+            general: &problem.general,
             springs,
             bodies: &problem.bodies,
             restitutions: &self.restitutions,
@@ -336,8 +427,8 @@ impl WholeStepEquations {
             if let Some(flight) = meeting.impact(i) {
                 return flight.target(restitution);
             }
-            let [a, b] = contact.bodies.map(|k| meeting.bodies[k as usize].velocity);
-            let u_n = contact.normal.dot(b - a);
+            let [a, b] = contact.bodies.map(|k| &meeting.bodies[k as usize]);
+            let u_n = meeting.rows(i).normal_velocity(a, b);
             (springs[i].overlap / step).min(0.0) - restitution * u_n.max(0.0)
         });
         let targets = &self.targets;
@@ -354,7 +445,9 @@ impl WholeStepEquations {
     /// `flight.rs`), from the velocities after it.
     pub fn place_impacts(&self, after: &[BodyState], shift: impl FnMut(usize, DVec3)) {
         let contacts = &self.problem.contacts;
-        self.impacts.place(contacts, &self.springs, after, shift);
+        let general = &self.problem.general;
+        self.impacts
+            .place((contacts, general), &self.springs, after, shift);
     }
 
     /// Adds the velocity that a force like gravity gives to every body with a
@@ -378,11 +471,14 @@ impl WholeStepEquations {
     /// Sets the rows of the main stage from overlaps and current velocities.
     pub fn set_main_rows(&mut self, team: &mut Team, step: f64) {
         let (bodies, springs) = (&self.problem.bodies, &self.springs);
+        let general = &self.problem.general;
         team.for_each_part(&mut self.problem.contacts, 1, |start, contacts| {
             for (contact, spring) in contacts.iter_mut().zip(&springs[start..]) {
-                let [a, b] = contact.bodies.map(|i| bodies[i as usize].velocity);
+                let [a, b] = contact.bodies.map(|i| &bodies[i as usize]);
+                let at_start = contact.rows(general, -0.5 * step);
+                let u_n = at_start.normal_velocity(a, b);
                 contact.compliance = spring.compliance();
-                contact.target = spring.target(contact.normal.dot(b - a), step);
+                contact.target = spring.target(u_n, step);
             }
         });
     }

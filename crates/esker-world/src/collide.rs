@@ -28,7 +28,10 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use esker_geometry::{Aabb, BroadPhase, Probe, Seen, Side, SphereTouch, TooManyPairs, Touch};
+use esker_contact::Form;
+use esker_geometry::{
+    Aabb, BodyShape, BroadPhase, Probe, Seen, Side, SphereTouch, TooManyPairs, Touch,
+};
 use esker_parallel::{SharedSlice, Team, keep_slack, prefetch};
 use esker_solver::plan::{FIXED, Place, Places, SweepPlan};
 use glam::DVec3;
@@ -36,9 +39,11 @@ use glam::DVec3;
 use crate::blows::Blows;
 use crate::grains::{GrainId, Grains};
 use crate::history::History;
-use crate::material::PairTable;
+use crate::material::{ContactClass, PairTable};
+use crate::midpoint::Midpoints;
 use crate::periodic::{Image, Periodic};
 use crate::reach::{Drift, Mover, Reach};
+use crate::shaped_contacts::{NarrowPhase, ShapedContacts};
 use crate::wall::Wall;
 
 /// Who a grain touches.
@@ -57,6 +62,8 @@ pub struct ContactKey {
     pub owner: GrainId,
     /// The other one: a grain's id, or a wall and its feature.
     pub other: u64,
+    /// Which of several points of contact of two grains; zero for spheres and at walls.
+    pub feature: u32,
 }
 
 /// Marks the `other` of a [`ContactKey`] as a wall; grain generations stay below.
@@ -68,6 +75,7 @@ impl ContactKey {
         ContactKey {
             owner,
             other: WALL_MARK | (wall as u64) << 32 | feature as u64,
+            feature: 0,
         }
     }
 
@@ -76,11 +84,12 @@ impl ContactKey {
         ContactKey {
             owner,
             other: other.as_u64(),
+            feature: 0,
         }
     }
 
     /// The wall's feature, of a contact with a wall.
-    pub fn feature(&self) -> u32 {
+    pub fn wall_feature(&self) -> u32 {
         self.other as u32
     }
 
@@ -103,14 +112,19 @@ pub struct ContactGeometry {
     pub normal: DVec3,
     /// Contact point, m.
     pub point: DVec3,
-    /// Overlap δ, m; negative for a gap.
+    /// Overlap δ at the start of the step, m; negative for a gap.
     pub overlap: f64,
-    /// Arms `l_a`, `l_b`, m.
+    /// Arms `l_a`, `l_b`, m; where a body is no sphere, those of the spheres of
+    /// equal volume.
     pub arms: [f64; 2],
     /// Effective radius r* of rolling, m.
     pub rolling_radius: f64,
-    /// Effective radius r* of the elastic contact, m.
+    /// Effective radius r* of the elastic contact, m; of a flat one its length.
     pub elastic_radius: f64,
+    /// What kind of surfaces meet.
+    pub class: ContactClass,
+    /// Whether it is a contact of spheres, or which entry of the general ones.
+    pub form: Form,
     /// Greatest speed at which the bodies can close a gap within the step, m/s.
     pub closing_speed: f64,
 }
@@ -167,14 +181,37 @@ const PREFETCHED: usize = 16;
 pub(crate) struct Candidate {
     pub(crate) grain: u32,
     pub(crate) partner: Partner,
-    /// Wall feature; between grains [`FOLLOWS`] and [`LIVELY`].
-    feature: u32,
+    /// Wall feature; between grains [`FOLLOWS`], [`LIVELY`], [`ACROSS`] and [`SHAPED`].
+    pub(crate) feature: u32,
     pub(crate) normal: DVec3,
     pub(crate) overlap: f64,
     /// `−u_n`, m/s; of a contact that was chosen the greatest closing speed.
     pub(crate) approach: f64,
-    /// Curvature of the wall at the touch, 1/m; zero between grains.
-    curvature: f64,
+    pub(crate) detail: Detail,
+}
+
+/// What only some candidates have: the curvature of the wall at the touch of a
+/// sphere, 1/m (zero between spheres), or the index of a point of contact of
+/// bodies that are no spheres. A candidate's list says which.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Detail(u64);
+
+impl Detail {
+    fn curvature(curvature: f64) -> Self {
+        Detail(curvature.to_bits())
+    }
+
+    pub(crate) fn point(index: usize) -> Self {
+        Detail(index as u64)
+    }
+
+    fn as_curvature(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+
+    fn as_point(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// Feature of a contact between grains that follows them through the substeps.
@@ -182,7 +219,9 @@ const FOLLOWS: u32 = 1;
 /// Feature of a pair whose neighbours may push it together unexpectedly.
 const LIVELY: u32 = 2;
 /// Feature of a pair that touches across a periodic boundary.
-const ACROSS: u32 = 4;
+pub(crate) const ACROSS: u32 = 4;
+/// Feature of a near pair of which one at least is no sphere.
+const SHAPED: u32 = 8;
 /// Margin of lively pairs, in diameters of the smaller grain.
 const LIVELY_MARGIN: f64 = 0.1;
 
@@ -196,9 +235,12 @@ pub struct Collider {
     drift: Drift,
     reaches: Vec<f64>,
     broad_phase: BroadPhase<Mover>,
-    /// What every worker found. Who finds a candidate does not matter: the
+    /// What every worker found: contacts of spheres, then, where there are other
+    /// shapes, those of other bodies. Who finds a candidate does not matter: the
     /// plan puts them in order.
     parts: Vec<Vec<Candidate>>,
+    /// Points of contact of the second half of the parts.
+    pub(crate) shaped: ShapedContacts,
     blows: Blows,
     crowd: Crowd,
     /// Order of the contacts found last.
@@ -221,6 +263,12 @@ pub struct Scene<'a> {
     pub grains: &'a Grains,
     /// The walls.
     pub walls: &'a [Wall],
+    /// Shapes of grains that are no spheres.
+    pub(crate) shapes: &'a [BodyShape],
+    /// Grains in the middle of the step, where there are such.
+    pub(crate) midpoints: &'a Midpoints,
+    /// Time at the middle of the step, s.
+    pub(crate) middle: f64,
     /// Contacts of the last step.
     pub history: &'a History,
     /// Periodic boundaries.
@@ -238,7 +286,8 @@ pub struct Order<'a> {
     pub edge: f64,
     /// Pairs of materials, and the law of each.
     pub laws: (&'a PairTable, &'a [u16]),
-    /// How much larger a law's index is for contacts that follow their bodies.
+    /// How much larger a law's index is for contacts that follow their bodies;
+    /// twice that for contacts of the general form.
     pub following: u16,
     /// Whether contacts simply go from the bottom up, one per group: the plain
     /// serial order that block orders are compared with.
@@ -264,18 +313,24 @@ impl Collider {
             reach,
             &mut self.reaches,
         );
-        self.parts.resize_with(team.threads(), Vec::new);
+        let lists = if grains.has_shapes() { 2 } else { 1 };
+        self.parts.resize_with(lists * team.threads(), Vec::new);
         if let Some(periodic) = scene.periodic {
             return self.find_periodic_pairs(team, scene, periodic);
         }
         let drift = &self.drift;
-        self.broad_phase.search(
-            team,
-            (&grains.position, &self.reaches),
-            |i| Mover::of(grains, drift, i),
-            &mut self.parts,
-            |pair| near_grains(pair, reach),
-        )
+        let spheres = (&grains.position[..], &self.reaches[..]);
+        let mover = |i: usize| Mover::of(grains, drift, i);
+        let found = &mut self.parts[..team.threads()];
+        if grains.has_shapes() {
+            self.broad_phase
+                .search(team, spheres, mover, found, |pair| {
+                    near_bodies(pair, reach, grains)
+                })
+        } else {
+            self.broad_phase
+                .search(team, spheres, mover, found, |pair| near_grains(pair, reach))
+        }
     }
 
     /// As [`Collider::find_pairs`], among grains and their images.
@@ -311,7 +366,7 @@ impl Collider {
             team,
             (centres, reaches),
             |i| Mover::of(grains, drift, source(i as u32) as usize),
-            &mut self.parts,
+            &mut self.parts[..team.threads()],
             |pair| {
                 let sources = [source(pair[0].index), source(pair[1].index)];
                 let is_image = [0, 1].map(|k| pair[k].index != sources[k]);
@@ -319,7 +374,7 @@ impl Collider {
                     index: sources[k],
                     ..pair[k]
                 });
-                let (mut candidate, is_near) = near_grains(seen, reach);
+                let (mut candidate, is_near) = near_bodies(seen, reach, grains);
                 candidate.feature |= u32::from(is_image != [false; 2]) * ACROSS;
                 // From the one with the smaller id to the other, as everywhere.
                 let [a, b] = if seen[0].tag.id < seen[1].tag.id {
@@ -347,9 +402,20 @@ impl Collider {
         contacts: &mut Vec<ContactGeometry>,
     ) {
         self.find_walls(team, scene);
+        if scene.grains.has_shapes() {
+            let threads = team.threads();
+            let (spheres, bodies) = self.parts.split_at_mut(threads);
+            let narrow = NarrowPhase {
+                scene,
+                drift: &self.drift,
+            };
+            self.shaped.find(team, narrow, (spheres, bodies));
+        }
         self.choose(team, scene);
         let chosen = Chosen {
             parts: &self.parts,
+            shaped: &self.shaped,
+            spheres: team.threads(),
             scene,
             order,
         };
@@ -363,14 +429,13 @@ impl Collider {
         team.fill(contacts, plan.contacts(), |k| {
             if let Some(&ahead) = plan.order.get(k + PREFETCHED) {
                 let (part, place) = chosen.find(ahead as usize);
-                prefetch(part, place);
+                prefetch(&chosen.parts[part], place);
             }
             if let Some(&ahead) = plan.order.get(k + PREFETCHED / 2) {
                 let (part, place) = chosen.find(ahead as usize);
-                part[place].prefetch_grains(scene.grains);
+                chosen.parts[part][place].prefetch_grains(scene.grains);
             }
-            let (part, place) = chosen.find(plan.order[k] as usize);
-            part[place].geometry(scene.grains)
+            chosen.geometry(plan.order[k] as usize).1
         });
     }
 
@@ -414,6 +479,9 @@ impl Collider {
                             continue;
                         }
                         for i in chunk.clone() {
+                            if grains.shape_of(i).is_some() {
+                                continue;
+                            }
                             touches.clear();
                             let grain = (i, thrown(i));
                             near_wall(scene, grain, (w as u32, wall), touches, out);
@@ -454,6 +522,9 @@ impl Collider {
 /// The contacts as a plan sees them, part after part.
 struct Chosen<'a> {
     parts: &'a [Vec<Candidate>],
+    shaped: &'a ShapedContacts,
+    /// How many parts have contacts of spheres.
+    spheres: usize,
     scene: Scene<'a>,
     order: Order<'a>,
 }
@@ -461,15 +532,30 @@ struct Chosen<'a> {
 impl Chosen<'_> {
     /// The part of a contact and its place there.
     #[inline]
-    fn find(&self, contact: usize) -> (&[Candidate], usize) {
+    fn find(&self, contact: usize) -> (usize, usize) {
         let mut place = contact;
-        for part in self.parts {
+        for (k, part) in self.parts.iter().enumerate() {
             if place < part.len() {
-                return (part, place);
+                return (k, place);
             }
             place -= part.len();
         }
         unreachable!("a contact is in one of the parts")
+    }
+
+    /// A contact's candidate and geometry.
+    #[inline(always)]
+    fn geometry(&self, contact: usize) -> (&Candidate, ContactGeometry) {
+        let (part, place) = self.find(contact);
+        let candidate = &self.parts[part][place];
+        let geometry = match part.checked_sub(self.spheres) {
+            None => candidate.geometry(self.scene.grains),
+            Some(list) => {
+                let point = (list, candidate.detail.as_point());
+                self.shaped.geometry(self.scene.grains, candidate, point)
+            }
+        };
+        (candidate, geometry)
     }
 }
 
@@ -487,37 +573,48 @@ impl Places for Chosen<'_> {
             ..
         } = self.scene;
         let (pairs, laws) = self.order.laws;
-        let (part, place) = self.find(contact);
-        let contact = part[place].geometry(grains);
+        let (candidate, contact) = self.geometry(contact);
         let body = match contact.partner {
             Partner::Grain(j) => j,
             Partner::Wall(_) => FIXED,
         };
-        let follows =
-            matches!(contact.partner, Partner::Grain(_)) && part[place].feature & FOLLOWS != 0;
-        let is_across =
-            matches!(contact.partner, Partner::Grain(_)) && part[place].feature & ACROSS != 0;
-        let law = if let [law] = laws {
-            *law
+        let is_pair = matches!(contact.partner, Partner::Grain(_));
+        let follows = is_pair && candidate.feature & FOLLOWS != 0;
+        let is_across = is_pair && candidate.feature & ACROSS != 0;
+        let law = if pairs.is_single() && contact.class == ContactClass::Curved {
+            laws[0]
         } else {
             let other = match contact.partner {
                 Partner::Grain(j) => grains.material[j as usize],
                 Partner::Wall(w) => walls[w as usize].material,
             };
-            laws[pairs.index(grains.material[contact.grain as usize], other)]
+            laws[pairs.index(
+                grains.material[contact.grain as usize],
+                other,
+                contact.class,
+            )]
         };
         Place {
             point: contact.point,
             // Blocks do not know that its grains, at opposite ends, are side by side:
             // no arm is long enough for them.
-            arms: if is_across {
-                [f64::INFINITY; 2]
-            } else {
-                contact.arms
+            arms: match contact.form {
+                _ if is_across => [f64::INFINITY; 2],
+                Form::Radial => contact.arms,
+                Form::General(_) => self.scene.arms_at_middle(&contact),
             },
             bodies: [contact.grain, body],
-            name: [contact.key.owner.as_u64(), contact.key.other],
-            law: law + u16::from(follows) * self.order.following,
+            name: [
+                contact.key.owner.as_u64(),
+                contact.key.other,
+                u64::from(contact.key.feature),
+            ],
+            law: law
+                + self.order.following
+                    * match contact.form {
+                        Form::Radial => u16::from(follows),
+                        Form::General(_) => 2,
+                    },
             kind: kind(&contact, reach.step),
         }
     }
@@ -567,7 +664,11 @@ impl Candidate {
         let arm = radius - 0.5 * self.overlap;
         let point = grains.position[a] + self.normal * arm;
         let shared = ContactGeometry {
-            key: ContactKey { owner, other: 0 },
+            key: ContactKey {
+                owner,
+                other: 0,
+                feature: 0,
+            },
             grain: self.grain,
             partner: self.partner,
             normal: self.normal,
@@ -576,6 +677,8 @@ impl Candidate {
             arms: [arm, 0.0],
             rolling_radius: radius,
             elastic_radius: radius,
+            class: ContactClass::Curved,
+            form: Form::Radial,
             closing_speed: self.approach,
         };
         match self.partner {
@@ -592,7 +695,7 @@ impl Candidate {
             }
             Partner::Wall(w) => ContactGeometry {
                 key: ContactKey::wall(owner, w, self.feature),
-                rolling_radius: 1.0 / (1.0 / radius + self.curvature),
+                rolling_radius: 1.0 / (1.0 / radius + self.detail.as_curvature()),
                 ..shared
             },
         }
@@ -621,7 +724,7 @@ impl Swarm {
         let mut greatest_agitated = 0.0;
         for i in range {
             bounds = bounds.including(grains.position[i]);
-            greatest_radius = f64::max(greatest_radius, grains.radius[i]);
+            greatest_radius = f64::max(greatest_radius, grains.bounding_radius(i));
             greatest_square = f64::max(greatest_square, grains.state[i].velocity.length_squared());
             greatest_agitated = f64::max(greatest_agitated, agitated(i));
         }
@@ -666,9 +769,72 @@ fn near_grains([a, b]: [Seen<'_, Mover>; 2], reach: Reach) -> (Candidate, bool) 
         normal: touch.normal,
         overlap: touch.overlap,
         approach,
-        curvature: 0.0,
+        detail: Detail::curvature(0.0),
     };
     (candidate, reach.covers(&touch, approach, [a.tag, b.tag]))
+}
+
+/// [`near_grains`] where some grains are no spheres: pairs of which one at least is none
+/// are marked, and near where the balls that hold them are.
+#[inline(always)]
+fn near_bodies(pair: [Seen<'_, Mover>; 2], reach: Reach, grains: &Grains) -> (Candidate, bool) {
+    let (candidate, is_near) = near_grains(pair, reach);
+    let indices = pair.map(|body| body.index as usize);
+    if indices.iter().all(|&i| grains.shape_of(i).is_none()) {
+        return (candidate, is_near);
+    }
+    let [a, b] = pair;
+    let gap = a.centre.distance(b.centre)
+        - indices
+            .iter()
+            .map(|&i| grains.bounding_radius(i))
+            .sum::<f64>();
+    let apart = reach_of_bodies(grains, indices, [a.tag.agitated, b.tag.agitated], reach);
+    let candidate = Candidate {
+        feature: SHAPED,
+        ..candidate
+    };
+    (candidate, gap < apart)
+}
+
+/// The gap of two bodies, m, below which they may become contacts.
+pub(crate) fn reach_of_bodies(
+    grains: &Grains,
+    indices: [usize; 2],
+    agitated: [f64; 2],
+    reach: Reach,
+) -> f64 {
+    let [a, b] = indices;
+    let turning = |i: usize| grains.spin_speed(i);
+    let speed = grains.state[a].velocity.distance(grains.state[b].velocity);
+    let closing = reach.step * (speed + turning(a) + turning(b) + reach.fall.length());
+    let near = reach.margin * 2.0 * grains.radius[a].min(grains.radius[b]);
+    near.max(closing + agitated[0] + agitated[1]) + reach.cohesive_gap
+}
+
+/// Takes the marked candidates out of a list and hands them on.
+pub(crate) fn drain_shaped(list: &mut Vec<Candidate>, mut take: impl FnMut(Candidate)) {
+    list.retain(|candidate| {
+        let is_marked =
+            matches!(candidate.partner, Partner::Grain(_)) && candidate.feature & SHAPED != 0;
+        if is_marked {
+            take(*candidate);
+        }
+        !is_marked
+    });
+}
+
+impl Scene<'_> {
+    /// Distances from a contact point to the centres of its bodies in the middle
+    /// of the step, m.
+    fn arms_at_middle(&self, contact: &ContactGeometry) -> [f64; 2] {
+        let centre = |i: u32| self.midpoints.0[i as usize].pose.position;
+        let distance = |i: u32| contact.point.distance(centre(i));
+        match contact.partner {
+            Partner::Grain(j) => [distance(contact.grain), distance(j)],
+            Partner::Wall(_) => [distance(contact.grain), 0.0],
+        }
+    }
 }
 
 /// Adds the touches of a grain with a wall; `touches` is scratch.
@@ -733,7 +899,7 @@ fn near_wall(
             normal,
             overlap: touch.overlap,
             approach,
-            curvature: touch.curvature,
+            detail: Detail::curvature(touch.curvature),
         });
     }
 }

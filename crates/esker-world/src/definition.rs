@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use esker_geometry::{Pose, Region, WallShape};
-use glam::DVec3;
+use esker_geometry::{BodyShape, Pose, Region, WallShape};
+use glam::{DQuat, DVec3};
 
 /// Everything needed to build a [`crate::World`].
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct WorldDef {
     pub materials: Vec<Material>,
     /// Laws of pairs of materials; a pair not listed gets [`PairLaw::default`].
     pub pairs: Vec<PairDef>,
+    /// Shapes of grains that are no spheres; others refer to them by index.
+    pub shapes: Vec<BodyShape>,
     /// Walls, in the order of their ids.
     pub walls: Vec<WallDef>,
     /// Grains present at the start.
@@ -62,6 +64,7 @@ impl Default for WorldDef {
             seed: 1,
             materials: Vec::new(),
             pairs: Vec::new(),
+            shapes: Vec::new(),
             walls: Vec::new(),
             packings: Vec::new(),
             emitters: Vec::new(),
@@ -530,10 +533,32 @@ pub enum SizeDistribution {
 pub struct PackingDef {
     /// Index into [`WorldDef::materials`].
     pub material: usize,
+    /// Shape of its grains; `None` for spheres. Sizes are then radii of spheres of
+    /// equal volume.
+    pub shape: Option<ShapeUse>,
     /// Velocity of all its grains at the start, m/s.
     pub velocity: DVec3,
     /// How they are placed.
     pub placement: Placement,
+}
+
+/// Which shape grains have, and how they are turned at first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShapeUse {
+    /// Index into [`WorldDef::shapes`].
+    pub shape: usize,
+    /// Orientation of new grains.
+    pub orientation: Orientation,
+}
+
+/// Orientation of new grains.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Orientation {
+    /// All orientations are equally likely.
+    #[default]
+    Random,
+    /// The same for all, a unit quaternion.
+    Given(DQuat),
 }
 
 /// How grains are placed at the start.
@@ -610,6 +635,8 @@ pub struct EmitterDef {
     pub name: String,
     /// Index into [`WorldDef::materials`].
     pub material: usize,
+    /// Shape of its grains, as in [`PackingDef::shape`].
+    pub shape: Option<ShapeUse>,
     /// Region in which grains appear (centres).
     pub region: Region,
     /// How fast.

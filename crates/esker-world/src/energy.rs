@@ -28,11 +28,9 @@ use esker_parallel::Team;
 use glam::DVec3;
 
 use crate::World;
-use crate::collide::{ContactGeometry, Partner};
-use crate::grains::Grains;
-use crate::periodic::Periodic;
+use crate::collide::Partner;
+use crate::end_of_step::EndOfStep;
 use crate::step::StepError;
-use crate::wall::Wall;
 use crate::world::pair_of;
 
 /// Sums since the ledger was opened, J.
@@ -230,6 +228,14 @@ impl World {
             step,
             ..
         } = self;
+        let end = EndOfStep {
+            grains,
+            walls,
+            periodic: *periodic,
+            midpoints: &workspace.midpoints,
+            shaped: &workspace.collider.shaped,
+            step: *step,
+        };
         let contacts = &workspace.contacts;
         team.fold(
             contacts.len(),
@@ -238,7 +244,7 @@ impl World {
                 contacts[range].iter().fold([0.0; 2], |sum, contact| {
                     let pair = pair_of(contact, pairs, grains, walls);
                     let stiffness = pair.stiffness(contact.elastic_radius);
-                    let end = overlap_at_end(contact, grains, *periodic, walls, *step);
+                    let end = end.contact(contact).overlap;
                     let [start, end] = [contact.overlap, end]
                         .map(|overlap| pair.elastic_energy(stiffness, overlap.max(0.0)));
                     [sum[0] + start, sum[1] + end]
@@ -246,30 +252,5 @@ impl World {
             },
             |a, b| [a[0] + b[0], a[1] + b[1]],
         )
-    }
-}
-
-/// Overlap of a contact after its step, m: exact among grains; at a wall,
-/// along the normal that the step used.
-fn overlap_at_end(
-    contact: &ContactGeometry,
-    grains: &Grains,
-    periodic: Option<Periodic>,
-    walls: &[Wall],
-    step: f64,
-) -> f64 {
-    let i = contact.grain as usize;
-    match contact.partner {
-        Partner::Grain(j) => {
-            let j = j as usize;
-            let branch = grains.position[j] - grains.position[i];
-            let branch = periodic.map_or(branch, |p| p.branch(branch));
-            grains.radius[i] + grains.radius[j] - branch.length()
-        }
-        Partner::Wall(w) => {
-            let start = contact.point - contact.normal * contact.arms[0];
-            let wall = walls[w as usize].twist.at(contact.point) * step;
-            contact.overlap + contact.normal.dot(grains.position[i] - start - wall)
-        }
     }
 }

@@ -30,10 +30,9 @@ use esker_parallel::Team;
 
 use crate::World;
 use crate::collide::{ContactGeometry, Partner};
-use crate::grains::{GrainId, Grains};
+use crate::end_of_step::{ContactAtEnd, EndOfStep};
+use crate::grains::GrainId;
 use crate::material::PairTable;
-use crate::periodic::Periodic;
-use crate::wall::Wall;
 use crate::world::pair_of;
 
 /// Share of contacts that the 99.9th percentile leaves out.
@@ -107,11 +106,8 @@ pub(crate) struct ErrorScratch {
 
 /// A step as it left the world.
 struct Finished<'a> {
-    grains: &'a Grains,
-    walls: &'a [Wall],
+    end: EndOfStep<'a>,
     pairs: &'a PairTable,
-    periodic: Option<Periodic>,
-    step: f64,
     row_step: f64,
 }
 
@@ -120,15 +116,19 @@ impl World {
     pub fn errors(&mut self) -> StepErrors {
         let [diameter, _] = self.mean_and_max_diameter();
         let fall = (self.gravity.length() * diameter).sqrt();
+        let (work, team) = (&mut self.workspace, &mut self.team);
         let finished = Finished {
-            grains: &self.grains,
-            walls: &self.walls,
+            end: EndOfStep {
+                grains: &self.grains,
+                walls: &self.walls,
+                periodic: self.periodic,
+                midpoints: &work.midpoints,
+                shaped: &work.collider.shaped,
+                step: self.step,
+            },
             pairs: &self.pairs,
-            periodic: self.periodic,
-            step: self.step,
             row_step: self.step / self.method.moves(),
         };
-        let (work, team) = (&mut self.workspace, &mut self.team);
         let (contacts, impulses) = (&work.contacts, &work.impulses);
         team.fill(&mut work.errors.contacts, contacts.len(), |i| {
             finished.contact_error(&contacts[i], &impulses[i])
@@ -184,39 +184,20 @@ impl ErrorScratch {
 impl Finished<'_> {
     /// The contact as the step left it: grains have moved since it was found.
     fn contact_error(&self, contact: &ContactGeometry, impulse: &Impulse) -> ContactError {
-        let grain = contact.grain as usize;
-        let a = &self.grains.state[grain];
-        let mut normal = contact.normal;
-        let mut overlap = contact.overlap;
-        let mut mobility = a.inverse_mass;
-        let (other_velocity, with_wall) = match contact.partner {
-            Partner::Grain(j) => {
-                let b = &self.grains.state[j as usize];
-                let mut apart = self.grains.position[j as usize] - self.grains.position[grain];
-                if let Some(periodic) = &self.periodic {
-                    apart = periodic.branch(apart);
-                }
-                let distance = apart.length();
-                normal = apart / distance;
-                overlap = contact.diameter() - distance;
-                mobility += b.inverse_mass;
-                (b.velocity - b.spin.cross(normal) * contact.arms[1], false)
-            }
-            Partner::Wall(w) => {
-                let wall = &self.walls[w as usize];
-                let velocity = wall.surface_velocity_at(contact.point, normal);
-                let found_at = contact.point - normal * contact.arms[0];
-                let moved = self.grains.position[grain] - found_at - velocity * self.step;
-                overlap += normal.dot(moved);
-                (velocity, true)
-            }
-        };
+        let ContactAtEnd {
+            normal,
+            overlap,
+            relative_velocity: relative,
+        } = self.end.contact(contact);
         if overlap <= 0.0 && impulse.normal <= 0.0 {
             return APART;
         }
-        let pair = pair_of(contact, self.pairs, self.grains, self.walls);
-        let own_velocity = a.velocity + a.spin.cross(normal) * contact.arms[0];
-        let relative = other_velocity - own_velocity;
+        let pair = pair_of(contact, self.pairs, self.end.grains, self.end.walls);
+        let inverse_mass = |i: u32| self.end.grains.state[i as usize].inverse_mass;
+        let (mobility, with_wall) = match contact.partner {
+            Partner::Grain(j) => (inverse_mass(contact.grain) + inverse_mass(j), false),
+            Partner::Wall(_) => (inverse_mass(contact.grain), true),
+        };
         let excess = if overlap > 0.0 {
             let stiffness = pair.stiffness(contact.elastic_radius);
             let elastic = pair.static_overlap(stiffness, impulse.normal / self.row_step);
@@ -239,7 +220,7 @@ impl Finished<'_> {
     }
 
     fn travel(&self, team: &mut Team, diameter: f64) -> f64 {
-        let grains = self.grains;
+        let grains = self.end.grains;
         let (cubes, squares) = team.fold(
             grains.len(),
             (0.0, 0.0),
@@ -253,7 +234,7 @@ impl Finished<'_> {
             |a, b| (a.0 + b.0, a.1 + b.1),
         );
         if squares > 0.0 {
-            let way = cubes / squares * self.step / diameter;
+            let way = cubes / squares * self.end.step / diameter;
             0.5 * way * way
         } else {
             0.0
@@ -261,7 +242,7 @@ impl Finished<'_> {
     }
 
     fn worst_contact(&self, contact: &ContactGeometry, excess: f32) -> WorstContact {
-        let ids = &self.grains.id;
+        let ids = &self.end.grains.id;
         WorstContact {
             grain: ids[contact.grain as usize],
             other: match contact.partner {

@@ -18,7 +18,7 @@
 //! up for where the body meets nobody else. (Between two free bodies gravity does
 //! not act, and moving them would cost angular momentum.)
 
-use esker_contact::{BodyState, Contact, Impulse, Spring};
+use esker_contact::{BodyState, Contact, ContactRows, GeneralContact, Impulse, Spring};
 use esker_parallel::Team;
 use glam::DVec3;
 
@@ -38,15 +38,15 @@ pub(crate) struct Flight {
 impl Flight {
     /// Of the bodies of a contact, if they meet within the step.
     pub(crate) fn of(
-        contact: &Contact,
+        rows: ContactRows<'_>,
         overlap: f64,
         [a, b]: [&BodyState; 2],
         gravity: DVec3,
         step: f64,
     ) -> Option<Self> {
         let falls = |body: &BodyState| f64::from(u8::from(body.inverse_mass > 0.0));
-        let acceleration = contact.normal.dot(gravity) * (falls(a) - falls(b));
-        let approach = contact.normal.dot(a.velocity - b.velocity) + 0.5 * acceleration * step;
+        let acceleration = rows.contact.normal.dot(gravity) * (falls(a) - falls(b));
+        let approach = 0.5 * acceleration * step - rows.normal_velocity(a, b);
         let gap = (-overlap).max(0.0);
         let square = approach * approach + 2.0 * acceleration * gap;
         if approach <= 0.0 || square < 0.0 {
@@ -94,6 +94,7 @@ pub(crate) struct Impacts {
 #[derive(Clone, Copy)]
 pub(crate) struct Meeting<'a> {
     pub(crate) contacts: &'a [Contact],
+    pub(crate) general: &'a [GeneralContact],
     pub(crate) springs: &'a [Spring],
     pub(crate) bodies: &'a [BodyState],
     pub(crate) restitutions: &'a [f64],
@@ -106,11 +107,15 @@ pub(crate) struct Meeting<'a> {
 }
 
 impl Meeting<'_> {
+    /// The rows of a contact as the step starts.
+    pub(crate) fn rows(&self, i: usize) -> ContactRows<'_> {
+        self.contacts[i].rows(self.general, -0.5 * self.step)
+    }
+
     fn flight(&self, i: usize) -> Option<Flight> {
-        let contact = &self.contacts[i];
-        let bodies = contact.bodies.map(|k| &self.bodies[k as usize]);
+        let bodies = self.contacts[i].bodies.map(|k| &self.bodies[k as usize]);
         Flight::of(
-            contact,
+            self.rows(i),
             self.springs[i].overlap,
             bodies,
             self.gravity,
@@ -121,8 +126,8 @@ impl Meeting<'_> {
     /// The flight of a contact that is an impact.
     pub(crate) fn impact(&self, i: usize) -> Option<Flight> {
         let contact = &self.contacts[i];
-        let [a, b] = contact.bodies.map(|k| self.bodies[k as usize].velocity);
-        let is_fast = contact.normal.dot(a - b) > self.impact_speed;
+        let [a, b] = contact.bodies.map(|k| &self.bodies[k as usize]);
+        let is_fast = -self.rows(i).normal_velocity(a, b) > self.impact_speed;
         let is_free = self.impulses[i].normal == 0.0 && !self.springs[i].is_resolved;
         (is_fast && is_free).then(|| self.flight(i)).flatten()
     }
@@ -160,7 +165,7 @@ impl Impacts {
     /// `shift(body, displacement)`, from the velocities after the step.
     pub(crate) fn place(
         &self,
-        contacts: &[Contact],
+        (contacts, general): (&[Contact], &[GeneralContact]),
         springs: &[Spring],
         after: &[BodyState],
         mut shift: impl FnMut(usize, DVec3),
@@ -174,7 +179,8 @@ impl Impacts {
                 continue;
             }
             let Flight { step, .. } = impact.flight;
-            let separation = contact.normal.dot(after[b].velocity - after[a].velocity);
+            let rows = contact.rows(general, 0.5 * step);
+            let separation = rows.normal_velocity(&after[a], &after[b]);
             let gap = separation * step - springs[i].overlap;
             let missing = impact.flight.gap_after(impact.restitution) - gap;
             let [share_a, share_b] = [a, b].map(|k| after[k].inverse_mass / springs[i].mobility);

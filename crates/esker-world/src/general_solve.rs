@@ -106,6 +106,7 @@ mod tests {
                 presence: Presence::ALWAYS,
             }],
             packings: vec![PackingDef {
+                shape: None,
                 material: 0,
                 velocity: DVec3::ZERO,
                 placement: Placement::Random {

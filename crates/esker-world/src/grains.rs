@@ -2,7 +2,8 @@
 //! generation outside.
 
 use esker_contact::BodyState;
-use glam::{DQuat, DVec3};
+use esker_geometry::BodyShape;
+use glam::{DMat3, DQuat, DVec3};
 
 /// Name of a grain: never given to another one, even after removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,6 +22,45 @@ impl GrainId {
     }
 }
 
+/// What a grain has that is no sphere.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GrainShape {
+    /// Index into the world's shapes.
+    pub shape: u16,
+    /// Factor on all lengths of the shape.
+    pub scale: f64,
+    /// Principal moments of inertia, kg m², about the axes of the shape.
+    pub moments: DVec3,
+    /// Radius of the ball about the centre of mass that holds the grain, m.
+    pub bounding_radius: f64,
+    /// Speed over angular velocity at which rotation can bring its surface
+    /// nearer to something, at most, m.
+    pub spin_reach: f64,
+}
+
+impl GrainShape {
+    /// A homogeneous grain of this mass, kg, with a shape of the world's list.
+    pub fn new(index: usize, shape: &BodyShape, scale: f64, mass: f64) -> Self {
+        GrainShape {
+            shape: index as u16,
+            scale,
+            moments: shape.mass_properties().inertia_per_mass * (mass * scale * scale),
+            bounding_radius: shape.bounding_radius() * scale,
+            spin_reach: shape.spin_reach() * scale,
+        }
+    }
+
+    /// Angular momentum over angular velocity in world axes, kg m².
+    pub fn inertia(&self, orientation: DQuat) -> DMat3 {
+        in_world_axes(DMat3::from_quat(orientation), self.moments)
+    }
+}
+
+/// The symmetric matrix with these eigenvalues along the columns of `axes`.
+pub(crate) fn in_world_axes(axes: DMat3, values: DVec3) -> DMat3 {
+    axes * DMat3::from_diagonal(values) * axes.transpose()
+}
+
 /// A grain about to enter the world.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NewGrain {
@@ -30,12 +70,16 @@ pub struct NewGrain {
     pub velocity: DVec3,
     /// Angular velocity, rad/s.
     pub spin: DVec3,
-    /// Radius, m.
+    /// Orientation, a unit quaternion.
+    pub orientation: DQuat,
+    /// Radius, m; of the sphere of equal volume, where it is none.
     pub radius: f64,
     /// Mass, kg.
     pub mass: f64,
     /// Index of its material.
     pub material: u16,
+    /// Its shape, where it is no sphere.
+    pub shape: Option<GrainShape>,
 }
 
 /// All grains; arrays share one dense index.
@@ -49,12 +93,14 @@ pub struct Grains {
     pub orientation: Vec<DQuat>,
     /// Velocities (m/s, rad/s) and inverse inertia. Written by stage `advance`.
     pub state: Vec<BodyState>,
-    /// Radii, m. Constant.
+    /// Radii, m; of spheres of equal volume, where grains are none. Constant.
     pub radius: Vec<f64>,
     /// Masses, kg. Constant.
     pub mass: Vec<f64>,
     /// Material indices. Constant.
     pub material: Vec<u16>,
+    /// Shapes of grains that are no spheres; empty where there are none. Constant.
+    pub shape: Vec<Option<GrainShape>>,
     generation_of_slot: Vec<u32>,
     free_slots: Vec<u32>,
 }
@@ -76,6 +122,33 @@ impl Grains {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.id.is_empty()
+    }
+
+    /// Whether there are grains that are no spheres.
+    #[inline]
+    pub fn has_shapes(&self) -> bool {
+        !self.shape.is_empty()
+    }
+
+    /// The shape of a grain, if it is no sphere.
+    #[inline]
+    pub fn shape_of(&self, index: usize) -> Option<&GrainShape> {
+        self.shape.get(index)?.as_ref()
+    }
+
+    /// Radius of the ball that holds a grain, m.
+    #[inline]
+    pub fn bounding_radius(&self, index: usize) -> f64 {
+        let shape = self.shape_of(index);
+        shape.map_or(self.radius[index], |shape| shape.bounding_radius)
+    }
+
+    /// Speed at which rotation can bring the surface of a grain nearer to something, at most,
+    /// m/s.
+    #[inline]
+    pub fn spin_speed(&self, index: usize) -> f64 {
+        let shape = self.shape_of(index);
+        shape.map_or(0.0, |s| s.spin_reach * self.state[index].spin.length())
     }
 
     /// Slots ever used: ids have a slot below this.
@@ -106,16 +179,22 @@ impl Grains {
         };
         self.id.push(id);
         self.position.push(grain.position);
-        self.orientation.push(DQuat::IDENTITY);
+        self.orientation.push(grain.orientation);
+        if grain.shape.is_some() || self.has_shapes() {
+            // Those before it are spheres.
+            self.shape.resize(self.id.len() - 1, None);
+            self.shape.push(grain.shape);
+        }
+        let inertia = match grain.shape {
+            None => sphere_inertia(grain.mass, grain.radius),
+            // A scale: what it takes part in contacts with is made in every step.
+            Some(shape) => shape.moments.element_sum() / 3.0,
+        };
         self.state.push(BodyState {
             velocity: grain.velocity,
             inverse_mass: 1.0 / grain.mass,
             spin: if rotates { grain.spin } else { DVec3::ZERO },
-            inverse_inertia: if rotates {
-                1.0 / sphere_inertia(grain.mass, grain.radius)
-            } else {
-                0.0
-            },
+            inverse_inertia: if rotates { 1.0 / inertia } else { 0.0 },
         });
         self.radius.push(grain.radius);
         self.mass.push(grain.mass);
@@ -132,6 +211,9 @@ impl Grains {
         self.radius.swap_remove(index);
         self.mass.swap_remove(index);
         self.material.swap_remove(index);
+        if self.has_shapes() {
+            self.shape.swap_remove(index);
+        }
         self.generation_of_slot[id.slot as usize] += 1;
         self.free_slots.push(id.slot);
     }
@@ -157,6 +239,9 @@ impl Grains {
         permute(&mut self.radius, order);
         permute(&mut self.mass, order);
         permute(&mut self.material, order);
+        if self.has_shapes() {
+            permute(&mut self.shape, order);
+        }
     }
 
     /// Dense indices in the order of ids: the order of outputs.
@@ -171,11 +256,15 @@ impl Grains {
         self.state
             .iter()
             .zip(&self.mass)
-            .map(|(s, mass)| {
-                let turning = if s.inverse_inertia > 0.0 {
-                    s.spin.length_squared() / s.inverse_inertia
-                } else {
-                    0.0
+            .enumerate()
+            .map(|(i, (s, mass))| {
+                let turning = match self.shape_of(i) {
+                    None if s.inverse_inertia > 0.0 => s.spin.length_squared() / s.inverse_inertia,
+                    None => 0.0,
+                    Some(shape) => {
+                        let spin = self.orientation[i].conjugate() * s.spin;
+                        (spin * spin).dot(shape.moments)
+                    }
                 };
                 0.5 * (mass * s.velocity.length_squared() + turning)
             })
@@ -214,9 +303,11 @@ mod tests {
             position: DVec3::X * x,
             velocity: DVec3::ZERO,
             spin: DVec3::ZERO,
+            orientation: DQuat::IDENTITY,
             radius: 0.1,
             mass: 1.0,
             material: 0,
+            shape: None,
         }
     }
 

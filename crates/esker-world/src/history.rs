@@ -38,6 +38,7 @@ struct Name {
     other: u64,
     generation: u32,
     entry: u32,
+    feature: u32,
 }
 
 /// Contacts whose slot is looked up ahead of its use; its names are asked for
@@ -125,6 +126,7 @@ impl History {
                         other: key.other,
                         generation: key.owner.generation,
                         entry: i as u32,
+                        feature: key.feature,
                     };
                 }
             }
@@ -158,7 +160,8 @@ impl History {
             }
             let contact = &contacts[i];
             let mut names = self.of_owner(contact.key.owner).iter();
-            let found = names.find(|name| name.other == contact.key.other);
+            let key = &contact.key;
+            let found = names.find(|name| name.other == key.other && name.feature == key.feature);
             self.claim(found.map(|name| name.entry as usize), contact)
         });
         // One after another, in the order of contacts: the first takes it.
@@ -185,9 +188,10 @@ impl History {
         let keys = names.map(move |name| ContactKey {
             owner,
             other: name.other,
+            feature: name.feature,
         });
         keys.filter(move |key| key.wall_index() == Some(wall))
-            .map(|key| key.feature())
+            .map(|key| key.wall_feature())
     }
 
     /// First name of a slot, or the end of all where there is no such slot.
@@ -232,6 +236,8 @@ mod tests {
             arms: [0.1, 0.0],
             rolling_radius: 0.1,
             elastic_radius: 0.1,
+            class: Default::default(),
+            form: Default::default(),
             closing_speed: 0.0,
         }
     }

@@ -10,68 +10,116 @@ use crate::definition::{Cohesion, Material, NormalLaw, PairDef, PairLaw};
 pub struct PairConstants {
     /// The law as given.
     pub law: PairLaw,
-    /// `4/3 E*`, Pa, for Hertz; the stiffness k, N/m, for the linear law.
-    stiffness_scale: f64,
+    elastic: Elastic,
     /// Normal damping.
     damping: Damping,
 }
 
+/// How stiff a contact is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Elastic {
+    /// Curved surfaces: `4/3 E*`, Pa.
+    Hertz(f64),
+    /// The law's own stiffness, N/m.
+    Linear(f64),
+    /// Flat faces, edges and corners: `E*`, Pa.
+    Flat(f64),
+}
+
+/// What kind of surfaces meet in a contact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContactClass {
+    /// Spheres and smooth walls, or other curved bodies in one point.
+    #[default]
+    Curved,
+    /// One of several points in which curved bodies touch.
+    Several,
+    /// A point of flat faces, edges and corners.
+    Flat,
+}
+
+impl ContactClass {
+    /// All of them.
+    pub const ALL: [ContactClass; 3] = [
+        ContactClass::Curved,
+        ContactClass::Several,
+        ContactClass::Flat,
+    ];
+
+    /// Stiffness cap over that of single points: with several points a body that
+    /// rocks on them needs twice as much.
+    fn cap_factor(self) -> f64 {
+        match self {
+            ContactClass::Curved => 1.0,
+            ContactClass::Several | ContactClass::Flat => 2.0,
+        }
+    }
+}
+
 impl PairConstants {
-    fn new(a: &Material, b: &Material, law: PairLaw) -> Self {
-        let stiffness_scale = match law.normal {
-            NormalLaw::Hertz => {
-                // 1/E* = Σ (1 − ν²)/E.
-                let compliance = |m: &Material| (1.0 - m.poisson * m.poisson) / m.young;
-                4.0 / 3.0 / (compliance(a) + compliance(b))
-            }
-            NormalLaw::Linear { stiffness } => stiffness,
+    fn new(a: &Material, b: &Material, law: PairLaw, class: ContactClass) -> Self {
+        // 1/E* = Σ (1 − ν²)/E.
+        let compliance = |m: &Material| (1.0 - m.poisson * m.poisson) / m.young;
+        let modulus = 1.0 / (compliance(a) + compliance(b));
+        let elastic = match (law.normal, class) {
+            (NormalLaw::Linear { stiffness }, _) => Elastic::Linear(stiffness),
+            (NormalLaw::Hertz, ContactClass::Flat) => Elastic::Flat(modulus),
+            (NormalLaw::Hertz, _) => Elastic::Hertz(4.0 / 3.0 * modulus),
         };
+        let is_hertz = matches!(elastic, Elastic::Hertz(_));
         let damping = if law.damping > 0.0 {
             Damping::Time(law.damping)
         } else {
-            Damping::of_restitution(law.restitution, law.normal == NormalLaw::Hertz)
+            Damping::of_restitution(law.restitution, is_hertz)
         };
         PairConstants {
             law,
-            stiffness_scale,
+            elastic,
             damping,
         }
     }
 
-    /// Stiffness `k`: N/m^(3/2) for Hertz with effective radius `r*`, N/m else.
+    /// Whether the force grows with the overlap to the power 3/2; else linearly.
     #[inline]
-    pub fn stiffness(&self, effective_radius: f64) -> f64 {
-        match self.law.normal {
-            NormalLaw::Hertz => self.stiffness_scale * effective_radius.sqrt(),
-            NormalLaw::Linear { .. } => self.stiffness_scale,
+    pub fn is_hertz(&self) -> bool {
+        matches!(self.elastic, Elastic::Hertz(_))
+    }
+
+    /// Stiffness `k`: N/m^(3/2) for Hertz, N/m else. `length` is the effective radius
+    /// of a curved contact, the length of a flat one (`ContactGeometry::elastic_radius`).
+    #[inline]
+    pub fn stiffness(&self, length: f64) -> f64 {
+        match self.elastic {
+            Elastic::Hertz(scale) => scale * length.sqrt(),
+            Elastic::Linear(stiffness) => stiffness,
+            Elastic::Flat(modulus) => modulus * length,
         }
     }
 
     /// Static force at an overlap, N.
     #[inline]
     pub fn static_force(&self, stiffness: f64, overlap: f64) -> f64 {
-        match self.law.normal {
-            NormalLaw::Hertz => stiffness * overlap * overlap.sqrt(),
-            NormalLaw::Linear { .. } => stiffness * overlap,
+        if self.is_hertz() {
+            stiffness * overlap * overlap.sqrt()
+        } else {
+            stiffness * overlap
         }
     }
 
     /// Elastic energy at an overlap, J: the static force integrated.
     #[inline]
     pub fn elastic_energy(&self, stiffness: f64, overlap: f64) -> f64 {
-        let exponent = match self.law.normal {
-            NormalLaw::Hertz => 1.5,
-            NormalLaw::Linear { .. } => 1.0,
-        };
+        let exponent = if self.is_hertz() { 1.5 } else { 1.0 };
         self.static_force(stiffness, overlap) * overlap / (exponent + 1.0)
     }
 
     /// Static overlap under a force, m.
     #[inline]
     pub fn static_overlap(&self, stiffness: f64, force: f64) -> f64 {
-        match self.law.normal {
-            NormalLaw::Hertz => (force / stiffness).powf(2.0 / 3.0),
-            NormalLaw::Linear { .. } => force / stiffness,
+        if self.is_hertz() {
+            (force / stiffness).powf(2.0 / 3.0)
+        } else {
+            force / stiffness
         }
     }
 
@@ -83,22 +131,27 @@ impl PairConstants {
     /// Damping time `c` of a contact at an overlap, s, with the mobility `S_n`:
     /// the material's own, where nothing is frozen over a step.
     pub fn damping_time(&self, stiffness: f64, mobility: f64, overlap: f64) -> f64 {
-        let square = match self.law.normal {
-            NormalLaw::Hertz => mobility * stiffness * overlap.sqrt(),
-            NormalLaw::Linear { .. } => mobility * stiffness,
+        let square = if self.is_hertz() {
+            mobility * stiffness * overlap.sqrt()
+        } else {
+            mobility * stiffness
         };
         self.damping.time(square.sqrt(), 0.0)
     }
 
-    /// Stabilisation parameters of a step.
-    pub fn stabilisation(&self, constants: StepConstants<'_>) -> Stabilisation {
+    /// Stabilisation parameters of a step for contacts of a class.
+    pub fn stabilisation(
+        &self,
+        class: ContactClass,
+        constants: StepConstants<'_>,
+    ) -> Stabilisation {
         Stabilisation {
             step: constants.row_step,
             whole_step: constants.step,
-            hertz: self.law.normal == NormalLaw::Hertz,
+            hertz: self.is_hertz(),
             damping: self.damping,
             damping_steps: constants.settings.damping_steps,
-            cap: constants.cap,
+            cap: constants.cap * class.cap_factor(),
             restitution: self.law.restitution,
             impact_speed: constants.impact_speed(),
         }
@@ -109,6 +162,7 @@ impl PairConstants {
 #[derive(Clone, Debug)]
 pub struct PairTable {
     count: usize,
+    /// One table of all pairs per class, in the order of [`ContactClass::ALL`].
     table: Vec<PairConstants>,
 }
 
@@ -122,30 +176,46 @@ impl PairTable {
                 .find(|p| p.materials == [i, j] || p.materials == [j, i])
                 .map_or_else(PairLaw::default, |p| p.law)
         };
-        let table = (0..count * count)
-            .map(|k| {
-                let (i, j) = (k / count, k % count);
-                PairConstants::new(&materials[i], &materials[j], law(i, j))
+        let pairs = (0..count * count).map(|k| (k / count, k % count));
+        let table = ContactClass::ALL
+            .into_iter()
+            .flat_map(|class| pairs.clone().map(move |pair| (class, pair)))
+            .map(|(class, (i, j))| {
+                PairConstants::new(&materials[i], &materials[j], law(i, j), class)
             })
             .collect();
         PairTable { count, table }
     }
 
-    /// The law of two materials.
+    /// The law of two materials between spheres.
     #[inline]
     pub fn get(&self, a: u16, b: u16) -> &PairConstants {
-        &self.table[a as usize * self.count + b as usize]
+        self.at(self.index(a, b, ContactClass::Curved))
     }
 
-    /// Index of a pair in [`PairTable::all`].
+    /// Whether there is one material alone.
     #[inline]
-    pub fn index(&self, a: u16, b: u16) -> usize {
-        a as usize * self.count + b as usize
+    pub fn is_single(&self) -> bool {
+        self.count == 1
     }
 
-    /// All pairs, by [`PairTable::index`].
-    pub fn all(&self) -> &[PairConstants] {
-        &self.table
+    /// The law with this index.
+    #[inline]
+    pub fn at(&self, index: usize) -> &PairConstants {
+        &self.table[index]
+    }
+
+    /// Index of the law of two materials in contacts of a class.
+    #[inline]
+    pub fn index(&self, a: u16, b: u16, class: ContactClass) -> usize {
+        (class as usize * self.count + a as usize) * self.count + b as usize
+    }
+
+    /// All laws, by [`PairTable::index`], with their classes.
+    pub fn all(&self) -> impl Iterator<Item = (ContactClass, &PairConstants)> {
+        let pairs = (self.count * self.count).max(1);
+        let classes = (0..).map(move |k| ContactClass::ALL[k / pairs]);
+        classes.zip(&self.table)
     }
 
     /// Greatest coefficient of restitution of all pairs.
@@ -180,7 +250,7 @@ mod tests {
             young: 6e6,
             poisson: 0.25,
         };
-        let pair = PairConstants::new(&pellet, &pellet, PairLaw::default());
+        let pair = PairConstants::new(&pellet, &pellet, PairLaw::default(), ContactClass::Curved);
         assert!((pair.stiffness(6.5e-3) / 3.440e5 - 1.0).abs() < 1e-3);
         let force = pair.static_force(3.44e5, 2e-5);
         assert!((pair.static_overlap(3.44e5, force) / 2e-5 - 1.0).abs() < 1e-14);

@@ -1,10 +1,11 @@
 //! Grains present at the start.
 
 use esker_geometry::Region;
-use glam::DVec3;
+use glam::{DQuat, DVec3};
 
 use crate::definition::{PackingDef, Placement, SizeDistribution, WorldDef};
 use crate::grains::NewGrain;
+use crate::outline::Outline;
 use crate::random::{RandomStream, Source};
 use crate::random_packing;
 
@@ -49,6 +50,19 @@ pub enum PackingError {
     },
 }
 
+impl PackingError {
+    /// The error of balls that are larger than their grains by this factor in volume.
+    fn for_volume(self, factor: f64) -> Self {
+        match self {
+            PackingError::TooFull { fraction, possible } => PackingError::TooFull {
+                fraction: fraction / factor,
+                possible: possible / factor,
+            },
+            other => other,
+        }
+    }
+}
+
 /// Random places tried per grain before a region counts as full.
 const PLACES_TRIED: usize = 2000;
 /// Default spacing of a lattice in greatest diameters.
@@ -58,7 +72,24 @@ const LATTICE_SPACING: f64 = 1.02;
 pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError> {
     let packing = &def.packings[index];
     let mut stream = RandomStream::new(def.seed, Source::Packing(index));
-    let grain = |position: DVec3, radius: f64| new_grain(def, packing, position, radius);
+    let outline = Outline::new(&def.shapes, packing.shape);
+    let mut grains = place_spheres(def, packing, outline.stretch(), &mut stream)?;
+    for grain in &mut grains {
+        grain.orientation = outline.orientation(&mut stream);
+        grain.shape = outline.shape(grain.radius, grain.mass);
+    }
+    Ok(grains)
+}
+
+/// Places the balls that hold the grains, which are larger than the spheres of
+/// equal volume by the factor `stretch`.
+fn place_spheres(
+    def: &WorldDef,
+    packing: &PackingDef,
+    stretch: f64,
+    stream: &mut RandomStream,
+) -> Result<Vec<NewGrain>, PackingError> {
+    let grain = |position: DVec3, room: f64| new_grain(def, packing, position, room / stretch);
     match &packing.placement {
         Placement::Lattice {
             region,
@@ -67,6 +98,7 @@ pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError
             count,
             sizes,
         } => {
+            let sizes = &sizes.scaled(stretch);
             let spacing = spacing.unwrap_or(LATTICE_SPACING * 2.0 * sizes.greatest());
             let limit = count.unwrap_or(usize::MAX);
             let places = lattice(region, spacing, sizes.greatest(), limit);
@@ -88,7 +120,7 @@ pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError
                 .into_iter()
                 .map(|place| {
                     let shift = DVec3::from(stream.uniform3()) * 2.0 - DVec3::ONE;
-                    grain(place + shift * free, sizes.draw(&mut stream))
+                    grain(place + shift * free, sizes.draw(stream))
                 })
                 .collect())
         }
@@ -97,7 +129,8 @@ pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError
             count,
             sizes,
         } => {
-            let grains = random_places(region, *count, sizes, &mut stream)?;
+            let sizes = sizes.scaled(stretch);
+            let grains = random_places(region, *count, &sizes, stream)?;
             Ok(grains.into_iter().map(|(x, r)| grain(x, r)).collect())
         }
         Placement::Packed {
@@ -105,7 +138,10 @@ pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError
             fraction,
             sizes,
         } => {
-            let grains = random_packing::pack(region, *fraction, sizes, &mut stream)?;
+            let sizes = sizes.scaled(stretch);
+            let volume = stretch.powi(3);
+            let packed = random_packing::pack(region, fraction * volume, &sizes, stream);
+            let grains = packed.map_err(|error| error.for_volume(volume))?;
             Ok(grains.into_iter().map(|(x, r)| grain(x, r)).collect())
         }
         Placement::Column {
@@ -118,7 +154,7 @@ pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError
             let mut height = 0.0;
             let mut grains = Vec::with_capacity(*count);
             for _ in 0..*count {
-                let radius = sizes.draw(&mut stream);
+                let radius = stretch * sizes.draw(stream);
                 grains.push(grain(*base + *direction * (height + radius), radius));
                 height += 2.0 * radius + gap;
             }
@@ -129,7 +165,7 @@ pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError
             .map(|listed| NewGrain {
                 velocity: packing.velocity + listed.velocity,
                 spin: listed.spin,
-                ..grain(listed.position, listed.radius)
+                ..grain(listed.position, stretch * listed.radius)
             })
             .collect()),
     }
@@ -177,9 +213,11 @@ fn new_grain(def: &WorldDef, packing: &PackingDef, position: DVec3, radius: f64)
         position,
         velocity: packing.velocity,
         spin: DVec3::ZERO,
+        orientation: DQuat::IDENTITY,
         radius,
         mass: sphere_mass(def.materials[packing.material].density, radius),
         material: packing.material as u16,
+        shape: None,
     }
 }
 

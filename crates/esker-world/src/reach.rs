@@ -202,13 +202,15 @@ impl Drift {
         team.fill(out, grains.len(), |i| {
             let (radius, velocity) = (grains.radius[i], grains.state[i].velocity);
             let cell = cell_of(i);
-            let speed = velocity.distance(cell.velocity) + cell.half_difference;
-            let near = radius + reach.beyond_surface(radius, speed, agitated[i]);
+            let turning = grains.spin_speed(i);
+            let speed = velocity.distance(cell.velocity) + cell.half_difference + turning;
+            let outer = grains.bounding_radius(i);
+            let near = outer + reach.beyond_surface(radius, speed, agitated[i]);
             if near <= 0.5 * drift.edge {
                 return near;
             }
-            let speed = speed.max(drift.speed_among_all(velocity));
-            radius + reach.beyond_surface(radius, speed, agitated[i])
+            let speed = speed.max(drift.speed_among_all(velocity) + turning);
+            outer + reach.beyond_surface(radius, speed, agitated[i])
         });
         self.agitated = agitated;
         let unrest = self.cells.iter().map(|cell| cell.unrest);
@@ -527,6 +529,8 @@ mod tests {
                 spin: DVec3::ZERO,
                 mass: 1e-3,
                 material: 0,
+                shape: None,
+                orientation: glam::DQuat::IDENTITY,
             };
             grains.insert(grain, true);
         }
@@ -625,6 +629,8 @@ mod tests {
                     spin: DVec3::ZERO,
                     mass: 1e-3,
                     material: 0,
+                    shape: None,
+                    orientation: glam::DQuat::IDENTITY,
                 },
                 true,
             );

@@ -53,6 +53,31 @@ impl SizeDistribution {
         }
     }
 
+    /// The distribution of radii times a factor.
+    pub fn scaled(&self, factor: f64) -> Self {
+        let mut scaled = self.clone();
+        match &mut scaled {
+            SizeDistribution::Fixed { radius } => *radius *= factor,
+            SizeDistribution::Uniform { min, max } => {
+                *min *= factor;
+                *max *= factor;
+            }
+            SizeDistribution::Normal {
+                mean,
+                deviation,
+                min,
+                max,
+            } => [mean, deviation, min, max]
+                .into_iter()
+                .for_each(|x| *x *= factor),
+            SizeDistribution::LogNormal {
+                median, min, max, ..
+            } => [median, min, max].into_iter().for_each(|x| *x *= factor),
+            SizeDistribution::Mixture { radii, .. } => radii.iter_mut().for_each(|x| *x *= factor),
+        }
+        scaled
+    }
+
     /// Least radius that can be drawn, m.
     pub fn least(&self) -> f64 {
         match self {

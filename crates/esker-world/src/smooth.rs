@@ -37,7 +37,7 @@ use esker_contact::{
 use glam::DVec3;
 
 use crate::collide::{ContactGeometry, Partner};
-use crate::definition::{NormalLaw, Smooth};
+use crate::definition::Smooth;
 use crate::grains::Grains;
 use crate::integrate;
 use crate::material::PairTable;
@@ -256,7 +256,7 @@ impl SmoothStepper {
                 arms: c.arms,
                 overlap: c.overlap,
                 stiffness: pair.stiffness(c.elastic_radius),
-                hertz: pair.law.normal == NormalLaw::Hertz,
+                hertz: pair.is_hertz(),
                 damping: pair.damping(),
                 mobility: bodies[c.grain as usize].inverse_mass
                     + bodies[body as usize].inverse_mass,
@@ -529,6 +529,7 @@ mod tests {
                 presence: Presence::ALWAYS,
             }],
             packings: vec![PackingDef {
+                shape: None,
                 material: 0,
                 velocity: DVec3::ZERO,
                 placement: Placement::Listed {

@@ -18,11 +18,12 @@ use crate::World;
 use crate::begin::Resolution;
 use crate::check::Problem;
 use crate::clock::Clock;
-use crate::definition::WorldDef;
+use crate::definition::{Orientation, ShapeUse, WorldDef};
 use crate::energy::EnergyLedger;
 use crate::grains::{GrainId, Grains, NewGrain};
 use crate::history::{History, Remembered};
 use crate::load::{LoadIntegral, WallLoad};
+use crate::outline::Outline;
 use crate::supply::{EmitterProgress, Taken};
 use crate::validate::validate;
 
@@ -39,12 +40,14 @@ pub struct GrainState {
     pub velocity: DVec3,
     /// Angular velocity, rad/s.
     pub spin: DVec3,
-    /// Radius, m.
+    /// Radius, m; of the sphere of equal volume, where it is none.
     pub radius: f64,
     /// Mass, kg.
     pub mass: f64,
     /// Index of its material.
     pub material: u16,
+    /// One more than the index of its shape; zero for a sphere.
+    pub shape: u16,
 }
 
 /// Everything that changes while a world runs.
@@ -249,6 +252,7 @@ fn grain_state(grains: &Grains, i: usize) -> GrainState {
         radius: grains.radius[i],
         mass: grains.mass[i],
         material: grains.material[i],
+        shape: grains.shape_of(i).map_or(0, |shape| shape.shape + 1),
     }
 }
 
@@ -273,22 +277,30 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
         return Err(RestoreError::Slot { slot, why });
     }
     let mut grains = Grains::default();
+    let outlines: Vec<Outline> = (0..def.shapes.len())
+        .map(|shape| {
+            let orientation = Orientation::Random;
+            Outline::new(&def.shapes, Some(ShapeUse { shape, orientation }))
+        })
+        .collect();
     for grain in &state.grains {
         check_grain(def, state, grain)?;
+        let outline = (grain.shape as usize).checked_sub(1).map(|i| &outlines[i]);
         grains.insert(
             NewGrain {
                 position: grain.position,
                 velocity: grain.velocity,
                 spin: grain.spin,
+                orientation: grain.orientation,
                 radius: grain.radius,
                 mass: grain.mass,
                 material: grain.material,
+                shape: outline.and_then(|o| o.shape(grain.radius, grain.mass)),
             },
             def.rotation,
         );
     }
     grains.id = state.grains.iter().map(|g| g.id).collect();
-    grains.orientation = state.grains.iter().map(|g| g.orientation).collect();
     grains.set_slot_table(state.generations.clone(), state.free_slots.clone());
     Ok(grains)
 }
@@ -328,6 +340,7 @@ fn check_grain(def: &WorldDef, state: &WorldState, grain: &GrainState) -> Result
         ("radius", grain.radius.is_finite() && grain.radius > 0.0),
         ("mass", grain.mass.is_finite() && grain.mass > 0.0),
         ("material", (grain.material as usize) < def.materials.len()),
+        ("shape", grain.shape as usize <= def.shapes.len()),
     ];
     match checks.into_iter().find(|(_, right)| !right) {
         Some((what, _)) => Err(RestoreError::Grain { id, what }),
@@ -388,6 +401,7 @@ mod tests {
     fn lattice(half: DVec3) -> PackingDef {
         PackingDef {
             material: 0,
+            shape: None,
             velocity: DVec3::new(0.1, 0.0, -0.2),
             placement: Placement::Lattice {
                 region: Region::Box {
@@ -457,6 +471,7 @@ mod tests {
             emitters: vec![EmitterDef {
                 name: "hopper".into(),
                 material: 0,
+                shape: None,
                 region: region(DVec3::Z * 0.03, 0.02),
                 rate: Rate::Number(300.0),
                 sizes: SizeDistribution::Uniform {

@@ -1,6 +1,6 @@
 //! One step, on one screen.
 
-use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse};
+use esker_contact::{BodyState, ContactProblem, EnergyLoss, Form, Impulse};
 use esker_geometry::TooManyPairs;
 use esker_parallel::{SharedSlice, Team};
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
@@ -10,7 +10,7 @@ use esker_solver::sweep::{Stop, SweepReport};
 use glam::DVec3;
 
 use crate::World;
-use crate::assemble::{Equations, Rows, StepConstants, WholeStepEquations};
+use crate::assemble::{Bodies, Equations, Rows, StepConstants, WholeStepEquations};
 use crate::begin::Turnover;
 use crate::cohesion::CohesiveForces;
 use crate::collide::{Collider, ContactGeometry, Order, Scene};
@@ -24,6 +24,7 @@ use crate::grains::{GrainId, Grains};
 use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
 use crate::load::LoadIntegral;
+use crate::midpoint::{Midpoints, finish_rotation};
 use crate::reach::Reach;
 use crate::report::{Stage, StageClock, StepReport};
 use crate::smooth::{self, SmoothStepper};
@@ -32,6 +33,9 @@ use crate::smooth::{self, SmoothStepper};
 #[derive(Default)]
 pub(crate) struct Workspace {
     pub(crate) collider: Collider,
+    /// Grains in the middle of the step, where some are no spheres. Written by
+    /// stage `find_pairs`.
+    pub(crate) midpoints: Midpoints,
     pub(crate) contacts: Vec<ContactGeometry>,
     pub(crate) impulses: Vec<Impulse>,
     /// Impulses over the whole step, impacts included, of contacts with walls.
@@ -137,15 +141,21 @@ impl World {
             cohesive_gap: self.pairs.longest_cohesive_gap(),
         };
         let [mean_diameter, _] = self.mean_and_max_diameter();
+        let middle = self.time() + 0.5 * self.step;
+        let (team, midpoints) = (&mut self.team, &mut self.workspace.midpoints);
+        midpoints.set(team, &self.grains, self.step);
         let scene = Scene {
             grains: &self.grains,
             walls: &self.walls,
+            shapes: &self.shapes,
+            midpoints,
+            middle,
             history: &self.history,
             periodic: self.periodic,
             mean_diameter,
             reach,
         };
-        let found = self.workspace.collider.find_pairs(&mut self.team, scene);
+        let found = self.workspace.collider.find_pairs(team, scene);
         found.map_err(|source| StepError::Crowd {
             step: self.steps_done + 1,
             source,
@@ -156,12 +166,16 @@ impl World {
     fn collide(&mut self, reach: Reach) {
         let [mean_diameter, max_diameter] = self.mean_and_max_diameter();
         let constants = step_constants(&self.contact, &self.method, self.step, self.gravity);
+        let middle = self.time() + 0.5 * self.step;
         let (work, pairs) = (&mut self.workspace, &self.pairs);
         let equations = &mut work.equations;
-        equations.set_laws(pairs, constants);
+        equations.set_laws(pairs, constants, self.grains.has_shapes());
         let scene = Scene {
             grains: &self.grains,
             walls: &self.walls,
+            shapes: &self.shapes,
+            midpoints: &work.midpoints,
+            middle,
             history: &self.history,
             periodic: self.periodic,
             mean_diameter,
@@ -180,8 +194,15 @@ impl World {
     fn assemble(&mut self) {
         let (work, team) = (&mut self.workspace, &mut self.team);
         let contacts = (&work.contacts[..], &work.collider.plan.fixed[..]);
-        work.equations
-            .set_bodies(team, &self.grains, &self.walls, contacts);
+        let bodies = Bodies {
+            grains: &self.grains,
+            walls: &self.walls,
+            midpoints: &work.midpoints,
+            shaped: &work.collider.shaped,
+            periodic: self.periodic,
+        };
+        work.equations.set_bodies(team, bodies, contacts);
+        work.equations.set_general(team, bodies, contacts.0);
         if let Method::SubStepped(_) = self.method {
             let load = LoadedInertia {
                 gravity: self.gravity.length(),
@@ -268,7 +289,12 @@ impl World {
         work.wall_impulses.clear();
         work.wall_impulses
             .extend_from_slice(sweeper.wall_impulses());
-        move_grains(team, &mut self.grains, &work.equations.bodies, |i| {
+        let moved = Moved {
+            midpoints: &work.midpoints,
+            velocities: &work.equations.bodies,
+            step: self.step,
+        };
+        moved.apply(team, &mut self.grains, |i| {
             let [velocity, spin] = sweeper.moved(i);
             (velocity * step, spin * step)
         });
@@ -395,7 +421,12 @@ impl World {
             let main = loss_of_impulses(team, &whole.problem, main_impulse, states);
             loss = loss.plus(&main);
         }
-        move_grains(team, &mut self.grains, velocities, |i| {
+        let moved = Moved {
+            midpoints: &work.midpoints,
+            velocities,
+            step,
+        };
+        moved.apply(team, &mut self.grains, |i| {
             (velocities[i].velocity * step, velocities[i].spin * step)
         });
         if impacts > 0 {
@@ -493,9 +524,10 @@ impl World {
         let (work, walls) = (&self.workspace, &self.walls);
         let at_walls = work.collider.plan.fixed.iter().zip(&work.wall_impulses);
         let held = at_walls.filter_map(|(&i, impulse)| {
-            let key = &work.contacts[i as usize].key;
-            let wall = &walls[key.wall_index()? as usize];
-            let has_side = wall.shape.side_of(key.feature()).is_some();
+            let contact = &work.contacts[i as usize];
+            let wall = &walls[contact.key.wall_index()? as usize];
+            let has_side = contact.form == Form::Radial
+                && wall.shape.side_of(contact.key.wall_feature()).is_some();
             (has_side && impulse.normal > 0.0).then_some(i as usize)
         });
         let slots = self.grains.slots();
@@ -546,13 +578,15 @@ impl World {
     }
 
     pub(crate) fn mean_and_max_diameter(&mut self) -> [f64; 2] {
-        let radius = &self.grains.radius;
+        let grains = &self.grains;
+        let radius = &grains.radius;
         let (sum, max) = self.team.fold(
             radius.len(),
             (0.0, 0.0),
             |range| {
-                let radii = radius[range].iter();
-                radii.fold((0.0, 0.0), |(sum, max), &r| (sum + r, f64::max(max, r)))
+                range.fold((0.0, 0.0), |(sum, max), i| {
+                    (sum + radius[i], f64::max(max, grains.bounding_radius(i)))
+                })
             },
             |a, b| (a.0 + b.0, f64::max(a.1, b.1)),
         );
@@ -592,27 +626,49 @@ fn step_constants<'a>(
     }
 }
 
-/// Gives the grains their velocities and moves them by `motion(i)`:
-/// displacement, m, and rotation vector, rad.
-fn move_grains(
-    team: &mut Team,
-    grains: &mut Grains,
-    velocities: &[BodyState],
-    motion: impl Fn(usize) -> (DVec3, DVec3) + Sync,
-) {
-    let count = grains.len();
-    let state = SharedSlice::new(&mut grains.state);
-    let position = SharedSlice::new(&mut grains.position);
-    let orientation = SharedSlice::new(&mut grains.orientation);
-    team.run(|worker| {
-        for i in worker.part_of(count, 1) {
-            // SAFETY: the parts of different workers are disjoint.
-            unsafe {
-                let state = state.at(i);
-                (state.velocity, state.spin) = (velocities[i].velocity, velocities[i].spin);
-                let (displacement, turn) = motion(i);
-                integrate::advance(position.at(i), orientation.at(i), displacement, turn);
+/// What a step made of the grains.
+struct Moved<'a> {
+    midpoints: &'a Midpoints,
+    /// Bodies of the equations at the end of the step.
+    velocities: &'a [BodyState],
+    /// Whole step h, s.
+    step: f64,
+}
+
+impl Moved<'_> {
+    /// Gives the grains their velocities and moves them by `motion(i)`:
+    /// displacement, m, and rotation vector, rad (of bodies that are no spheres in
+    /// their metric).
+    fn apply(
+        &self,
+        team: &mut Team,
+        grains: &mut Grains,
+        motion: impl Fn(usize) -> (DVec3, DVec3) + Sync,
+    ) {
+        let count = grains.len();
+        let shapes = &grains.shape;
+        let state = SharedSlice::new(&mut grains.state);
+        let position = SharedSlice::new(&mut grains.position);
+        let orientation = SharedSlice::new(&mut grains.orientation);
+        team.run(|worker| {
+            for i in worker.part_of(count, 1) {
+                let (displacement, rotation) = motion(i);
+                let end = &self.velocities[i];
+                // SAFETY: the parts of different workers are disjoint.
+                let (state, position, orientation) =
+                    unsafe { (state.at(i), position.at(i), orientation.at(i)) };
+                state.velocity = end.velocity;
+                if let Some(Some(shape)) = shapes.get(i) {
+                    *position += displacement;
+                    let metric = [rotation / self.step, end.spin];
+                    let midpoint = &self.midpoints.0[i];
+                    (*orientation, state.spin) =
+                        finish_rotation(shape, *orientation, midpoint, metric, self.step);
+                } else {
+                    state.spin = end.spin;
+                    integrate::advance(position, orientation, displacement, rotation);
+                }
             }
-        }
-    });
+        });
+    }
 }

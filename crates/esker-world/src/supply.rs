@@ -5,6 +5,7 @@ use glam::DVec3;
 
 use crate::definition::{EmitterDef, Rate, SinkDef, Total, WorldDef};
 use crate::grains::{Grains, NewGrain};
+use crate::outline::Outline;
 use crate::packing::{Placed, sphere_mass};
 use crate::periodic::Periodic;
 use crate::random::{RandomStream, Source};
@@ -20,6 +21,7 @@ pub struct Emitter {
     /// Where it has got to; what a checkpoint keeps.
     pub progress: EmitterProgress,
     density: f64,
+    outline: Outline,
     stream: RandomStream,
 }
 
@@ -48,6 +50,7 @@ impl Emitter {
             def: emitter.clone(),
             progress: EmitterProgress::default(),
             density: def.materials[emitter.material].density,
+            outline: Outline::new(&def.shapes, emitter.shape),
             stream: RandomStream::new(def.seed, Source::Emitter(index)),
         }
     }
@@ -120,38 +123,42 @@ impl Emitter {
             if self.progress.due < price || self.is_finished(time) {
                 break;
             }
-            let Some(region) = self.def.region.shrunk(radius) else {
+            let outline = &self.outline;
+            let room = radius * outline.stretch();
+            let Some(region) = self.def.region.shrunk(room) else {
                 break;
             };
             let near = near.get_or_insert_with(|| {
                 grains_near(
                     &self.def.region,
                     grains,
-                    self.def.sizes.greatest(),
+                    self.def.sizes.greatest() * outline.stretch(),
                     periodic,
                 )
             });
             let place = (0..PLACES_TRIED)
                 .map(|_| region.sample(self.stream.uniform3()))
-                .find(|&x| near.is_free(x, radius));
+                .find(|&x| near.is_free(x, room));
             let Some(position) = place else {
                 // Wait for room, but do not save up a burst.
                 self.progress.blocked_steps += 1;
                 self.progress.due = self.progress.due.min(price + rate * step);
                 break;
             };
-            near.add(position, radius);
+            near.add(position, room);
             let seen_at = periodic.iter().flat_map(|p| p.seen_at(position));
-            seen_at.for_each(|x| near.add(x, radius));
+            seen_at.for_each(|x| near.add(x, room));
             let position = periodic.map_or(position, |p| p.wrapped(position));
             grains.insert(
                 NewGrain {
                     position,
                     velocity: self.def.velocity,
                     spin: DVec3::ZERO,
+                    orientation: outline.orientation(&mut self.stream),
                     radius,
                     mass,
                     material: self.def.material as u16,
+                    shape: outline.shape(radius, mass),
                 },
                 rotates,
             );
@@ -187,11 +194,12 @@ fn grains_near(
     periodic: Option<Periodic>,
 ) -> Placed {
     let bounds = region.bounds();
-    let greatest = grains.radius.iter().copied().fold(radius, f64::max);
+    let radii = (0..grains.len()).map(|i| grains.bounding_radius(i));
+    let greatest = radii.clone().fold(radius, f64::max);
     let reach = DVec3::splat(greatest + radius);
     let (low, high) = (bounds.min - reach, bounds.max + reach);
     let mut near = Placed::new(2.0 * greatest);
-    for (&x, &r) in grains.position.iter().zip(&grains.radius) {
+    for (&x, r) in grains.position.iter().zip(radii) {
         let seen_at = periodic.iter().flat_map(|p| p.seen_at(x));
         for x in std::iter::once(x).chain(seen_at) {
             if x.cmpge(low).all() && x.cmple(high).all() {

@@ -69,9 +69,14 @@ impl Wall {
         wall
     }
 
+    /// Where the wall is at `time`.
+    pub fn pose_at(&self, time: f64) -> Pose {
+        self.motion.pose(&self.initial, time)
+    }
+
     /// Puts the wall where it is at `time`.
     pub fn move_to(&mut self, time: f64) {
-        self.pose = self.motion.pose(&self.initial, time);
+        self.pose = self.pose_at(time);
     }
 
     /// Sets the velocity of a wall that stands where it is at `time` for the
@@ -85,7 +90,7 @@ impl Wall {
     /// Whether a closed container holds the grain of a contact from outside.
     pub(crate) fn is_held_outside(&self, contact: &ContactGeometry) -> bool {
         self.shape.is_closed_container()
-            && self.shape.side_of(contact.key.feature()) == Some(Side::Outside)
+            && self.shape.side_of(contact.key.wall_feature()) == Some(Side::Outside)
     }
 
     /// Bounds in the wall's own frame; `None` when unbounded.

@@ -1,6 +1,7 @@
 //! The world: its state, how it is built and what can be read from it.
 
 use esker_contact::{BodyState, GeneralContact, Impulse};
+use esker_geometry::BodyShape;
 use esker_parallel::{Team, ThreadChoice};
 use esker_solver::packed::{Law, Row};
 use esker_solver::plan::SweepPlan;
@@ -53,6 +54,8 @@ pub struct World {
     pub(crate) periodic: Option<Periodic>,
     pub(crate) bounds: Option<[DVec3; 2]>,
     pub(crate) pairs: PairTable,
+    /// Shapes of grains that are no spheres.
+    pub(crate) shapes: Vec<BodyShape>,
     pub(crate) team: Team,
     /// Chooses the team's threads step by step; none where they are fixed.
     pub(crate) thread_choice: Option<ThreadChoice>,
@@ -119,6 +122,7 @@ impl World {
                 .energy_ledger
                 .then(|| EnergyLedger::open(grains.kinetic_energy())),
             grains,
+            shapes: def.shapes.clone(),
             walls: def.walls.iter().map(|w| Wall::new(w, def.step)).collect(),
             emitters: (0..def.emitters.len())
                 .map(|i| Emitter::new(def, i))
@@ -263,5 +267,5 @@ pub(crate) fn pair_of<'a>(
         Partner::Grain(j) => grains.material[j as usize],
         Partner::Wall(w) => walls[w as usize].material,
     };
-    pairs.get(own, other)
+    pairs.at(pairs.index(own, other, contact.class))
 }

@@ -83,6 +83,7 @@ impl Column {
         def.rotation = false;
         def.walls = vec![floor()];
         def.packings = vec![PackingDef {
+            shape: None,
             material: 0,
             velocity: DVec3::ZERO,
             placement: Placement::Column {

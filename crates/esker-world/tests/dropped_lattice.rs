@@ -42,6 +42,7 @@ fn a_lattice_dropped_on_a_floor_does_not_fall_into_itself() {
                 presence: Presence::ALWAYS,
             }],
             packings: vec![PackingDef {
+                shape: None,
                 material: 0,
                 velocity: DVec3::new(0.0, 0.0, -0.3),
                 placement: Placement::Lattice {

@@ -73,6 +73,7 @@ fn centre_of_mass_angle(world: &World) -> f64 {
 
 fn flowing() -> PackingDef {
     let fill = PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::ZERO,
         placement: Placement::Lattice {

@@ -29,6 +29,7 @@ fn ball(method: Method, step: f64, height: f64) -> World {
         }],
         walls: vec![floor()],
         packings: vec![PackingDef {
+            shape: None,
             material: 0,
             velocity: DVec3::ZERO,
             placement: Placement::Column {

@@ -55,6 +55,7 @@ fn drum(method: Method, step: f64) -> WorldDef {
             ..wall(shell, Pose::new(DVec3::ZERO, axis))
         }],
         packings: vec![PackingDef {
+            shape: None,
             material: 0,
             velocity: DVec3::ZERO,
             placement: Placement::Lattice {
@@ -229,6 +230,7 @@ fn the_ledger_closes_where_grains_come_and_go() {
         ..floor()
     }];
     def.emitters = vec![EmitterDef {
+        shape: None,
         name: "hopper".into(),
         material: 0,
         region: region(DVec3::Z * 0.05, 0.03),

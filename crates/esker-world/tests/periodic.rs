@@ -214,6 +214,7 @@ fn an_emitter_leaves_room_for_grains_across_the_boundary() {
     def.gravity = DVec3::ZERO;
     def.periodic = [Some([0.0, WIDTH]), Some([0.0, WIDTH]), Some([0.0, WIDTH])];
     def.emitters = vec![EmitterDef {
+        shape: None,
         name: "feed".into(),
         material: 0,
         region: Region::Box {

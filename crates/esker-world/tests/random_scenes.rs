@@ -133,6 +133,7 @@ prop_compose! {
             pose: Pose::from_position(DVec3::Z * 0.55 * BOX),
         };
         def.packings = vec![PackingDef {
+            shape: None,
             material: 0,
             velocity: DVec3::new(0.3, -0.5, -0.8) * speed,
             placement: Placement::Random { region: upper_half, count, sizes },

@@ -92,6 +92,7 @@ fn mill(method: Method, step: f64) -> WorldDef {
     );
     def.walls = vec![floor, paddle, ram];
     def.packings = vec![PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::new(0.1, 0.0, -0.2),
         placement: Placement::Lattice {
@@ -106,6 +107,7 @@ fn mill(method: Method, step: f64) -> WorldDef {
         },
     }];
     def.emitters = vec![EmitterDef {
+        shape: None,
         name: "spout".into(),
         material: 1,
         region: boxed([-0.03, -0.03, 0.06], [0.03, 0.03, 0.09]),

@@ -39,6 +39,7 @@ fn silo(method: Method, packing: PackingDef, margin: f64) -> WorldDef {
 /// The grains dropped from a lattice and left alone for two seconds.
 fn settled() -> PackingDef {
     let lattice = PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::ZERO,
         placement: Placement::Lattice {

@@ -38,6 +38,7 @@ fn heap(young: f64, restitution: f64) -> WorldDef {
         }],
         walls: vec![floor()],
         packings: vec![PackingDef {
+            shape: None,
             material: 0,
             velocity: DVec3::ZERO,
             placement: Placement::Random {

@@ -78,6 +78,7 @@ fn drum(method: Method) -> WorldDef {
         )
     }];
     def.packings = vec![PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::ZERO,
         placement: Placement::Lattice {

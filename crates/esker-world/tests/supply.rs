@@ -12,6 +12,7 @@ const RADIUS: f64 = 5e-3;
 
 fn emitter(name: &str, x: f64, rate: Rate, total: Total) -> EmitterDef {
     EmitterDef {
+        shape: None,
         name: name.into(),
         material: 0,
         region: Region::Box {

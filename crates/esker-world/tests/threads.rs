@@ -40,6 +40,7 @@ fn turning(shape: WallShape) -> WallDef {
 
 fn lattice(region: Region, count: usize) -> PackingDef {
     PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::ZERO,
         placement: Placement::Lattice {
@@ -233,6 +234,7 @@ fn a_column_in_blocks_is_a_column_in_plain_order() {
     def.walls = vec![floor()];
     def.rotation = false;
     def.packings = vec![PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::ZERO,
         placement: Placement::Column {

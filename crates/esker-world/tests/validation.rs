@@ -27,6 +27,7 @@ fn moving(motion: Motion) -> WallDef {
 
 fn sized(sizes: SizeDistribution) -> PackingDef {
     PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::ZERO,
         placement: Placement::Random {
@@ -76,6 +77,7 @@ fn sound() -> WorldDef {
     ];
     let fixed = SizeDistribution::Fixed { radius: 2e-3 };
     let placed = |placement| PackingDef {
+        shape: None,
         placement,
         ..sized(fixed.clone())
     };
@@ -120,6 +122,7 @@ fn sound() -> WorldDef {
             }),
         ],
         emitters: vec![EmitterDef {
+            shape: None,
             name: "spout".into(),
             material: 0,
             region: cell(),

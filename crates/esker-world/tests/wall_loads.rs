@@ -78,6 +78,7 @@ fn machine(method: Method, step: f64) -> WorldDef {
             },
         ],
         packings: vec![PackingDef {
+            shape: None,
             material: 0,
             velocity: DVec3::new(0.1, -0.3, 0.0),
             placement: Placement::Lattice {

@@ -65,6 +65,7 @@ pub fn emitting_world() -> WorldDef {
             presence: Presence::ALWAYS,
         }],
         emitters: vec![EmitterDef {
+            shape: None,
             name: "hopper".into(),
             material: 0,
             region: region(DVec3::Z * 0.03, 0.02),

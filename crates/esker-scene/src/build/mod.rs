@@ -132,6 +132,7 @@ impl Builder<'_, '_> {
         let bounds = self.bounds(root);
         let accuracy = self.accuracy(root);
         Some(WorldDef {
+            shapes: Vec::new(),
             gravity: root.vector("gravity")?,
             step: match root.number("step") {
                 Some(step) => step,

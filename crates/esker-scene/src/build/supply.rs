@@ -35,6 +35,7 @@ impl Builder<'_, '_> {
         let material = self.material_of_grains(node);
         let placement = self.placement(node);
         Some(PackingDef {
+            shape: None,
             material: material?,
             velocity: node.vector("velocity")?,
             placement: placement?,
@@ -104,6 +105,7 @@ impl Builder<'_, '_> {
         };
         let velocity = node.vector("velocity")?;
         let packing = |material, grains| PackingDef {
+            shape: None,
             material,
             velocity,
             placement: Placement::Listed {
@@ -343,6 +345,7 @@ impl Builder<'_, '_> {
         };
         let (start, stop) = period?;
         Some(EmitterDef {
+            shape: None,
             name,
             material: material?,
             region: region?,

@@ -84,6 +84,7 @@ pub fn grain(position: DVec3, radius: f64) -> ListedGrain {
 /// Grains of material 0, listed.
 pub fn listed(grains: Vec<ListedGrain>) -> PackingDef {
     PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::ZERO,
         placement: Placement::Listed {

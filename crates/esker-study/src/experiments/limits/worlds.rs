@@ -69,6 +69,7 @@ fn grain(position: DVec3, diameter: f64) -> ListedGrain {
 
 fn listed(grains: Vec<ListedGrain>) -> Vec<PackingDef> {
     vec![PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::ZERO,
         placement: Placement::Listed {
@@ -168,6 +169,7 @@ pub(super) fn dropped_lattice(method: Method) -> Result<f64, StudyError> {
     (def.materials[0].density, def.materials[0].poisson) = (3700.0, 0.25);
     def.walls = vec![floor()];
     def.packings = vec![PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::new(0.0, 0.0, -0.3),
         placement: Placement::Lattice {

@@ -42,6 +42,7 @@ impl SettledBox {
         let height = 1.1 * (BOX_GRAINS as f64 / 225.0) * DIAMETER;
         let mut def = definition(WIDTH, WIDTH, RowCount::Three, sub_stepped(25));
         def.packings = vec![PackingDef {
+            shape: None,
             material: 0,
             velocity: DVec3::ZERO,
             placement: Placement::Lattice {
@@ -121,6 +122,7 @@ impl SettledBox {
 
 fn listed(grains: Vec<ListedGrain>) -> PackingDef {
     PackingDef {
+        shape: None,
         material: 0,
         velocity: DVec3::ZERO,
         placement: Placement::Listed {

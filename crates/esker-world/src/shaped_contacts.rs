@@ -1,0 +1,334 @@
+//! Narrow phase of bodies that are no spheres.
+//!
+//! Contacts have the geometry of the middle of the step (see `midpoint.rs`) and a
+//! rate: with `u_n` the relative velocity there along the normal and `a_n` its rate, the
+//! overlap at the start of a step of length `h` is
+//!
+//! ```text
+//! δ = δ_m + ½ h u_n − ⅛ h² a_n.                                          (1)
+//! ```
+
+use std::cell::RefCell;
+
+use esker_contact::Form;
+use esker_geometry::{
+    BodyQuery, BodyShape, Conformity, ContactPoint, PlacedShape, Pose, WallQuery, body_contacts,
+};
+use esker_parallel::{SharedSlice, Team};
+use glam::{DMat3, DVec3};
+
+use crate::collide::{
+    ACROSS, Candidate, ContactGeometry, ContactKey, Detail, Partner, Scene, drain_shaped,
+    reach_of_bodies,
+};
+use crate::grains::Grains;
+use crate::material::ContactClass;
+use crate::reach::Drift;
+use crate::wall::Wall;
+
+/// What a candidate of bodies that are no spheres has besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShapedPoint {
+    /// Contact point in the middle of the step, m.
+    point: DVec3,
+    /// Gap there, m.
+    pub(crate) gap: f64,
+    feature: u32,
+    class: ContactClass,
+    elastic_radius: f64,
+    /// Rate of the relative velocity, m/s².
+    pub(crate) rate: DVec3,
+}
+
+/// The points of contact of a step; keeps its memory.
+#[derive(Debug, Default)]
+pub(crate) struct ShapedContacts {
+    /// Per worker, for the lists of candidates.
+    points: Vec<Vec<ShapedPoint>>,
+    /// Index of each worker's first point among all.
+    firsts: Vec<usize>,
+}
+
+/// What points of contact are found among.
+#[derive(Clone, Copy)]
+pub(crate) struct NarrowPhase<'a> {
+    pub(crate) scene: Scene<'a>,
+    pub(crate) drift: &'a Drift,
+}
+
+/// A body of a pair.
+#[derive(Clone, Copy)]
+struct Moving<'a> {
+    placed: PlacedShape<'a>,
+    velocity: DVec3,
+    spin: DVec3,
+}
+
+impl Moving<'_> {
+    fn velocity_at(&self, point: DVec3) -> DVec3 {
+        self.velocity + self.spin.cross(point - self.placed.position)
+    }
+}
+
+thread_local! {
+    /// Points of one pair: scratch.
+    static FOUND: RefCell<Vec<ContactPoint>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A sphere's shape: its radius is the scale.
+const BALL: BodyShape = BodyShape::Sphere { radius: 1.0 };
+
+impl ShapedContacts {
+    /// Replaces the lists of bodies by their points of contact: those of the
+    /// marked pairs, which leave the lists of spheres, and those with walls.
+    pub(crate) fn find(
+        &mut self,
+        team: &mut Team,
+        narrow: NarrowPhase<'_>,
+        (spheres, bodies): (&mut [Vec<Candidate>], &mut [Vec<Candidate>]),
+    ) {
+        self.points.resize_with(team.threads(), Vec::new);
+        let points = SharedSlice::new(&mut self.points);
+        let (spheres, bodies) = (SharedSlice::new(spheres), SharedSlice::new(bodies));
+        let grains = narrow.scene.grains;
+        team.run(|worker| {
+            // SAFETY: every worker has lists of its own.
+            let (near, out, points) = unsafe {
+                (
+                    spheres.at(worker.index),
+                    bodies.at(worker.index),
+                    points.at(worker.index),
+                )
+            };
+            out.clear();
+            points.clear();
+            FOUND.with_borrow_mut(|found| {
+                let mut list = List { out, points };
+                drain_shaped(near, |pair| narrow.add_pair(&pair, found, &mut list));
+                for i in worker.part_of(grains.len(), 1) {
+                    if grains.shape_of(i).is_none() {
+                        continue;
+                    }
+                    for (w, wall) in narrow.scene.walls.iter().enumerate() {
+                        if wall.is_present {
+                            narrow.add_wall(i, (w as u32, wall), found, &mut list);
+                        }
+                    }
+                }
+            });
+        });
+        self.firsts.clear();
+        let mut first = 0;
+        for points in &self.points {
+            self.firsts.push(first);
+            first += points.len();
+        }
+    }
+
+    /// How many points there are, chosen or not.
+    pub(crate) fn count(&self) -> usize {
+        self.points.iter().map(Vec::len).sum()
+    }
+
+    /// The point with this index among all.
+    pub(crate) fn point(&self, index: usize) -> &ShapedPoint {
+        let list = self.firsts.partition_point(|&first| first <= index) - 1;
+        // Workers without points share their first index with the next.
+        &self.points[list][index - self.firsts[list]]
+    }
+
+    /// Geometry of a candidate with its point, by list and place.
+    pub(crate) fn geometry(
+        &self,
+        grains: &Grains,
+        candidate: &Candidate,
+        (list, place): (usize, usize),
+    ) -> ContactGeometry {
+        let point = &self.points[list][place];
+        let a = candidate.grain as usize;
+        let arm = |i: usize| grains.radius[i] - 0.5 * candidate.overlap;
+        let (key, arms) = match candidate.partner {
+            Partner::Grain(j) => {
+                let key = ContactKey::grains(grains.id[a], grains.id[j as usize]);
+                let feature = point.feature;
+                (ContactKey { feature, ..key }, [arm(a), arm(j as usize)])
+            }
+            Partner::Wall(w) => (
+                ContactKey::wall(grains.id[a], w, point.feature),
+                [arm(a), 0.0],
+            ),
+        };
+        ContactGeometry {
+            key,
+            grain: candidate.grain,
+            partner: candidate.partner,
+            normal: candidate.normal,
+            point: point.point,
+            overlap: candidate.overlap,
+            arms,
+            rolling_radius: 0.0,
+            elastic_radius: point.elastic_radius,
+            class: point.class,
+            form: Form::General((self.firsts[list] + place) as u32),
+            closing_speed: candidate.approach,
+        }
+    }
+}
+
+/// Where a worker puts what it finds.
+struct List<'a> {
+    out: &'a mut Vec<Candidate>,
+    points: &'a mut Vec<ShapedPoint>,
+}
+
+impl<'a> NarrowPhase<'a> {
+    fn moving(&self, i: usize) -> Moving<'a> {
+        let Scene {
+            grains,
+            shapes,
+            midpoints,
+            ..
+        } = self.scene;
+        let placed = match grains.shape_of(i) {
+            Some(s) => midpoints.placed(i, &shapes[s.shape as usize], s.scale),
+            None => midpoints.placed(i, &BALL, grains.radius[i]),
+        };
+        Moving {
+            placed,
+            velocity: grains.state[i].velocity,
+            spin: midpoints.0[i].spin,
+        }
+    }
+
+    /// Points of contact of a pair of grains.
+    fn add_pair(&self, pair: &Candidate, found: &mut Vec<ContactPoint>, list: &mut List<'_>) {
+        let Partner::Grain(other) = pair.partner else {
+            return;
+        };
+        let Scene { grains, reach, .. } = self.scene;
+        let indices = [pair.grain, other].map(|i| i as usize);
+        let a = self.moving(indices[0]);
+        let mut b = self.moving(indices[1]);
+        if let Some(periodic) = self.scene.periodic {
+            let branch = b.placed.position - a.placed.position;
+            b.placed.position = a.placed.position + periodic.branch(branch);
+        }
+        let agitated = indices.map(|i| self.drift.agitated[i]);
+        let query = BodyQuery {
+            margin: reach_of_bodies(grains, indices, agitated, reach),
+            last_normal: None,
+        };
+        found.clear();
+        body_contacts(&a.placed, &b.placed, &query, found);
+        for contact in &*found {
+            let candidate = Candidate {
+                feature: pair.feature & ACROSS,
+                ..*pair
+            };
+            list.add(candidate, contact, (a, b), reach.step, found.len());
+        }
+    }
+
+    /// Points of contact of a grain with a wall.
+    fn add_wall(
+        &self,
+        i: usize,
+        (index, wall): (u32, &Wall),
+        found: &mut Vec<ContactPoint>,
+        list: &mut List<'_>,
+    ) {
+        let Scene { grains, reach, .. } = self.scene;
+        let body = self.moving(i);
+        let pose = wall.pose_at(self.scene.middle);
+        let (position, outer) = (body.placed.position, grains.bounding_radius(i));
+        let speed = body.velocity.distance(wall.twist.at(position))
+            + wall.twist.spin.length() * outer
+            + grains.spin_speed(i);
+        let agitated = self.drift.agitated[i];
+        let margin = 2.0 * reach.beyond_surface(grains.radius[i], speed, agitated);
+        let local = pose.to_local(position);
+        if wall.shape.is_clear_of(local, outer + margin) {
+            return;
+        }
+        let to_local = DMat3::from_quat(pose.orientation).transpose();
+        let placed = PlacedShape {
+            position: local,
+            rotation: to_local * body.placed.rotation,
+            ..body.placed
+        };
+        let query = WallQuery {
+            margin,
+            motion: agitated + reach.step * speed,
+            last_side: &|| None,
+        };
+        found.clear();
+        wall.shape.body_contacts(&placed, &query, found);
+        for contact in found.iter_mut() {
+            contact.normal = pose.rotate(contact.normal);
+            contact.point = pose.to_world(contact.point);
+        }
+        for contact in &*found {
+            let candidate = Candidate {
+                grain: i as u32,
+                partner: Partner::Wall(index),
+                feature: 0,
+                normal: contact.normal,
+                overlap: 0.0,
+                approach: 0.0,
+                detail: Detail::point(0),
+            };
+            let surface = Moving {
+                placed: PlacedShape::new(&BALL, 0.0, Pose::from_position(contact.point)),
+                velocity: wall.surface_velocity_at(contact.point, contact.normal),
+                spin: wall.twist.spin,
+            };
+            list.add(candidate, contact, (body, surface), reach.step, found.len());
+        }
+    }
+}
+
+impl List<'_> {
+    fn add(
+        &mut self,
+        candidate: Candidate,
+        contact: &ContactPoint,
+        (a, b): (Moving<'_>, Moving<'_>),
+        step: f64,
+        of: usize,
+    ) {
+        let n = contact.normal;
+        let rate = DVec3::ZERO;
+        let u_n = n.dot(b.velocity_at(contact.point) - a.velocity_at(contact.point));
+        let (class, elastic_radius) = match contact.conformity {
+            // k = 4/3 E* √R Φ is that of a sphere of radius R Φ².
+            Conformity::Curved {
+                radius,
+                ellipse_factor,
+            } => (
+                if of > 1 {
+                    ContactClass::Several
+                } else {
+                    ContactClass::Curved
+                },
+                radius * ellipse_factor * ellipse_factor,
+            ),
+            Conformity::Flat { length } => (ContactClass::Flat, length),
+        };
+        self.out.push(Candidate {
+            normal: n,
+            // Equation (1).
+            overlap: -contact.gap + 0.5 * step * u_n - 0.125 * step * step * n.dot(rate),
+            approach: -u_n,
+            detail: Detail::point(self.points.len()),
+            ..candidate
+        });
+        self.points.push(ShapedPoint {
+            point: contact.point,
+            gap: contact.gap,
+            feature: contact.feature,
+            class,
+            elastic_radius,
+            rate,
+        });
+    }
+}
