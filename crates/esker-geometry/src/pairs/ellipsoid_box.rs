@@ -104,9 +104,6 @@ pub(super) fn shell(
     out: &mut Vec<ContactPoint>,
 ) {
     let centre = body.centre;
-    if wall.is_out_of_reach(centre, body.bound() + query.margin) {
-        return;
-    }
     let depth = wall.half - centre.abs();
     let nearest = nearest_axis(depth);
     let is_nearest_closed = (0..3).all(|k| {
@@ -117,6 +114,8 @@ pub(super) fn shell(
     let is_inside = probe.is_held_inside(depth[nearest], is_nearest_closed);
     if is_inside {
         faces_from_inside(wall, body, query.margin, out);
+    } else if wall.is_out_of_reach(centre, body.bound() + query.margin) {
+        return;
     } else if !is_open {
         from_outside(wall, body, OUTER, query.margin, out);
         return;

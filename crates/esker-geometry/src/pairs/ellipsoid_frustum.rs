@@ -28,8 +28,8 @@ struct MantleView {
     surface: WallSurface,
     /// Foot along the mantle from the bottom (m).
     along: f64,
-    /// See [`WallSurface::is_met`].
-    is_met: bool,
+    /// The body's point nearest to the plane (m).
+    foot: DVec3,
 }
 
 impl Frustum {
@@ -121,7 +121,7 @@ impl Frustum {
         MantleView {
             surface,
             along: self.along(radial, foot),
-            is_met: surface.is_met(body.body, sign * extreme.point),
+            foot,
         }
     }
 
@@ -236,8 +236,8 @@ impl Frustum {
         out: &mut Vec<ContactPoint>,
     ) {
         let mut push = |view: &MantleView| {
-            let is_touched = self.is_on_mantle_at(view.along) && view.is_met;
-            if is_touched && view.surface.gap < margin {
+            let is_met = view.surface.is_met(body.body, view.foot - body.centre);
+            if self.is_on_mantle_at(view.along) && is_met && view.surface.gap < margin {
                 out.push(view.surface.contact(body.body, body.centre));
             }
         };
@@ -290,11 +290,14 @@ impl Frustum {
             let foot = body.centre + body.body.point(&extent);
             let is_on_cap = foot.truncate().length() <= self.rim(end).radius;
             let cap = WallSurface::plane(normal, -to_ends[end] - extent.h, name);
-            (cap, is_on_cap && to_ends[end] <= 0.0 && !is_open[end])
+            let is_nearest = is_on_cap && to_ends[end] <= 0.0 && !is_open[end];
+            (cap, is_nearest && (cap.gap >= 0.0 || self.holds(foot)))
         });
         let is_outside = to_ends[0].min(to_ends[1]).min(self.distance_to_mantle(body.centre)) < 0.0;
         let face = caps.iter().find(|(_, is_nearest)| *is_nearest).map(|(cap, _)| *cap);
-        let face = face.or(self.is_on_mantle_at(mantle.along).then_some(mantle.surface));
+        let is_on_mantle = self.is_on_mantle_at(mantle.along)
+            && (mantle.surface.gap >= 0.0 || self.holds(mantle.foot));
+        let face = face.or(is_on_mantle.then_some(mantle.surface));
         if let Some(face) = face.filter(|_| is_outside) {
             if face.gap < margin {
                 out.push(face.contact(body.body, body.centre));
@@ -331,6 +334,13 @@ impl Frustum {
                 .filter(|face| face.gap < margin)
                 .map(|face| face.contact(body.body, body.centre)),
         );
+    }
+
+    /// Whether a point lies in the frustum.
+    fn holds(&self, point: DVec3) -> bool {
+        let in_meridian = DVec2::new(point.truncate().length(), point.z);
+        let is_within_ends = (self.bottom.y..=self.top.y).contains(&point.z);
+        is_within_ends && self.outward.dot(in_meridian - self.bottom) <= 0.0
     }
 
     /// The circle at the bottom (0) or top (1).
