@@ -24,6 +24,7 @@ mod ellipsoid_half_space;
 mod ellipsoid_mesh;
 mod mesh_minima;
 mod ellipsoid_wall;
+mod rates;
 mod sharp;
 mod sphere_box;
 mod sphere_frustum;
@@ -33,6 +34,7 @@ mod sphere_sphere;
 
 pub use body_body::{BodyQuery, body_contacts};
 pub use body_wall::WallQuery;
+pub use rates::contact_rates;
 pub use sphere_sphere::{SphereTouch, sphere_sphere};
 
 use crate::shape::{MAX_CONFORMITY, Side, Touch, WallShape};

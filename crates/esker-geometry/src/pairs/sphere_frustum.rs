@@ -63,6 +63,11 @@ pub(super) fn is_plane_or_hollow(feature: u32) -> bool {
     !is_rim && feature != feature::MANTLE_OUTER
 }
 
+/// Whether a feature is the inner side of the mantle.
+pub(super) fn is_hollow_mantle(feature: u32) -> bool {
+    feature < feature::RIM_BOTTOM || feature >= feature::TANGENT
+}
+
 /// Whether the ends beyond which a centre is, or that it is nearest to, are closed.
 pub(super) fn is_closed_there(is_open: [bool; 2], to_ends: [f64; 2], depth: f64) -> bool {
     (0..2).all(|end| {
