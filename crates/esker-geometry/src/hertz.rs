@@ -173,7 +173,12 @@ mod tests {
 
     #[test]
     fn ellipse_factor_fits_the_elliptic_integrals_and_ends_at_a_thousand() {
-        for (ratio, exact) in [(1.0, 1.0), (10.0, 1.10904), (100.0, 1.43506), (1e3, 2.02053)] {
+        for (ratio, exact) in [
+            (1.0, 1.0),
+            (10.0, 1.10904),
+            (100.0, 1.43506),
+            (1e3, 2.02053),
+        ] {
             let (radius, factor) = parts(Conformity::from_curvature(1.0 + ratio, ratio));
             assert!((factor / exact - 1.0).abs() < 4.5e-4, "{ratio}: {factor}");
             assert!((radius * ratio.sqrt() - 1.0).abs() < 1e-12);
@@ -196,7 +201,10 @@ mod tests {
         ] {
             let (radius, factor) = parts(Conformity::against(radii, other));
             let (own, _) = parts(Conformity::against(radii, OtherCurvature::None));
-            assert!(radius > own && radius < 40.0 * own && factor >= 1.0, "{radius}");
+            assert!(
+                radius > own && radius < 40.0 * own && factor >= 1.0,
+                "{radius}"
+            );
         }
     }
 

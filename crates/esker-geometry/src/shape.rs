@@ -195,7 +195,11 @@ pub enum ShapeError {
     NoFaces,
 }
 
-pub(crate) fn positive(shape: &'static str, what: &'static str, value: f64) -> Result<(), ShapeError> {
+pub(crate) fn positive(
+    shape: &'static str,
+    what: &'static str,
+    value: f64,
+) -> Result<(), ShapeError> {
     if value > 0.0 && value.is_finite() {
         Ok(())
     } else {
@@ -203,7 +207,11 @@ pub(crate) fn positive(shape: &'static str, what: &'static str, value: f64) -> R
     }
 }
 
-pub(crate) fn not_negative(shape: &'static str, what: &'static str, value: f64) -> Result<(), ShapeError> {
+pub(crate) fn not_negative(
+    shape: &'static str,
+    what: &'static str,
+    value: f64,
+) -> Result<(), ShapeError> {
     if value >= 0.0 && value.is_finite() {
         Ok(())
     } else {

@@ -79,7 +79,11 @@ fn rates_of_two_bodies_are_differences_of_the_gap_and_of_the_sliding_velocity() 
         let turn = rotation(&mut next);
         // The contact when the second body is this far away along a line, at one time.
         let contact = |distance: f64, time: f64| {
-            let b = moved(Pose::new(a.position + distance * away, turn), &motions[1], time);
+            let b = moved(
+                Pose::new(a.position + distance * away, turn),
+                &motions[1],
+                time,
+            );
             let a = moved(a, &motions[0], time);
             let placed = [
                 PlacedShape::new(&shapes[0], 1.0, a),
@@ -143,7 +147,10 @@ fn rates_at_walls_that_move_are_differences_too() {
             let shape = body(&mut next, k, 0.4);
             let motions = [motion(&mut next), motion(&mut next)];
             let wall_pose = Pose::new(vector(&mut next), rotation(&mut next));
-            let local = Pose::new(0.3 * vector(&mut next) + 0.5 * DVec3::Z, rotation(&mut next));
+            let local = Pose::new(
+                0.3 * vector(&mut next) + 0.5 * DVec3::Z,
+                rotation(&mut next),
+            );
             let start = Pose::new(
                 wall_pose.to_world(local.position),
                 wall_pose.orientation * local.orientation,
@@ -202,7 +209,12 @@ fn rates_at_walls_that_move_are_differences_too() {
                 continue;
             }
             checked += 1;
-            check(rates, normal, states, &format!("wall {index}, case {k}: {now:?}"));
+            check(
+                rates,
+                normal,
+                states,
+                &format!("wall {index}, case {k}: {now:?}"),
+            );
         }
         assert!(checked > 120, "wall {index}: {checked}");
     }

@@ -74,11 +74,15 @@ fn ellipsoids_of_any_aspect_are_found_to_rounding() {
                 let [a, b, c] = [1.0 / aspect, middle / aspect, 1.0];
                 [[a, b, c], [c, a, b], [b, c, a]][(3.0 * next()) as usize]
             };
-            let a = BodyShape::Ellipsoid { semi_axes: axes().into() };
+            let a = BodyShape::Ellipsoid {
+                semi_axes: axes().into(),
+            };
             let b = if k % 4 == 3 {
                 BodyShape::Sphere { radius: 0.5 }
             } else {
-                BodyShape::Ellipsoid { semi_axes: axes().into() }
+                BodyShape::Ellipsoid {
+                    semi_axes: axes().into(),
+                }
             };
             let turns = match k % 3 {
                 0 => [rotation(&mut next), rotation(&mut next)],
@@ -113,7 +117,10 @@ fn ellipsoids_of_any_aspect_are_found_to_rounding() {
         }
         println!("aspect {aspect}: {worst:?}");
         assert!(worst[0] < 1e-12);
-        assert!(worst[1] < normal_tolerance && worst[2] < normal_tolerance, "{worst:?}");
+        assert!(
+            worst[1] < normal_tolerance && worst[2] < normal_tolerance,
+            "{worst:?}"
+        );
     }
 }
 
@@ -166,14 +173,18 @@ fn ellipsoids_on_a_flat_or_sharp_pole_have_the_radii_of_hertz() {
     let body = BodyShape::Ellipsoid { semi_axes };
     // A sphere so large that it is a plane.
     let plane = BodyShape::Sphere { radius: 1e9 };
-    for (axis, extent, radius, factor) in
-        [(DVec3::Y, 0.05, 0.18, 1.0009), (DVec3::Z, 0.1, 0.045, 1.0287)]
-    {
+    for (axis, extent, radius, factor) in [
+        (DVec3::Y, 0.05, 0.18, 1.0009),
+        (DVec3::Z, 0.1, 0.045, 1.0287),
+    ] {
         let a = PlacedShape::new(&body, 1.0, Pose::IDENTITY);
         let b = PlacedShape::new(&plane, 1.0, Pose::from_position((1e9 + extent) * axis));
         let found = contacts(&a, &b, 1e-3);
         let got = parts(found[0].conformity);
-        assert!((got.0 - radius).abs() < 1e-6 && (got.1 - factor).abs() < 4e-4, "{got:?}");
+        assert!(
+            (got.0 - radius).abs() < 1e-6 && (got.1 - factor).abs() < 4e-4,
+            "{got:?}"
+        );
     }
 }
 
@@ -204,7 +215,12 @@ fn sphere_is_an_ellipsoid_a_capsule_and_a_clump() {
                 let found = contacts(&a, &b, 0.3);
                 assert_eq!(found.len(), usize::from(exact.is_some()), "{offset}");
                 for (got, exact) in found.iter().zip(&exact) {
-                    assert!((got.gap + exact.overlap).abs() < 1e-13, "{:?} {:?}", a.shape, b.shape);
+                    assert!(
+                        (got.gap + exact.overlap).abs() < 1e-13,
+                        "{:?} {:?}",
+                        a.shape,
+                        b.shape
+                    );
                     assert!((got.normal - exact.normal).length() < 1e-12);
                     assert!((got.point - exact.point).length() < 1e-12);
                     let (radius, factor) = parts(got.conformity);

@@ -128,7 +128,11 @@ fn surface(wall: &WallShape) -> Vec<DVec3> {
             length,
             side,
             open,
-        } => ring([*radius_bottom, *radius_top], *length, closed_ends(*side, *open)),
+        } => ring(
+            [*radius_bottom, *radius_top],
+            *length,
+            closed_ends(*side, *open),
+        ),
         WallShape::Mesh(mesh) => {
             let soup = mesh.soup();
             for triangle in 0..soup.triangles.len() {
@@ -249,14 +253,18 @@ fn is_solid(wall: &WallShape) -> bool {
 #[test]
 fn smallest_gap_is_the_distance_to_the_nearest_point_of_the_wall() {
     let mut next = numbers(11);
-    for (index, wall) in walls().iter().enumerate().skip(std::env::var("SKIP").map_or(0, |s| s.parse().unwrap())) {
+    for (index, wall) in walls().iter().enumerate() {
         let points = surface(wall);
         let mut seen = 0;
-        for case in 0..150 {
+        for case in 0..100 {
             let bodies = bodies();
             let shape = &bodies[case % bodies.len()];
             let at = 1.5 * DVec3::new(2.0 * next() - 1.0, 2.0 * next() - 1.0, 2.0 * next() - 1.0);
-            let at = if index == 0 { DVec3::new(at.x, at.y, at.z.abs()) } else { at };
+            let at = if index == 0 {
+                DVec3::new(at.x, at.y, at.z.abs())
+            } else {
+                at
+            };
             let body = PlacedShape::new(shape, 1.0, Pose::new(at, rotation(&mut next)));
             let sampled = points.iter().fold(f64::INFINITY, |best, &point| {
                 if is_farther(&body, point, best) {
@@ -270,9 +278,7 @@ fn smallest_gap_is_the_distance_to_the_nearest_point_of_the_wall() {
             let margin = 0.4;
             let found = contacts(wall, &body, margin);
             let smallest = found.iter().map(|c| c.gap).fold(f64::INFINITY, f64::min);
-            let story = || {
-                format!("wall {index}, case {case}, {body:?}: {sampled} but {found:?}")
-            };
+            let story = || format!("wall {index}, case {case}, {body:?}: {sampled} but {found:?}");
             if sampled < margin {
                 seen += 1;
                 assert!(smallest <= sampled + 1e-9, "lost: {}", story());
@@ -295,7 +301,7 @@ fn smallest_gap_is_the_distance_to_the_nearest_point_of_the_wall() {
             names.dedup();
             assert_eq!(names.len(), found.len(), "{}", story());
         }
-        assert!(seen > 20, "wall {index}: {seen}");
+        assert!(seen > 12, "wall {index}: {seen}");
     }
 }
 
@@ -314,7 +320,7 @@ fn sphere_is_an_ellipsoid_a_capsule_and_a_clump_at_every_wall() {
     ];
     let sphere = BodyShape::Sphere { radius: 0.1 };
     let mut next = numbers(12);
-    for (index, wall) in walls().iter().enumerate().skip(std::env::var("SKIP").map_or(0, |s| s.parse().unwrap())) {
+    for (index, wall) in walls().iter().enumerate() {
         let mut seen = 0;
         for case in 0..2000 {
             let at = 1.4 * DVec3::new(2.0 * next() - 1.0, 2.0 * next() - 1.0, 2.0 * next() - 1.0);
@@ -352,5 +358,204 @@ fn sphere_is_an_ellipsoid_a_capsule_and_a_clump_at_every_wall() {
             }
         }
         assert!(seen > 200, "wall {index}: {seen}");
+    }
+}
+
+/// A body that is pushed on along the normal of its contact keeps it, with the overlap it gained.
+#[test]
+fn contacts_go_on_when_gaps_close() {
+    let mut next = numbers(13);
+    for (index, wall) in walls().iter().enumerate() {
+        let mut seen = 0;
+        for case in 0..400 {
+            let bodies = bodies();
+            let shape = &bodies[case % 4];
+            let at = 1.5 * DVec3::new(2.0 * next() - 1.0, 2.0 * next() - 1.0, 2.0 * next() - 1.0);
+            let body = PlacedShape::new(shape, 1.0, Pose::new(at, rotation(&mut next)));
+            let found = contacts(wall, &body, 0.3);
+            let nearest = found.iter().min_by(|a, b| a.gap.total_cmp(&b.gap));
+            let Some(before) = nearest.filter(|contact| contact.gap > 0.0) else {
+                continue;
+            };
+            seen += 1;
+            for overlap in [1e-9, 1e-5, 1e-3] {
+                let pushed = PlacedShape {
+                    position: at + (before.gap + overlap) * before.normal,
+                    ..body
+                };
+                let found = contacts(wall, &pushed, 0.0);
+                let is_same = |contact: &&ContactPoint| {
+                    (contact.gap + overlap).abs() < 1e-12
+                        && (contact.normal - before.normal).length() < 1e-6
+                };
+                let after = found.iter().find(is_same);
+                let story = || format!("wall {index}, case {case}: {before:?} but {found:?}");
+                assert!(after.is_some(), "{}", story());
+                // Nothing else is met by so little.
+                let deepest = found.iter().map(|c| c.gap).fold(0.0, f64::min);
+                assert!(deepest > -3.0 * overlap, "{}", story());
+            }
+        }
+        assert!(seen > 30, "wall {index}: {seen}");
+    }
+}
+
+/// Both ends of a body that is longer than the tube is round touch it, and a scan finds no third.
+#[test]
+fn long_bodies_in_a_tube_have_all_their_maxima() {
+    let wall = WallShape::Cylinder {
+        radius: 1.0,
+        length: 20.0,
+        side: Side::Inside,
+        open: OpenFaces::ENDS,
+    };
+    let mut next = numbers(14);
+    let (mut twice, mut missed) = (0, 0);
+    for _ in 0..2500 {
+        let semi_axes = DVec3::new(0.3 + 0.6 * next(), 0.02 + 0.3 * next(), 0.1 + 0.8 * next());
+        let shape = BodyShape::Ellipsoid { semi_axes };
+        let at = DVec3::new(0.3 * next(), 0.3 * next(), next());
+        let body = PlacedShape::new(&shape, 1.0, Pose::new(at, rotation(&mut next)));
+        let found = contacts(&wall, &body, 3.0);
+        let depth = |angle: f64| {
+            let n = DVec2::from_angle(angle).extend(0.0);
+            n.dot(support_point(&body, n).unwrap())
+        };
+        let count = 2000;
+        let scan: Vec<f64> = (0..count)
+            .map(|k| depth(TAU * f64::from(k) / f64::from(count)))
+            .collect();
+        let maxima: Vec<usize> = (0..scan.len())
+            .filter(|&k| {
+                let before = scan[(k + scan.len() - 1) % scan.len()];
+                scan[k] > before && scan[k] >= scan[(k + 1) % scan.len()]
+            })
+            .collect();
+        twice += usize::from(maxima.len() == 2);
+        for &k in &maxima {
+            let n = DVec2::from_angle(TAU * k as f64 / f64::from(count)).extend(0.0);
+            let is_found = |c: &ContactPoint| c.normal.distance(n) < 0.01;
+            missed += usize::from(!found.iter().any(is_found));
+        }
+        let deepest = found.iter().map(|c| c.gap).fold(f64::INFINITY, f64::min);
+        let scanned = scan.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+        assert!(deepest <= 1.0 - scanned + 1e-12 && deepest > 1.0 - scanned - 1e-5);
+    }
+    assert!(twice > 500, "{twice} with two maxima");
+    assert_eq!(missed, 0);
+}
+
+#[test]
+fn bodies_that_are_nowhere_touch_nothing_and_deep_ones_touch_finitely() {
+    let mut next = numbers(15);
+    for wall in walls() {
+        for shape in bodies() {
+            for position in [
+                DVec3::NAN,
+                DVec3::INFINITY,
+                DVec3::splat(1e150),
+                DVec3::ZERO,
+            ] {
+                let pose = Pose::new(position, rotation(&mut next));
+                for contact in contacts(&wall, &PlacedShape::new(&shape, 1.0, pose), 0.1) {
+                    assert!(
+                        contact.normal.is_finite() && contact.gap.is_finite(),
+                        "{contact:?}"
+                    );
+                    assert!(contact.point.is_finite(), "{contact:?}");
+                }
+            }
+            for _ in 0..50 {
+                let at = DVec3::new(next(), next(), next()) - 0.5;
+                let body = PlacedShape::new(&shape, 3.0, Pose::new(at, rotation(&mut next)));
+                for contact in contacts(&wall, &body, 0.1) {
+                    assert!((contact.normal.length() - 1.0).abs() < 1e-12);
+                    assert!(contact.gap.is_finite() && contact.point.is_finite());
+                    let Conformity::Curved {
+                        radius,
+                        ellipse_factor,
+                    } = contact.conformity
+                    else {
+                        panic!("smooth bodies are curved");
+                    };
+                    assert!(radius > 0.0 && radius.is_finite() && ellipse_factor >= 1.0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ellipsoids_on_a_plane_have_the_radii_of_hertz() {
+    let shape = BodyShape::Ellipsoid {
+        semi_axes: DVec3::new(0.09, 0.05, 0.1),
+    };
+    let quarter = esker_geometry::DQuat::from_rotation_x(0.25 * TAU);
+    for (turn, height, radius, factor) in [
+        (quarter, 0.05, 0.18, 1.0009),
+        (esker_geometry::DQuat::IDENTITY, 0.1, 0.045, 1.0287),
+    ] {
+        let pose = Pose::new(DVec3::new(3.0, 2.0, height), turn);
+        let found = contacts(
+            &WallShape::HalfSpace,
+            &PlacedShape::new(&shape, 1.0, pose),
+            1e-9,
+        );
+        let Conformity::Curved {
+            radius: got,
+            ellipse_factor,
+        } = found[0].conformity
+        else {
+            panic!("curved");
+        };
+        assert!((got - radius).abs() < 1e-12 && (ellipse_factor - factor).abs() < 4e-4);
+    }
+}
+
+#[test]
+fn capsule_lies_on_two_points_and_stands_on_one() {
+    let shape = BodyShape::Capsule {
+        radius: 0.1,
+        half_length: 0.4,
+    };
+    let quarter = esker_geometry::DQuat::from_rotation_y(0.25 * TAU);
+    let lying = Pose::new(DVec3::new(0.0, 0.0, 0.0999), quarter);
+    let found = contacts(
+        &WallShape::HalfSpace,
+        &PlacedShape::new(&shape, 1.0, lying),
+        0.01,
+    );
+    assert_eq!(found.len(), 2);
+    for contact in &found {
+        assert!((contact.gap + 1e-4).abs() < 1e-14);
+        assert!((contact.point.x.abs() - 0.4).abs() < 1e-12);
+        let Conformity::Curved { radius, .. } = contact.conformity else {
+            panic!("curved");
+        };
+        assert!((radius - (0.1_f64 * 0.4).sqrt()).abs() < 1e-9);
+    }
+    let standing = Pose::from_position(DVec3::new(0.0, 0.0, 0.4999));
+    let found = contacts(
+        &WallShape::HalfSpace,
+        &PlacedShape::new(&shape, 1.0, standing),
+        0.01,
+    );
+    assert_eq!(found.len(), 1);
+    let Conformity::Curved { radius, .. } = found[0].conformity else {
+        panic!("curved");
+    };
+    assert!((radius - 0.1).abs() < 1e-12);
+    // Across a block narrower than itself it rests on both edges, though a little tilted.
+    let block = WallShape::Box {
+        half_extents: DVec3::new(0.2, 1.0, 0.1),
+        side: Side::Outside,
+        open: OpenFaces::NONE,
+    };
+    for tilt in [0.0, 0.01, -0.01] {
+        let turn = esker_geometry::DQuat::from_rotation_y(0.25 * TAU + tilt);
+        let across = Pose::new(DVec3::new(0.0, 0.0, 0.2), turn);
+        let found = contacts(&block, &PlacedShape::new(&shape, 1.0, across), 0.01);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found.iter().all(|c| (c.point.x.abs() - 0.2).abs() < 0.01));
     }
 }

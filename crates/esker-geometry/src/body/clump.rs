@@ -26,7 +26,9 @@ pub enum ClumpError {
     #[error("a clump needs at least one sphere")]
     Empty,
     /// A sphere without a size.
-    #[error("radius of sphere {sphere} of the clump must be positive and finite, but is {radius} m")]
+    #[error(
+        "radius of sphere {sphere} of the clump must be positive and finite, but is {radius} m"
+    )]
     Radius {
         /// Its number, from one.
         sphere: usize,
@@ -140,7 +142,12 @@ mod tests {
             assert!((got - expected).abs() < 1e-13);
         }
         assert!(!clump.is_connected());
-        assert!(Clump::new(&[(DVec3::ZERO, 1.0), (2.0 * DVec3::X, 1.0)]).unwrap().0.is_connected());
+        assert!(
+            Clump::new(&[(DVec3::ZERO, 1.0), (2.0 * DVec3::X, 1.0)])
+                .unwrap()
+                .0
+                .is_connected()
+        );
     }
 
     #[test]

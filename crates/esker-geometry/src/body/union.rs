@@ -328,7 +328,11 @@ mod tests {
         let ball = (DVec3::new(0.1, 0.2, 0.3), 1.0);
         let inner = (DVec3::new(0.2, 0.2, 0.3), 0.5);
         let one = Moments::of_union(&[ball]);
-        for balls in [vec![ball, ball], vec![inner, ball, inner], vec![ball, inner]] {
+        for balls in [
+            vec![ball, ball],
+            vec![inner, ball, inner],
+            vec![ball, inner],
+        ] {
             let union = Moments::of_union(&balls);
             assert!(union.difference(&one, one.volume, 1.0) < 1e-10, "{balls:?}");
         }

@@ -4,9 +4,7 @@ use super::body_body::ellipsoid;
 use super::ellipsoid_box::{self, BoxWall};
 use super::sharp::PlacedEllipsoid;
 use super::sphere_frustum::Frustum;
-use super::{
-    Each, Probe, capsule_wall, clump_body, convex, ellipsoid_half_space, ellipsoid_mesh,
-};
+use super::{Each, Probe, capsule_wall, clump_body, convex, ellipsoid_half_space, ellipsoid_mesh};
 use crate::body::{BodyShape, PlacedShape};
 use crate::manifold::{Conformity, ContactPoint};
 use crate::shape::{Side, Touch, WallShape};
@@ -136,7 +134,10 @@ impl WallShape {
 
     /// The contacts of a sphere.
     pub(super) fn sphere_contacts(&self, probe: &Probe, mut push: impl FnMut(ContactPoint)) {
-        self.each_touch(probe, &mut Each(|touch: Touch| push(touch.contact(probe.radius))));
+        self.each_touch(
+            probe,
+            &mut Each(|touch: Touch| push(touch.contact(probe.radius))),
+        );
     }
 
     /// From which side a container holds a body of this shape that touches this feature; `None` for

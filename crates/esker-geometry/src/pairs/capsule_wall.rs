@@ -33,7 +33,11 @@ pub(super) fn contacts(
         return;
     }
     for (part, end) in (0..).zip(capsule.ends()) {
-        let outward = if part == 0 { -capsule.axis } else { capsule.axis };
+        let outward = if part == 0 {
+            -capsule.axis
+        } else {
+            capsule.axis
+        };
         wall.sphere_contacts(&query.probe(end, capsule.radius), |contact| {
             let lean = contact.normal.dot(outward);
             if is_hull_touched_at_ends(wall, contact.feature) {
@@ -87,7 +91,11 @@ fn middle_contacts(
             side,
             open,
         } => {
-            let open = if *side == Side::Inside { *open } else { OpenFaces::NONE };
+            let open = if *side == Side::Inside {
+                *open
+            } else {
+                OpenFaces::NONE
+            };
             let wall = BoxWall {
                 half: *half_extents,
                 open,
@@ -137,7 +145,11 @@ impl Frustum {
         margin: f64,
         mut push: impl FnMut(ContactPoint),
     ) {
-        let open = if side == Side::Inside { open } else { OpenFaces::NONE };
+        let open = if side == Side::Inside {
+            open
+        } else {
+            OpenFaces::NONE
+        };
         let is_open = self.open_ends(open);
         for end in 0..2 {
             if self.rim(end).is_in_reach(middle, margin) {

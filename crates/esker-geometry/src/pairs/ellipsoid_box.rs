@@ -27,12 +27,7 @@ impl BoxWall {
 
     /// Calls `visit` with every edge that is the end of a closed face and nearest to the body
     /// there, at any distance; with `is_inside` of open faces only.
-    pub fn each_edge(
-        &self,
-        body: &impl Sharp,
-        is_inside: bool,
-        mut visit: impl FnMut(Near, u32),
-    ) {
+    pub fn each_edge(&self, body: &impl Sharp, is_inside: bool, mut visit: impl FnMut(Near, u32)) {
         for axis in 0..3 {
             let [i, j] = [(axis + 1) % 3, (axis + 2) % 3];
             for (si, sj) in [(-1, -1), (-1, 1), (1, -1), (1, 1)] {
@@ -106,9 +101,8 @@ pub(super) fn shell(
     let centre = body.centre;
     let depth = wall.half - centre.abs();
     let nearest = nearest_axis(depth);
-    let is_nearest_closed = (0..3).all(|k| {
-        (depth[k] >= 0.0 && k != nearest) || wall.is_closed(k, sign_of(centre[k]))
-    });
+    let is_nearest_closed =
+        (0..3).all(|k| (depth[k] >= 0.0 && k != nearest) || wall.is_closed(k, sign_of(centre[k])));
     let probe = query.probe(centre, body.body.extent(DVec3::AXES[nearest]).h);
     let is_open = wall.open != OpenFaces::NONE;
     let is_inside = probe.is_held_inside(depth[nearest], is_nearest_closed);

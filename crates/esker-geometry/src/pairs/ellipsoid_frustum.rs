@@ -43,7 +43,10 @@ impl Frustum {
     ) {
         let is_open = self.open_ends(open);
         let to_ends = self.distances_to_ends(body.centre);
-        let depth = self.distance_to_mantle(body.centre).min(to_ends[0]).min(to_ends[1]);
+        let depth = self
+            .distance_to_mantle(body.centre)
+            .min(to_ends[0])
+            .min(to_ends[1]);
         if side == Side::Outside {
             self.ellipsoid_outside(body, [false; 2], query.margin, out);
             return;
@@ -139,7 +142,11 @@ impl Frustum {
         if let Some(second) = second {
             // Named by the end of the body, which does not change while it rolls.
             let along = |extreme: &Extreme| body.body.long_axes()[0].dot(extreme.normal);
-            let names = if along(&first) > along(&second) { [1, 2] } else { [2, 1] };
+            let names = if along(&first) > along(&second) {
+                [1, 2]
+            } else {
+                [2, 1]
+            };
             visit(see(&first, names[0]));
             visit(see(&second, names[1]));
             return;
@@ -293,8 +300,14 @@ impl Frustum {
             let is_nearest = is_on_cap && to_ends[end] <= 0.0 && !is_open[end];
             (cap, is_nearest && (cap.gap >= 0.0 || self.holds(foot)))
         });
-        let is_outside = to_ends[0].min(to_ends[1]).min(self.distance_to_mantle(body.centre)) < 0.0;
-        let face = caps.iter().find(|(_, is_nearest)| *is_nearest).map(|(cap, _)| *cap);
+        let is_outside = to_ends[0]
+            .min(to_ends[1])
+            .min(self.distance_to_mantle(body.centre))
+            < 0.0;
+        let face = caps
+            .iter()
+            .find(|(_, is_nearest)| *is_nearest)
+            .map(|(cap, _)| *cap);
         let is_on_mantle = self.is_on_mantle_at(mantle.along)
             && (mantle.surface.gap >= 0.0 || self.holds(mantle.foot));
         let face = face.or(is_on_mantle.then_some(mantle.surface));

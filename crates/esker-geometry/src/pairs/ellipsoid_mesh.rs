@@ -38,12 +38,13 @@ pub(super) fn contacts(
         collect_minima(mesh, body, (triangle, query.margin), &mut minima);
     });
     if minima.is_empty() {
-        mesh.bvh.for_each_near(body.centre, body.bound(), |triangle| {
-            if is_cut(mesh, body, triangle) {
-                let seen = view(mesh, body, triangle);
-                minima.insert(seen.minimum(mesh, triangle));
-            }
-        });
+        mesh.bvh
+            .for_each_near(body.centre, body.bound(), |triangle| {
+                if is_cut(mesh, body, triangle) {
+                    let seen = view(mesh, body, triangle);
+                    minima.insert(seen.minimum(mesh, triangle));
+                }
+            });
         let shallowest = minima.iter().max_by(|a, b| a.gap.total_cmp(&b.gap));
         out.extend(shallowest.map(|minimum| contact(body, minimum)));
         return;
@@ -187,7 +188,10 @@ fn collect_minima(
 
 fn edge_of(mesh: &TriangleMesh, edge: u32) -> (u32, f64) {
     let edge = edge as usize;
-    (mesh.topology.edge_features[edge], mesh.curvature.of_edges[edge])
+    (
+        mesh.topology.edge_features[edge],
+        mesh.curvature.of_edges[edge],
+    )
 }
 
 /// Where the body is nearest to the line through two points, if that lies between them.
@@ -218,7 +222,8 @@ fn near_vertex(
     }
     let near = body.near_point(point)?;
     let rays = mesh.topology.vertex_rays.of(vertex).iter().copied();
-    body.is_minimum(&near, rays).then_some((near, vertex as usize))
+    body.is_minimum(&near, rays)
+        .then_some((near, vertex as usize))
 }
 
 /// Appends the contacts of a body with sharp edges and corners alone.

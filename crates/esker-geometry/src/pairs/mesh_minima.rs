@@ -98,33 +98,34 @@ impl Minima {
         mut keep: impl FnMut(&Minimum),
     ) {
         let minima = &self.items[..self.count];
-    let mut kept = [0; MAX_MINIMA];
-    let mut count = 0;
-    for (index, new) in minima.iter().enumerate() {
-        let kept_minima = || kept[..count].iter().map(|&k: &usize| &minima[k]);
-        let point = point(new);
-        let is_covered = kept_minima().any(|known| {
-            let lead = known.distance - point.dot(known.normal);
-            new.normal.dot(known.normal) > MERGE_ANGLE
-                || (known.is_face && lead <= COVER_DEPTH * size)
-        });
-        if is_covered {
-            continue;
-        }
-        let mut alike = kept_minima().filter(|known| new.normal.dot(known.normal) > SMOOTH_ANGLE);
-        let is_redundant = match (alike.next(), alike.next(), alike.next()) {
-            (_, _, Some(_)) => true,
-            (Some(one), Some(two), None) => {
-                let across = one.normal.cross(two.normal).normalize_or_zero();
-                new.normal.dot(across).abs() < IN_PLANE
+        let mut kept = [0; MAX_MINIMA];
+        let mut count = 0;
+        for (index, new) in minima.iter().enumerate() {
+            let kept_minima = || kept[..count].iter().map(|&k: &usize| &minima[k]);
+            let point = point(new);
+            let is_covered = kept_minima().any(|known| {
+                let lead = known.distance - point.dot(known.normal);
+                new.normal.dot(known.normal) > MERGE_ANGLE
+                    || (known.is_face && lead <= COVER_DEPTH * size)
+            });
+            if is_covered {
+                continue;
             }
-            _ => false,
-        };
-        if !is_redundant {
-            kept[count] = index;
-            count += 1;
-            keep(new);
+            let mut alike =
+                kept_minima().filter(|known| new.normal.dot(known.normal) > SMOOTH_ANGLE);
+            let is_redundant = match (alike.next(), alike.next(), alike.next()) {
+                (_, _, Some(_)) => true,
+                (Some(one), Some(two), None) => {
+                    let across = one.normal.cross(two.normal).normalize_or_zero();
+                    new.normal.dot(across).abs() < IN_PLANE
+                }
+                _ => false,
+            };
+            if !is_redundant {
+                kept[count] = index;
+                count += 1;
+                keep(new);
+            }
         }
     }
-}
 }

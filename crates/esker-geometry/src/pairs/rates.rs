@@ -19,7 +19,7 @@
 //! A wall that moves is seen from its own frame, in which a body that moves uniformly has the
 //! acceleration `−2Ω × v − Ω × (Ω × x)` and the angular acceleration `−Ω × w`.
 
-use super::sphere_frustum::{Frustum, is_plane_or_hollow, is_hollow_mantle};
+use super::sphere_frustum::{Frustum, is_hollow_mantle, is_plane_or_hollow};
 use super::{body_body, sphere_box};
 use crate::body::{BodyShape, PlacedShape};
 use crate::hertz::Sym2;

@@ -230,7 +230,11 @@ impl Rim {
             count: 0,
         };
         let own = body.centre().truncate();
-        let own = if own == DVec2::ZERO { 0.0 } else { own.to_angle() };
+        let own = if own == DVec2::ZERO {
+            0.0
+        } else {
+            own.to_angle()
+        };
         let others = body.reach_points().map(|p| p.truncate().to_angle());
         for (index, start) in std::iter::once(own).chain(others).enumerate() {
             let Some((azimuth, near)) = self.descend(body, start, index > 0) else {

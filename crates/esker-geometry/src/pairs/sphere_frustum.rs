@@ -112,7 +112,13 @@ impl Frustum {
         }
     }
 
-    pub(super) fn touches(&self, probe: &Probe, side: Side, open: OpenFaces, out: &mut impl TouchSink) {
+    pub(super) fn touches(
+        &self,
+        probe: &Probe,
+        side: Side,
+        open: OpenFaces,
+        out: &mut impl TouchSink,
+    ) {
         match side {
             Side::Inside => self.shell(probe, open, out),
             Side::Outside => self.solid(probe, out),
@@ -268,14 +274,24 @@ impl Frustum {
     fn cap_touch(&self, probe: &Probe, end: usize) -> Touch {
         let normal = [DVec3::NEG_Z, DVec3::Z][end];
         let feature = [feature::CAP_BOTTOM, feature::CAP_TOP][end];
-        probe.touch(normal, self.distances_to_ends(probe.centre)[end], 0.0, feature)
+        probe.touch(
+            normal,
+            self.distances_to_ends(probe.centre)[end],
+            0.0,
+            feature,
+        )
     }
 
     /// An end, touched from outside.
     fn outer_cap_touch(&self, probe: &Probe, end: usize) -> Touch {
         let normal = [DVec3::Z, DVec3::NEG_Z][end];
         let feature = [feature::CAP_BOTTOM_OUTER, feature::CAP_TOP_OUTER][end];
-        probe.touch(normal, -self.distances_to_ends(probe.centre)[end], 0.0, feature)
+        probe.touch(
+            normal,
+            -self.distances_to_ends(probe.centre)[end],
+            0.0,
+            feature,
+        )
     }
 
     /// How far around, to either side (rad), tangent planes are within reach of a fast sphere, and
@@ -322,7 +338,13 @@ impl Frustum {
     }
 
     /// Rims, and the inner surface as far as it can be seen through an open end.
-    fn over_open_end(&self, probe: &Probe, is_open: [bool; 2], end: usize, out: &mut impl TouchSink) {
+    fn over_open_end(
+        &self,
+        probe: &Probe,
+        is_open: [bool; 2],
+        end: usize,
+        out: &mut impl TouchSink,
+    ) {
         let rho = probe.centre_in_meridian().x;
         let radii = [self.bottom.x, self.top.x];
         for third in 0..3 {

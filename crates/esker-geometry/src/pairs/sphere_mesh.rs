@@ -138,4 +138,3 @@ fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &
         }
     }
 }
-

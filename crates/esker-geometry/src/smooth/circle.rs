@@ -245,7 +245,9 @@ impl Section {
         };
         let back = |angle: f64| {
             let local = DVec2::from_angle(angle) * signs;
-            DMat2::from_cols(self.long, self.long.perp()).mul_vec2(local).to_angle()
+            DMat2::from_cols(self.long, self.long.perp())
+                .mul_vec2(local)
+                .to_angle()
         };
         let deepest = back(root(slope, 0.0, FRAC_PI_2));
         let excess = self.p2 - self.q2;
