@@ -39,7 +39,9 @@ pub use manifold::{Conformity, ContactPoint, ContactRates, RigidMotion};
 pub use mesh::{
     Edge, EdgeKind, MeshError, Place, TriangleMesh, TriangleSoup, parse_obj, parse_stl,
 };
-pub use pairs::{BodyQuery, Probe, SphereTouch, WallQuery, body_contacts, sphere_sphere};
+pub use pairs::{
+    BodyQuery, Probe, SphereTouch, WallQuery, body_contacts, contact_rates, sphere_sphere,
+};
 pub use pose::{Aabb, Pose};
 pub use region::Region;
 pub use shape::{Face, MAX_CONFORMITY, OpenFaces, ShapeError, Side, Touch, WallShape};

@@ -1,7 +1,10 @@
 //! The table of bodies and walls.
 
 use super::body_body::ellipsoid;
-use super::{Each, Probe, capsule_wall, clump_body, convex, ellipsoid_half_space};
+use super::ellipsoid_box::{self, BoxWall};
+use super::sharp::PlacedEllipsoid;
+use super::sphere_frustum::Frustum;
+use super::{Each, Probe, capsule_wall, clump_body, convex, ellipsoid_half_space, ellipsoid_mesh};
 use crate::body::{BodyShape, PlacedShape};
 use crate::manifold::{Conformity, ContactPoint};
 use crate::shape::{Side, Touch, WallShape};
@@ -75,15 +78,57 @@ impl WallShape {
                 capsule_wall::contacts(self, &capsule, query, out);
             }
             BodyShape::Ellipsoid { semi_axes } => {
-                let body = (&ellipsoid(*semi_axes, body), body.position);
-                match self {
-                    Self::HalfSpace => ellipsoid_half_space::contacts(body, query, out),
-                    _ => {}
-                }
+                let body = PlacedEllipsoid {
+                    body: &ellipsoid(*semi_axes, body),
+                    centre: body.position,
+                };
+                self.ellipsoid_contacts(&body, query, out);
             }
             BodyShape::Box { .. } | BodyShape::Cylinder { .. } | BodyShape::Polyhedron(_) => {
                 convex::wall_contacts(self, body, query, out);
             }
+        }
+    }
+
+    fn ellipsoid_contacts(
+        &self,
+        body: &PlacedEllipsoid,
+        query: &WallQuery<'_>,
+        out: &mut Vec<ContactPoint>,
+    ) {
+        match self {
+            Self::HalfSpace => ellipsoid_half_space::contacts(body, query, out),
+            Self::Box {
+                half_extents: half,
+                side,
+                open,
+            } => match side {
+                Side::Inside => {
+                    let (half, open) = (*half, *open);
+                    ellipsoid_box::shell(&BoxWall { half, open }, body, query, out);
+                }
+                Side::Outside => ellipsoid_box::solid(*half, body, query, out),
+            },
+            Self::Cylinder {
+                radius,
+                length,
+                side,
+                open,
+            } => {
+                let frustum = Frustum::new(*radius, *radius, *length);
+                frustum.ellipsoid_contacts(body, (*side, *open), query, out);
+            }
+            Self::Cone {
+                radius_bottom,
+                radius_top,
+                length,
+                side,
+                open,
+            } => {
+                let frustum = Frustum::new(*radius_bottom, *radius_top, *length);
+                frustum.ellipsoid_contacts(body, (*side, *open), query, out);
+            }
+            Self::Mesh(mesh) => ellipsoid_mesh::contacts(mesh, body, query, out),
         }
     }
 

@@ -39,6 +39,13 @@ impl WallSurface {
         }
     }
 
+    /// Whether the ellipsoid about `centre` reaches the surface where it is nearest to its tangent
+    /// plane, or has not reached that plane. A long body can cross the plane far from its centre and
+    /// pass the surface by.
+    pub fn is_met(&self, body: &Ellipsoid, centre_to_foot: DVec3) -> bool {
+        self.gap >= 0.0 || body.contains(centre_to_foot + self.gap * self.normal)
+    }
+
     /// The contact of an ellipsoid about `centre`.
     pub fn contact(&self, body: &Ellipsoid, centre: DVec3) -> ContactPoint {
         let extent = body.extent(self.normal);

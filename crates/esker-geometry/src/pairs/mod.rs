@@ -17,9 +17,15 @@ mod capsule_ellipsoid;
 mod capsule_wall;
 mod clump_body;
 mod convex;
+mod ellipsoid_box;
 mod ellipsoid_ellipsoid;
+mod ellipsoid_frustum;
 mod ellipsoid_half_space;
+mod ellipsoid_mesh;
 mod ellipsoid_wall;
+mod mesh_minima;
+mod rates;
+mod sharp;
 mod sphere_box;
 mod sphere_frustum;
 mod sphere_half_space;
@@ -28,6 +34,7 @@ mod sphere_sphere;
 
 pub use body_body::{BodyQuery, body_contacts};
 pub use body_wall::WallQuery;
+pub use rates::contact_rates;
 pub use sphere_sphere::{SphereTouch, sphere_sphere};
 
 use crate::shape::{MAX_CONFORMITY, Side, Touch, WallShape};

@@ -13,17 +13,10 @@ use crate::shape::{Face, OpenFaces, Side};
 use glam::DVec3;
 
 /// Features from here on are outer sides of a shell's faces.
-const OUTER: u32 = 32;
+pub(super) const OUTER: u32 = 32;
 
 /// See `WallShape::side_of`.
 pub(super) fn side_of(feature: u32) -> Option<Side> {
-    let is_face = |code: u32| {
-        (0..3)
-            .map(|k| code / 3_u32.pow(k) % 3)
-            .filter(|s| *s != 1)
-            .count()
-            == 1
-    };
     if feature >= OUTER {
         Some(Side::Outside)
     } else {
@@ -31,18 +24,24 @@ pub(super) fn side_of(feature: u32) -> Option<Side> {
     }
 }
 
-fn feature(signs: [i32; 3]) -> u32 {
+/// Whether a feature is a face, from either side.
+pub(super) fn is_face(feature: u32) -> bool {
+    let signs = (0..3).map(|k| feature % OUTER / 3_u32.pow(k) % 3);
+    signs.filter(|s| *s != 1).count() == 1
+}
+
+pub(super) fn feature(signs: [i32; 3]) -> u32 {
     ((signs[0] + 1) + 3 * (signs[1] + 1) + 9 * (signs[2] + 1)) as u32
 }
 
-fn face(axis: usize, sign: i32) -> (DVec3, u32) {
+pub(super) fn face(axis: usize, sign: i32) -> (DVec3, u32) {
     let mut signs = [0; 3];
     signs[axis] = sign;
     (f64::from(sign) * DVec3::AXES[axis], feature(signs))
 }
 
 /// Side of the middle on which a coordinate is, `±1`.
-fn sign_of(x: f64) -> i32 {
+pub(super) fn sign_of(x: f64) -> i32 {
     if x < 0.0 { -1 } else { 1 }
 }
 
@@ -136,7 +135,7 @@ pub(super) fn solid(probe: &Probe, half: DVec3, out: &mut impl TouchSink) {
 }
 
 /// The axis along which a face is nearest.
-fn nearest_axis(depth: DVec3) -> usize {
+pub(super) fn nearest_axis(depth: DVec3) -> usize {
     (0..3).fold(0, |best, k| if depth[k] < depth[best] { k } else { best })
 }
 

@@ -182,18 +182,38 @@ impl Circle {
         section.long.rotate(n).to_angle()
     }
 
-    /// All maxima of the depth within a tube, the deepest first.
+    /// The maxima of the depth within a tube or cone, the deepest first.
     pub fn hollow_maxima(&self, body: &Ellipsoid, p: DVec3) -> (Extreme, Option<Extreme>) {
         let section = self.section(body);
-        let (first, second) = section.hollow_angles(section.local(p));
-        let first = self.climb(body, p, Facing::Hollow, first);
-        let second = second.map(|angle| self.climb(body, p, Facing::Hollow, angle));
-        // On a cone both can be one.
-        let second = second.filter(|s| s.normal.distance(first.normal) > 1e-6);
-        match second {
-            Some(second) if second.value > first.value => (second, Some(first)),
-            _ => (first, second),
+        let (start, other) = section.hollow_angles(section.local(p));
+        let climb = |angle: f64| self.climb(body, p, Facing::Hollow, angle);
+        let mut first = climb(start);
+        let mut second: Option<Extreme> = None;
+        let mut add = |found: Extreme| {
+            let is_known = |known: &Extreme| found.normal.distance(known.normal) < 1e-6;
+            if is_known(&first) || second.as_ref().is_some_and(is_known) {
+                return;
+            }
+            if found.value > first.value {
+                second = Some(std::mem::replace(&mut first, found));
+            } else if second.is_none_or(|known| found.value > known.value) {
+                second = Some(found);
+            }
+        };
+        if let Some(angle) = other {
+            add(climb(angle));
         }
+        if self.k != DVec3::ZERO {
+            // On a cone the section is a guide only: maxima are looked for all around. Where the
+            // depth does not change, as anywhere around a ball on the axis, there is none.
+            for quarter in 1..4 {
+                let found = climb(start + FRAC_PI_2 * f64::from(quarter));
+                if found.second < -1e-9 * body.size() {
+                    add(found);
+                }
+            }
+        }
+        (first, second)
     }
 }
 

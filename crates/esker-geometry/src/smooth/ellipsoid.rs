@@ -45,9 +45,30 @@ impl Ellipsoid {
         normal.try_normalize().unwrap_or_else(|| self.short_axis())
     }
 
+    /// Whether a point lies in the ellipsoid, to rounding.
+    pub fn contains(&self, point: DVec3) -> bool {
+        self.scaled(point).length_squared() <= 1.0 + 1e-9
+    }
+
+    /// A point in the coordinates in which the ellipsoid is the unit ball.
+    pub fn scaled(&self, point: DVec3) -> DVec3 {
+        (self.rotation.transpose() * point) / self.semi_axes
+    }
+
     /// Direction of the shortest axis.
     pub fn short_axis(&self) -> DVec3 {
         self.rotation.col(self.semi_axes.min_position())
+    }
+
+    /// Smallest semi-axis (m).
+    pub fn min_extent(&self) -> f64 {
+        self.semi_axes.min_element()
+    }
+
+    /// The two longest semi-axes (m).
+    pub fn long_axes(&self) -> [DVec3; 2] {
+        let short = self.semi_axes.min_position();
+        [(short + 1) % 3, (short + 2) % 3].map(|k| self.transposed.col(k))
     }
 
     /// The normal where this ellipsoid and another, their centres
