@@ -12,6 +12,7 @@ use super::BodyQuery;
 use crate::body::PlacedShape;
 use crate::manifold::ContactPoint;
 use glam::DVec3;
+use manifold::Pair;
 use solid::Solid;
 
 #[cfg(test)]
@@ -31,7 +32,12 @@ pub(crate) fn body_contacts(
     two.position -= one.position;
     one.position = DVec3::ZERO;
     let first = out.len();
-    manifold::contacts(&one, &two, query.margin, query.last_normal, out);
+    let pair = Pair {
+        a: &one,
+        b: &two,
+        margin: query.margin,
+    };
+    pair.contacts(query.last_normal, out);
     for point in &mut out[first..] {
         point.point += a.position;
     }

@@ -23,8 +23,6 @@ pub(super) struct Solid<'a> {
     pub rounding: f64,
     /// Radius of a ball about the centre that is within the body, or about as large (m).
     pub inner_radius: f64,
-    /// Radius of the ball of equal volume (m).
-    pub equivalent_radius: f64,
 }
 
 /// What is left of a body without its rounding, in the body's axes.
@@ -68,34 +66,26 @@ impl<'a> Solid<'a> {
     /// A placed shape; `None` for a clump, which is not convex.
     pub fn new(placed: &PlacedShape<'a>) -> Option<Self> {
         let scale = placed.scale;
-        let ball = |volume: f64| (0.75 / PI * volume).cbrt();
-        let (core, rounding, inner_radius, equivalent_radius) = match *placed.shape {
-            BodyShape::Sphere { radius } => {
-                let radius = scale * radius;
-                (Core::Point, radius, radius, radius)
-            }
+        let (core, rounding, inner_radius) = match *placed.shape {
+            BodyShape::Sphere { radius } => (Core::Point, scale * radius, scale * radius),
             BodyShape::Capsule {
                 radius,
                 half_length,
             } => {
-                let (radius, half_length) = (scale * radius, scale * half_length);
-                let volume = PI * radius * radius * (4.0 / 3.0 * radius + 2.0 * half_length);
-                (Core::Segment { half_length }, radius, radius, ball(volume))
+                let half_length = scale * half_length;
+                (
+                    Core::Segment { half_length },
+                    scale * radius,
+                    scale * radius,
+                )
             }
             BodyShape::Ellipsoid { semi_axes } => {
                 let semi_axes = scale * semi_axes;
-                let mean = semi_axes.element_product().cbrt();
-                (
-                    Core::Ellipsoid { semi_axes },
-                    0.0,
-                    semi_axes.min_element(),
-                    mean,
-                )
+                (Core::Ellipsoid { semi_axes }, 0.0, semi_axes.min_element())
             }
             BodyShape::Box { half_edges } => {
                 let half = scale * half_edges;
-                let radius = ball(8.0 * half.element_product());
-                (Core::Box { half }, 0.0, half.min_element(), radius)
+                (Core::Box { half }, 0.0, half.min_element())
             }
             BodyShape::Cylinder {
                 radius,
@@ -107,12 +97,9 @@ impl<'a> Solid<'a> {
                     placed,
                 ));
             }
-            BodyShape::Polyhedron(ref hull) => (
-                Core::Hull { hull, scale },
-                0.0,
-                scale * hull.inner_radius(),
-                scale * hull.equivalent_radius(),
-            ),
+            BodyShape::Polyhedron(ref hull) => {
+                (Core::Hull { hull, scale }, 0.0, scale * hull.inner_radius())
+            }
             BodyShape::Clump(_) => return None,
         };
         Some(Self {
@@ -121,21 +108,37 @@ impl<'a> Solid<'a> {
             rotation: placed.rotation,
             rounding,
             inner_radius,
-            equivalent_radius,
         })
     }
 
     /// A frustum of a cone with its axis along z of the placed frame.
     pub fn frustum(radii: [f64; 2], half_length: f64, placed: &PlacedShape) -> Self {
-        let squares = radii[0] * radii[0] + radii[0] * radii[1] + radii[1] * radii[1];
         Self {
             core: Core::Frustum { radii, half_length },
             position: placed.position,
             rotation: placed.rotation,
             rounding: 0.0,
             inner_radius: half_length.min(0.5 * (radii[0] + radii[1])),
-            equivalent_radius: (0.5 * half_length * squares).cbrt(),
         }
+    }
+
+    /// Radius of the ball of equal volume (m).
+    pub fn equivalent_radius(&self) -> f64 {
+        let volume = match self.core {
+            Core::Point => return self.rounding,
+            Core::Hull { hull, scale } => return scale * hull.equivalent_radius(),
+            Core::Ellipsoid { semi_axes } => return semi_axes.element_product().cbrt(),
+            Core::Segment { half_length } => {
+                let square = self.rounding * self.rounding;
+                PI * square * (4.0 / 3.0 * self.rounding + 2.0 * half_length)
+            }
+            Core::Box { half } => 8.0 * half.element_product(),
+            Core::Frustum {
+                radii: [r, s],
+                half_length,
+            } => 2.0 / 3.0 * PI * half_length * (r * r + r * s + s * s),
+        };
+        (0.75 / PI * volume).cbrt()
     }
 
     pub fn to_world(&self, local: DVec3) -> DVec3 {
@@ -426,13 +429,6 @@ impl Extreme {
             Self::Line([one, two])
         } else {
             Self::Line([two, one])
-        }
-    }
-
-    pub fn as_line(&self) -> Option<&[Corner; 2]> {
-        match self {
-            Self::Line(ends) => Some(ends),
-            Self::Point(_) => None,
         }
     }
 }
