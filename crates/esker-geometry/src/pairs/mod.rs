@@ -37,6 +37,17 @@ pub struct BodyQuery {
     pub last_normal: Option<DVec3>,
 }
 
+/// What is asked about a body at a wall.
+#[derive(Clone, Copy)]
+pub struct WallQuery<'a> {
+    /// Points with a gap below this are reported (m).
+    pub margin: f64,
+    /// How far the body may move before it is looked at again (m).
+    pub motion: f64,
+    /// From which side the wall held it last; see [`Probe::last_side`].
+    pub last_side: &'a dyn Fn() -> Option<Side>,
+}
+
 /// The sphere of a query, in the wall's local frame.
 #[derive(Clone, Copy)]
 pub struct Probe<'a> {
@@ -159,9 +170,21 @@ impl WallShape {
         }
     }
 
+    fn is_container(&self) -> bool {
+        match self {
+            Self::Box { side, .. } | Self::Cylinder { side, .. } | Self::Cone { side, .. } => {
+                *side == Side::Inside
+            }
+            Self::HalfSpace | Self::Mesh(_) => false,
+        }
+    }
+
     /// From which side a container holds a sphere that touches this feature; `None` for rims and
     /// for walls that are no containers.
     pub fn side_of(&self, feature: u32) -> Option<Side> {
+        if self.is_container() && convex::is_body_feature(feature) {
+            return convex::container_side(feature);
+        }
         match self {
             Self::Box {
                 side: Side::Inside, ..

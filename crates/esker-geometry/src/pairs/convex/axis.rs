@@ -22,7 +22,7 @@ use super::solid::{Circle, Core, Solid};
 use glam::{DMat2, DMat3, DVec2, DVec3};
 
 /// What an edge must be better by than a face, in inner radii.
-const FACE_BIAS: f64 = 2e-3;
+pub(super) const FACE_BIAS: f64 = 2e-3;
 
 /// What a face of `b` must be better by than a face of `a`, in inner radii.
 const FIRST_BIAS: f64 = 1e-6;

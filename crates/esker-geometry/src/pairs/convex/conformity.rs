@@ -17,11 +17,21 @@ const MAX_RATIO: f64 = 1000.0;
 /// Least half length of a line contact, in radii.
 const MIN_LENGTH: f64 = 1e-3;
 
-/// Flat against flat.
+/// Flat against flat: half of the effective radius of the balls of equal volume.
 pub(super) fn flat(a: &Solid, b: &Solid) -> Conformity {
+    if b.is_wall {
+        return flat_at_wall(a);
+    }
     let (one, two) = (a.equivalent_radius(), b.equivalent_radius());
     Conformity::Flat {
         length: 0.5 * one * two / (one + two),
+    }
+}
+
+/// Flat against a wall.
+pub(super) fn flat_at_wall(body: &Solid) -> Conformity {
+    Conformity::Flat {
+        length: 0.5 * body.equivalent_radius(),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::axis::{self, Axis, Owner, smaller_inner_radius};
 use super::conformity::{self, flat};
-use super::polygon::{Candidate, Corner, Window, clip, clip_segment, crossing, edge_name, reduce};
+use super::polygon::{Candidate, Corner, WITHIN, Window, clip, clip_segment, crossing, reduce};
 use super::solid::{Core, Extreme, Solid};
 use crate::manifold::{Conformity, ContactPoint};
 use glam::DVec3;
@@ -17,10 +17,10 @@ use smallvec::SmallVec;
 pub(super) const TOLERANCE: f64 = 1e-6;
 
 /// Sine of the angle up to which a line of a round body lies on a face, or along another line.
-const LINE_TILT: f64 = 0.05;
+pub(super) const LINE_TILT: f64 = 0.05;
 
 /// How much farther than the bodies the points of a manifold may be apart, in inner radii.
-const MISSED: f64 = 0.01;
+pub(super) const MISSED: f64 = 0.01;
 
 /// Two bodies and how far apart points of contact may be.
 pub(super) struct Pair<'a> {
@@ -63,7 +63,7 @@ impl Pair<'_> {
 
     /// The manifold on the face that the axis belongs to; false where there is none, or where its
     /// deepest point is not as deep as `deepest`: then the bodies are nearest beside the face.
-    fn on_face(&self, axis: &Axis, deepest: f64, out: &mut Vec<ContactPoint>) -> bool {
+    pub fn on_face(&self, axis: &Axis, deepest: f64, out: &mut Vec<ContactPoint>) -> bool {
         let Self { a, b, margin } = *self;
         let Axis { normal, owner, .. } = *axis;
         let (reference, incident, face, outward) = match owner {
@@ -76,6 +76,7 @@ impl Pair<'_> {
             normal: outward,
             tolerance: TOLERANCE * smaller_inner_radius(a, b),
             is_of_a: matches!(owner, Owner::FaceOfA(_)),
+            plate: reference.as_plate(),
         };
         let height = outward.dot(reference.support(outward)) + incident.rounding;
         let mut candidates: SmallVec<[Candidate; 12]> = SmallVec::new();
@@ -88,7 +89,7 @@ impl Pair<'_> {
             clip(&polygon, &window).into_iter().for_each(consider);
         } else {
             match incident.extreme(-outward, 2.0) {
-                Extreme::Line(ends) => {
+                Extreme::Line { ends, .. } => {
                     let clipped = clip_segment(ends, &window);
                     clipped.into_iter().flatten().for_each(consider);
                     let along = (ends[1].point - ends[0].point).normalize_or_zero();
@@ -105,8 +106,11 @@ impl Pair<'_> {
         if !candidates.iter().any(|point| point.gap <= deepest) {
             return false;
         }
-        candidates.retain(|point| point.gap < margin);
-        reduce(&mut candidates, outward, window.tolerance);
+        candidates.retain(|point| point.gap < margin && point.corner.name != WITHIN);
+        // Pieces of a wall are put together first.
+        if window.plate.is_none() {
+            reduce(&mut candidates, outward, window.tolerance);
+        }
         let conformity = law.unwrap_or_else(|| flat(a, b));
         let is_single = incident.is_round();
         out.extend(
@@ -124,7 +128,7 @@ impl Pair<'_> {
     }
 
     /// One or two points on edges, corners and round surfaces.
-    fn between_edges(&self, axis: &Axis, out: &mut Vec<ContactPoint>) {
+    pub fn between_edges(&self, axis: &Axis, out: &mut Vec<ContactPoint>) {
         let Self { a, b, margin } = *self;
         let n = axis.normal;
         let (on_a, on_b) = (a.extreme(n, LINE_TILT), b.extreme(-n, LINE_TILT));
@@ -141,7 +145,7 @@ impl Pair<'_> {
             }
         };
         let law = conformity::of_point(a, b, n, on_a.as_line(), on_b.as_line());
-        if let (Extreme::Line(one), Extreme::Line(two)) = (&on_a, &on_b)
+        if let (Some(one), Some(two)) = (on_a.as_line(), on_b.as_line())
             && let Some(shared) = shared_stretch(one, two)
         {
             let half_length = 0.5 * shared[0][0].point.distance(shared[1][0].point);
@@ -152,12 +156,14 @@ impl Pair<'_> {
             return;
         }
         let [at_a, at_b] = match (&on_a, &on_b) {
-            (Extreme::Line(one), Extreme::Line(two)) => nearest_on_segments(one, two),
-            (Extreme::Line(line), Extreme::Point(to)) => {
-                [nearest_on_segment(line, to.point), to.point]
+            (Extreme::Line { ends: one, .. }, Extreme::Line { ends: two, .. }) => {
+                nearest_on_segments(one, two)
             }
-            (Extreme::Point(to), Extreme::Line(line)) => {
-                [to.point, nearest_on_segment(line, to.point)]
+            (Extreme::Line { ends, .. }, Extreme::Point(to)) => {
+                [nearest_on_segment(ends, to.point), to.point]
+            }
+            (Extreme::Point(to), Extreme::Line { ends, .. }) => {
+                [to.point, nearest_on_segment(ends, to.point)]
             }
             (Extreme::Point(one), Extreme::Point(two)) => [one.point, two.point],
         };
@@ -174,14 +180,14 @@ impl Pair<'_> {
 impl Extreme {
     fn as_line(&self) -> Option<&[Corner; 2]> {
         match self {
-            Self::Line(ends) => Some(ends),
+            Self::Line { ends, .. } => Some(ends),
             Self::Point(_) => None,
         }
     }
 
     fn name(&self) -> u32 {
         match self {
-            Self::Line(ends) => edge_name(ends.map(|end| end.name)),
+            Self::Line { name, .. } => *name,
             Self::Point(corner) => corner.name,
         }
     }

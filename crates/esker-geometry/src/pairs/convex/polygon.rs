@@ -48,7 +48,34 @@ pub(super) struct Window<'a> {
     pub tolerance: f64,
     /// Whether it is a face of `a`.
     pub is_of_a: bool,
+    /// The names of a part of a larger face.
+    pub plate: Option<&'a Plate>,
 }
+
+/// A flat piece of a wall that goes on beyond some of its sides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plate {
+    /// Three or four, counter-clockwise seen from the body.
+    pub corners: [Corner; 4],
+    pub count: usize,
+    /// Unit normal on the side of the body.
+    pub normal: DVec3,
+    /// Name of the side from each corner to the next.
+    pub sides: [u32; 4],
+    /// Sides over which the wall does not go on.
+    pub is_ridge: [bool; 4],
+    /// Corners that are corners of the wall.
+    pub is_corner: [bool; 4],
+}
+
+impl Plate {
+    pub fn corners(&self) -> &[Corner] {
+        &self.corners[..self.count]
+    }
+}
+
+/// Name of points that lie within a larger face.
+pub(super) const WITHIN: u32 = 1 << 29;
 
 impl Window<'_> {
     fn next(&self, number: usize) -> &Corner {
@@ -75,6 +102,9 @@ impl Window<'_> {
     fn crossing(&self, side: Side, number: usize) -> u32 {
         let count = self.corners.len();
         let vertex = |number: usize| {
+            if self.plate.is_some_and(|plate| !plate.is_corner[number]) {
+                return WITHIN;
+            }
             let name = self.corners[number].name;
             if self.is_of_a { !name } else { name }
         };
@@ -84,7 +114,11 @@ impl Window<'_> {
             Side::Clip(other) => mix(vertex(other), vertex(number)),
             Side::Own(ends) => {
                 let own = edge_name(ends);
-                let window = edge_name([self.corners[number].name, self.next(number).name]);
+                let window = match self.plate {
+                    Some(plate) if !plate.is_ridge[number] => return WITHIN,
+                    Some(plate) => plate.sides[number],
+                    None => edge_name([self.corners[number].name, self.next(number).name]),
+                };
                 let [of_a, of_b] = if self.is_of_a {
                     [window, own]
                 } else {
