@@ -22,7 +22,7 @@ use super::solid::{Circle, Core, Solid};
 use glam::{DMat2, DMat3, DVec2, DVec3};
 
 /// What an edge must be better by than a face, in inner radii.
-const FACE_BIAS: f64 = 2e-3;
+pub(super) const FACE_BIAS: f64 = 2e-3;
 
 /// What a face of `b` must be better by than a face of `a`, in inner radii.
 const FIRST_BIAS: f64 = 1e-6;
@@ -30,7 +30,7 @@ const FIRST_BIAS: f64 = 1e-6;
 /// Edges whose directions have a cross product below this are parallel.
 const PARALLEL: f64 = 1e-3;
 
-/// Overlap, in inner radii, up to which a face that fitted last is not doubted.
+/// Overlap, in inner radii, up to which the face of the last contact is not doubted.
 const SHALLOW: f64 = 0.05;
 
 /// Whose face the normal belongs to.
@@ -96,9 +96,6 @@ impl Axes {
 
 /// The axes of any two bodies; `None` where they are farther apart than `margin`.
 pub(super) fn general(a: &Solid, b: &Solid, margin: f64, last: Option<DVec3>) -> Option<Axes> {
-    if let Some(axes) = last.and_then(|last| confirmed(a, b, margin, last)) {
-        return Some(axes);
-    }
     let start = last.unwrap_or_else(|| (b.position - a.position).normalize_or(DVec3::Z));
     let mut is_overlapping = false;
     let guess = match gjk::proximity(a, b, start) {
@@ -151,36 +148,17 @@ fn faces_towards(a: &Solid, b: &Solid, normal: DVec3) -> [Option<Axis>; 2] {
     ]
 }
 
-/// The face that the last normal belongs to, where it still separates the bodies as no other
-/// direction next to it does: the support point of the other body lies over it. Apart that is the
-/// shortest way; overlapping it is the least one while the overlap is shallow.
-fn confirmed(a: &Solid, b: &Solid, margin: f64, last: DVec3) -> Option<Axes> {
-    let [of_a, of_b] = faces_towards(a, b, last);
-    let shallow = -SHALLOW * smaller_inner_radius(a, b);
-    let is_confirmed = |found: &Axis| {
-        let (owner, other, face, outward) = match found.owner {
-            Owner::FaceOfA(face) => (a, b, face, found.normal),
-            Owner::FaceOfB(face) => (b, a, face, -found.normal),
-            Owner::Neither => return false,
-        };
-        if outward.dot(last).abs() < 0.999 || found.gap < shallow || found.gap > margin {
-            return false;
-        }
-        let polygon = owner.polygon(face, outward);
-        let point = other.support(-outward);
-        (0..polygon.len()).all(|k| {
-            let (from, to) = (polygon[k].point, polygon[(k + 1) % polygon.len()].point);
-            (to - from).cross(outward).dot(point - from) <= 0.0
-        })
+/// The face that the last normal belongs to, where the bodies are within the margin and overlap but
+/// little. If a point of the other body lies over it at this gap, no direction next to it is better:
+/// apart that is the shortest way, and in a shallow overlap the least.
+pub(super) fn last_face(a: &Solid, b: &Solid, margin: f64, last: DVec3) -> Option<Axis> {
+    let inner = smaller_inner_radius(a, b);
+    let face = match faces_towards(a, b, last) {
+        [Some(one), Some(two)] => better(one, two, FIRST_BIAS * inner),
+        [one, two] => one.or(two)?,
     };
-    let better = match (of_a, of_b) {
-        (Some(one), Some(two)) => better(one, two, FIRST_BIAS * smaller_inner_radius(a, b)),
-        (one, two) => one.or(two)?,
-    };
-    is_confirmed(&better).then_some(Axes {
-        best: better,
-        chosen: better,
-    })
+    let is_same = face.normal.dot(last) > 0.999;
+    (is_same && face.gap < margin && face.gap > -SHALLOW * inner).then_some(face)
 }
 
 /// Where two circles of directions cross, next to a guess.

@@ -17,11 +17,21 @@ const MAX_RATIO: f64 = 1000.0;
 /// Least half length of a line contact, in radii.
 const MIN_LENGTH: f64 = 1e-3;
 
-/// Flat against flat.
+/// Flat against flat: half of the effective radius of the balls of equal volume.
 pub(super) fn flat(a: &Solid, b: &Solid) -> Conformity {
-    let (one, two) = (a.equivalent_radius, b.equivalent_radius);
+    if b.is_wall {
+        return flat_at_wall(a);
+    }
+    let (one, two) = (a.equivalent_radius(), b.equivalent_radius());
     Conformity::Flat {
         length: 0.5 * one * two / (one + two),
+    }
+}
+
+/// Flat against a wall.
+pub(super) fn flat_at_wall(body: &Solid) -> Conformity {
+    Conformity::Flat {
+        length: 0.5 * body.equivalent_radius(),
     }
 }
 
@@ -43,20 +53,22 @@ pub(super) fn on_face(
 }
 
 /// Two lines side by side.
-pub(super) fn along_line(
+pub(super) fn along_lines(
     a: &Solid,
     b: &Solid,
     normal: DVec3,
-    one: &[Corner; 2],
-    two: &[Corner; 2],
+    [one, two]: [&[Corner; 2]; 2],
     half_length: f64,
 ) -> Option<Conformity> {
-    let curvatures = [
+    let curvature = match [
         a.curvature(normal, Some(one)),
         b.curvature(-normal, Some(two)),
-    ];
-    let sum = sum(curvatures)?;
-    Some(line_contact(sum, half_length, a.rounding.max(b.rounding)))
+    ] {
+        [Some(one), Some(two)] => one + two,
+        [one, two] => one.or(two)?,
+    };
+    let rounding = a.rounding.max(b.rounding);
+    Some(line_contact(curvature, half_length, rounding))
 }
 
 /// A single point.
@@ -83,13 +95,6 @@ pub(super) fn of_point(
                 None => curved(curvature),
             }
         }
-    }
-}
-
-fn sum(curvatures: [Option<DMat3>; 2]) -> Option<DMat3> {
-    match curvatures {
-        [Some(one), Some(two)] => Some(one + two),
-        [one, two] => one.or(two),
     }
 }
 

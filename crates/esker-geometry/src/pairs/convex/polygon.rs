@@ -12,16 +12,15 @@ pub(super) struct Corner {
 }
 
 /// Corners in order. Faces with more corners than fit go to the heap.
-pub(super) type Polygon = SmallVec<[Corner; 16]>;
+pub(super) type Polygon = SmallVec<[Corner; 12]>;
 
 /// Most points of one manifold.
 pub(super) const MAX_POINTS: usize = 4;
 
-/// Names below this are vertices of the incident body, names above its complement vertices of the
-/// reference body, and those between are crossings.
-const VERTICES: u32 = 1 << 24;
-
-/// A name made of two, between those of vertices.
+/// A name made of two.
+///
+/// Names within a pair: vertices of `b` by their number, vertices of `a` by its complement, and what
+/// is made of two names between them, so that the three never meet.
 pub(super) fn mix(one: u32, two: u32) -> u32 {
     let bits = (u64::from(one) << 32 | u64::from(two)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     let bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -29,31 +28,114 @@ pub(super) fn mix(one: u32, two: u32) -> u32 {
     0x4000_0000 | (bits ^ bits >> 31) as u32 & 0x3fff_ffff
 }
 
-/// The name of the same point with the roles of the two bodies exchanged.
-pub(super) fn exchanged(name: u32) -> u32 {
-    if name < VERTICES || !name < VERTICES {
-        !name
-    } else {
-        name
+/// Name of an edge from its ends, in either order.
+pub(super) fn edge_name([one, two]: [u32; 2]) -> u32 {
+    mix(one.min(two), one.max(two))
+}
+
+/// Name of what lies on a feature of `a` and a feature of `b`.
+pub(super) fn crossing(of_a: u32, of_b: u32) -> u32 {
+    mix(of_a, of_b)
+}
+
+/// A face that other faces are clipped to.
+pub(super) struct Window<'a> {
+    pub corners: &'a [Corner],
+    /// Outward unit normal.
+    pub normal: DVec3,
+    /// Corners within this of a side of the prism over the face count as within, and are not cut
+    /// off: whether two edges lie exactly on one another does not decide what corners are named (m).
+    pub tolerance: f64,
+    /// Whether it is a face of `a`.
+    pub is_of_a: bool,
+    /// The names of a part of a larger face.
+    pub plate: Option<&'a Plate>,
+}
+
+/// A flat piece of a wall that goes on beyond some of its sides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plate {
+    /// Three or four, counter-clockwise seen from the body.
+    pub corners: [Corner; 4],
+    pub count: usize,
+    /// Unit normal on the side of the body.
+    pub normal: DVec3,
+    /// Name of the side from each corner to the next.
+    pub sides: [u32; 4],
+    /// Sides over which the wall does not go on.
+    pub is_ridge: [bool; 4],
+    /// Corners that are corners of the wall.
+    pub is_corner: [bool; 4],
+}
+
+impl Plate {
+    pub fn corners(&self) -> &[Corner] {
+        &self.corners[..self.count]
     }
 }
 
-/// Name of an edge from its ends, in either order.
-pub(super) fn edge_name(one: u32, two: u32) -> u32 {
-    mix(one.min(two), one.max(two))
-}
+/// Name of points that lie within a larger face.
+pub(super) const WITHIN: u32 = 1 << 29;
 
-/// Name of what lies on an edge of each of two bodies, however they are ordered.
-pub(super) fn crossing(one: u32, two: u32) -> u32 {
-    mix(one.min(two), one.max(two))
+impl Window<'_> {
+    fn next(&self, number: usize) -> &Corner {
+        &self.corners[if number + 1 == self.corners.len() {
+            0
+        } else {
+            number + 1
+        }]
+    }
+
+    /// Side `number` as a point and an outward unit vector.
+    fn side(&self, number: usize) -> (DVec3, DVec3) {
+        let from = self.corners[number].point;
+        let outward = (self.next(number).point - from).cross(self.normal);
+        (from, outward.normalize_or_zero())
+    }
+
+    /// Name of a vertex of the polygon that is clipped.
+    fn own_vertex(&self, name: u32) -> u32 {
+        if self.is_of_a { name } else { !name }
+    }
+
+    /// Name of the point where an edge crosses a side.
+    fn crossing(&self, side: Side, number: usize) -> u32 {
+        let count = self.corners.len();
+        let vertex = |number: usize| {
+            if self.plate.is_some_and(|plate| !plate.is_corner[number]) {
+                return WITHIN;
+            }
+            let name = self.corners[number].name;
+            if self.is_of_a { !name } else { name }
+        };
+        match side {
+            Side::Clip(other) if (other + 1) % count == number => vertex(number),
+            Side::Clip(other) if (number + 1) % count == other => vertex(other),
+            Side::Clip(other) => mix(vertex(other), vertex(number)),
+            Side::Own(ends) => {
+                let own = edge_name(ends);
+                let window = match self.plate {
+                    Some(plate) if !plate.is_ridge[number] => return WITHIN,
+                    Some(plate) => plate.sides[number],
+                    None => edge_name([self.corners[number].name, self.next(number).name]),
+                };
+                let [of_a, of_b] = if self.is_of_a {
+                    [window, own]
+                } else {
+                    [own, window]
+                };
+                crossing(of_a, of_b)
+            }
+        }
+    }
 }
 
 /// The edge that leaves a corner of a polygon that is being clipped.
 #[derive(Clone, Copy)]
 enum Side {
-    /// Of the polygon itself, by name.
-    Own(u32),
-    /// Of the clipping polygon, by number.
+    /// Of the polygon itself, by the names of its ends.
+    Own([u32; 2]),
+    /// Of the window, by number.
     Clip(usize),
 }
 
@@ -61,64 +143,62 @@ enum Side {
 struct ClipCorner {
     corner: Corner,
     side: Side,
+    /// Over the side of the window that cuts (m).
+    height: f64,
 }
 
-/// The part of `polygon` within the prism over `window`, whose outward normal is `normal`.
-///
-/// Corners within `tolerance` of a side of the prism count as within, and a corner that does is not
-/// cut off: whether two edges lie exactly on one another does not decide what corners are named.
-/// Names: of the corner of either polygon, or of the crossing of two edges.
-pub(super) fn clip(
-    polygon: &[Corner],
-    window: &[Corner],
-    normal: DVec3,
-    tolerance: f64,
-) -> Polygon {
-    let next = |list: &[Corner], k: usize| list[(k + 1) % list.len()];
-    let mut kept: SmallVec<[ClipCorner; 16]> = (0..polygon.len())
-        .map(|k| ClipCorner {
-            corner: polygon[k],
-            side: Side::Own(edge_name(polygon[k].name, next(polygon, k).name)),
-        })
-        .collect();
-    let mut result: SmallVec<[ClipCorner; 16]> = SmallVec::new();
-    for number in 0..window.len() {
-        let (from, to) = (window[number], next(window, number));
-        let outward = (to.point - from.point).cross(normal).normalize_or_zero();
-        let height = |at: &ClipCorner| outward.dot(at.corner.point - from.point);
-        let mut heights: SmallVec<[f64; 16]> = SmallVec::new();
-        heights.extend(kept.iter().map(height));
-        if heights.iter().all(|height| *height <= tolerance) {
+/// The part of `polygon` within the prism over the window, with corners named within the pair.
+pub(super) fn clip(polygon: &[Corner], window: &Window) -> Polygon {
+    let mut kept: SmallVec<[ClipCorner; 12]> = SmallVec::new();
+    for (k, &corner) in polygon.iter().enumerate() {
+        let next = polygon[if k + 1 == polygon.len() { 0 } else { k + 1 }].name;
+        kept.push(ClipCorner {
+            corner: Corner {
+                name: window.own_vertex(corner.name),
+                ..corner
+            },
+            side: Side::Own([corner.name, next]),
+            height: 0.0,
+        });
+    }
+    let mut result: SmallVec<[ClipCorner; 12]> = SmallVec::new();
+    let tolerance = window.tolerance;
+    for number in 0..window.corners.len() {
+        let (origin, outward) = window.side(number);
+        let mut is_cut = false;
+        for at in &mut kept {
+            at.height = outward.dot(at.corner.point - origin);
+            is_cut |= at.height > tolerance;
+        }
+        if !is_cut {
             continue;
         }
         result.clear();
         for k in 0..kept.len() {
-            let (here, there) = (kept[k], kept[(k + 1) % kept.len()]);
-            let (low, high) = (heights[k], heights[(k + 1) % kept.len()]);
-            let (is_in, goes_in) = (low <= tolerance, high <= tolerance);
-            let cut = || {
-                let part = low / (low - high);
-                Corner {
-                    point: here.corner.point.lerp(there.corner.point, part),
-                    name: crossing_name(here.side, number, window),
-                }
+            let (here, there) = (kept[k], kept[if k + 1 == kept.len() { 0 } else { k + 1 }]);
+            let (low, high) = (here.height, there.height);
+            let cut = |side: Side| ClipCorner {
+                corner: Corner {
+                    point: here
+                        .corner
+                        .point
+                        .lerp(there.corner.point, low / (low - high)),
+                    name: window.crossing(here.side, number),
+                },
+                side,
+                height: 0.0,
             };
-            let clip_side = Side::Clip(number);
-            match (is_in, goes_in) {
+            match (low <= tolerance, high <= tolerance) {
                 (true, true) => result.push(here),
                 (true, false) if low < -tolerance => {
-                    let corner = cut();
-                    let side = clip_side;
-                    result.extend([here, ClipCorner { corner, side }]);
+                    result.push(here);
+                    result.push(cut(Side::Clip(number)));
                 }
                 (true, false) => result.push(ClipCorner {
-                    corner: here.corner,
-                    side: clip_side,
+                    side: Side::Clip(number),
+                    ..here
                 }),
-                (false, true) if high < -tolerance => result.push(ClipCorner {
-                    corner: cut(),
-                    side: here.side,
-                }),
+                (false, true) if high < -tolerance => result.push(cut(here.side)),
                 (false, _) => {}
             }
         }
@@ -127,35 +207,14 @@ pub(super) fn clip(
     kept.into_iter().map(|at| at.corner).collect()
 }
 
-/// Name of the point where an edge crosses a side of the window.
-fn crossing_name(side: Side, number: usize, window: &[Corner]) -> u32 {
-    let count = window.len();
-    match side {
-        Side::Clip(other) if (other + 1) % count == number => !window[number].name,
-        Side::Clip(other) if (number + 1) % count == other => !window[other].name,
-        Side::Clip(other) => mix(window[other].name, window[number].name),
-        Side::Own(edge) => {
-            let next = window[(number + 1) % count].name;
-            crossing(edge, edge_name(window[number].name, next))
-        }
-    }
-}
-
-/// The part of a segment within the prism over `window`; its ends keep their names.
-pub(super) fn clip_segment(
-    ends: [Corner; 2],
-    window: &[Corner],
-    normal: DVec3,
-    tolerance: f64,
-) -> Option<[Corner; 2]> {
+/// The part of a segment within the prism over the window; its ends keep their names.
+pub(super) fn clip_segment(ends: [Corner; 2], window: &Window) -> Option<[Corner; 2]> {
     let (mut first, mut last) = (0.0_f64, 1.0_f64);
-    for number in 0..window.len() {
-        let (from, to) = (window[number], window[(number + 1) % window.len()]);
-        let outward = (to.point - from.point).cross(normal).normalize_or_zero();
-        let heights = ends.map(|end| outward.dot(end.point - from.point));
-        let is_out = heights.map(|height| height > tolerance);
+    for number in 0..window.corners.len() {
+        let (origin, outward) = window.side(number);
+        let heights = ends.map(|end| outward.dot(end.point - origin));
         let part = heights[0] / (heights[0] - heights[1]);
-        match is_out {
+        match heights.map(|height| height > window.tolerance) {
             [true, true] => return None,
             [true, false] => first = first.max(part),
             [false, true] => last = last.min(part),
@@ -164,7 +223,7 @@ pub(super) fn clip_segment(
     }
     let at = |part: f64, name: u32| Corner {
         point: ends[0].point.lerp(ends[1].point, part),
-        name,
+        name: window.own_vertex(name),
     };
     (first <= last).then(|| [at(first, ends[0].name), at(last, ends[1].name)])
 }

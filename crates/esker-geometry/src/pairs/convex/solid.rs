@@ -1,14 +1,14 @@
 //! Convex shapes as the pair functions see them: support points, and the faces, lines and curvatures
 //! that meet a direction.
 
-use super::polygon::{Corner, Polygon};
+use super::polygon::{Corner, Plate, Polygon, edge_name};
 use crate::body::{BodyShape, PlacedShape, Polyhedron};
 use glam::{DMat3, DVec2, DVec3};
 use smallvec::SmallVec;
 use std::f64::consts::{FRAC_PI_4, PI};
 
 /// Points that stand for the rim of a cap: the deepest one and others in equal steps.
-const RIM_POINTS: u32 = 8;
+pub(super) const RIM_POINTS: u32 = 8;
 
 /// Below this tilt (rad) of a cap against a plane no point of its rim is the deepest, and the points
 /// are fixed to the body. The deepest one is then wrong by at most 1e-5 radii.
@@ -23,8 +23,8 @@ pub(super) struct Solid<'a> {
     pub rounding: f64,
     /// Radius of a ball about the centre that is within the body, or about as large (m).
     pub inner_radius: f64,
-    /// Radius of the ball of equal volume (m).
-    pub equivalent_radius: f64,
+    /// Whether it is a wall, which is no lighter than anything.
+    pub is_wall: bool,
 }
 
 /// What is left of a body without its rounding, in the body's axes.
@@ -49,6 +49,8 @@ pub(super) enum Core<'a> {
         radii: [f64; 2],
         half_length: f64,
     },
+    /// A flat piece of a wall, in the wall's frame.
+    Plate(&'a Plate),
 }
 
 /// Directions `n` with `n · axis = height`: those that meet an edge, or a line of a mantle.
@@ -60,7 +62,7 @@ pub(super) struct Circle {
 
 /// A straight line on the surface (of the core), or its support point where there is none.
 pub(super) enum Extreme {
-    Line([Corner; 2]),
+    Line { ends: [Corner; 2], name: u32 },
     Point(Corner),
 }
 
@@ -68,34 +70,26 @@ impl<'a> Solid<'a> {
     /// A placed shape; `None` for a clump, which is not convex.
     pub fn new(placed: &PlacedShape<'a>) -> Option<Self> {
         let scale = placed.scale;
-        let ball = |volume: f64| (0.75 / PI * volume).cbrt();
-        let (core, rounding, inner_radius, equivalent_radius) = match *placed.shape {
-            BodyShape::Sphere { radius } => {
-                let radius = scale * radius;
-                (Core::Point, radius, radius, radius)
-            }
+        let (core, rounding, inner_radius) = match *placed.shape {
+            BodyShape::Sphere { radius } => (Core::Point, scale * radius, scale * radius),
             BodyShape::Capsule {
                 radius,
                 half_length,
             } => {
-                let (radius, half_length) = (scale * radius, scale * half_length);
-                let volume = PI * radius * radius * (4.0 / 3.0 * radius + 2.0 * half_length);
-                (Core::Segment { half_length }, radius, radius, ball(volume))
+                let half_length = scale * half_length;
+                (
+                    Core::Segment { half_length },
+                    scale * radius,
+                    scale * radius,
+                )
             }
             BodyShape::Ellipsoid { semi_axes } => {
                 let semi_axes = scale * semi_axes;
-                let mean = semi_axes.element_product().cbrt();
-                (
-                    Core::Ellipsoid { semi_axes },
-                    0.0,
-                    semi_axes.min_element(),
-                    mean,
-                )
+                (Core::Ellipsoid { semi_axes }, 0.0, semi_axes.min_element())
             }
             BodyShape::Box { half_edges } => {
                 let half = scale * half_edges;
-                let radius = ball(8.0 * half.element_product());
-                (Core::Box { half }, 0.0, half.min_element(), radius)
+                (Core::Box { half }, 0.0, half.min_element())
             }
             BodyShape::Cylinder {
                 radius,
@@ -107,12 +101,9 @@ impl<'a> Solid<'a> {
                     placed,
                 ));
             }
-            BodyShape::Polyhedron(ref hull) => (
-                Core::Hull { hull, scale },
-                0.0,
-                scale * hull.inner_radius(),
-                scale * hull.equivalent_radius(),
-            ),
+            BodyShape::Polyhedron(ref hull) => {
+                (Core::Hull { hull, scale }, 0.0, scale * hull.inner_radius())
+            }
             BodyShape::Clump(_) => return None,
         };
         Some(Self {
@@ -121,20 +112,58 @@ impl<'a> Solid<'a> {
             rotation: placed.rotation,
             rounding,
             inner_radius,
-            equivalent_radius,
+            is_wall: false,
         })
     }
 
     /// A frustum of a cone with its axis along z of the placed frame.
     pub fn frustum(radii: [f64; 2], half_length: f64, placed: &PlacedShape) -> Self {
-        let squares = radii[0] * radii[0] + radii[0] * radii[1] + radii[1] * radii[1];
         Self {
             core: Core::Frustum { radii, half_length },
             position: placed.position,
             rotation: placed.rotation,
             rounding: 0.0,
             inner_radius: half_length.min(0.5 * (radii[0] + radii[1])),
-            equivalent_radius: (0.5 * half_length * squares).cbrt(),
+            is_wall: false,
+        }
+    }
+
+    /// Radius of the ball of equal volume (m).
+    pub fn equivalent_radius(&self) -> f64 {
+        let volume = match self.core {
+            Core::Point => return self.rounding,
+            Core::Plate(_) => return f64::INFINITY,
+            Core::Hull { hull, scale } => return scale * hull.equivalent_radius(),
+            Core::Ellipsoid { semi_axes } => return semi_axes.element_product().cbrt(),
+            Core::Segment { half_length } => {
+                let square = self.rounding * self.rounding;
+                PI * square * (4.0 / 3.0 * self.rounding + 2.0 * half_length)
+            }
+            Core::Box { half } => 8.0 * half.element_product(),
+            Core::Frustum {
+                radii: [r, s],
+                half_length,
+            } => 2.0 / 3.0 * PI * half_length * (r * r + r * s + s * s),
+        };
+        (0.75 / PI * volume).cbrt()
+    }
+
+    /// A flat piece of a wall next to a body.
+    pub fn plate(plate: &'a Plate, body: &Solid) -> Self {
+        Self {
+            core: Core::Plate(plate),
+            position: DVec3::ZERO,
+            rotation: DMat3::IDENTITY,
+            rounding: 0.0,
+            inner_radius: body.inner_radius,
+            is_wall: true,
+        }
+    }
+
+    pub fn as_plate(&self) -> Option<&'a Plate> {
+        match self.core {
+            Core::Plate(plate) => Some(plate),
+            _ => None,
         }
     }
 
@@ -161,6 +190,7 @@ impl<'a> Solid<'a> {
                 let scaled = *semi_axes * local;
                 *semi_axes * scaled / scaled.length().max(f64::MIN_POSITIVE)
             }
+            Core::Plate(plate) => plate.corners()[plate_support(plate, local)].point,
             Core::Box { half } => half.copysign(local),
             Core::Hull { hull, scale } => *scale * hull.vertices()[hull.support(local) as usize],
             Core::Frustum { radii, half_length } => {
@@ -175,6 +205,7 @@ impl<'a> Solid<'a> {
         let local = self.to_local(direction);
         let (face, normal) = match &self.core {
             Core::Point | Core::Segment { .. } | Core::Ellipsoid { .. } => return None,
+            Core::Plate(plate) => (0, plate.normal),
             Core::Box { .. } => {
                 let axis = local.abs().max_position();
                 let is_lower = local[axis] < 0.0;
@@ -204,8 +235,11 @@ impl<'a> Solid<'a> {
     /// The face that an incident polygon is taken from: as [`Solid::face_towards`], but of a
     /// frustum only where the direction is nearer to its axis than to its mantle.
     pub fn incident_face(&self, direction: DVec3) -> Option<Polygon> {
-        if matches!(self.core, Core::Frustum { .. }) && self.to_local(direction).z.abs() < 0.7 {
-            return None;
+        match self.core {
+            // A face of a body lies on an edge of it.
+            Core::Plate(_) => return None,
+            Core::Frustum { .. } if self.to_local(direction).z.abs() < 0.7 => return None,
+            _ => {}
         }
         let (face, _) = self.face_towards(direction)?;
         Some(self.polygon(face, direction))
@@ -216,6 +250,7 @@ impl<'a> Solid<'a> {
     pub fn polygon(&self, face: u32, direction: DVec3) -> Polygon {
         match &self.core {
             Core::Point | Core::Segment { .. } | Core::Ellipsoid { .. } => SmallVec::new(),
+            Core::Plate(plate) => SmallVec::from_slice(plate.corners()),
             Core::Box { half } => {
                 let axis = face as usize / 2;
                 let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
@@ -268,12 +303,71 @@ impl<'a> Solid<'a> {
         }
     }
 
+    /// Calls with every vertex of a box or hull.
+    pub fn for_each_vertex(&self, mut visit: impl FnMut(Corner)) {
+        match &self.core {
+            Core::Box { half } => (0..8).for_each(|bits| visit(self.box_corner(*half, bits))),
+            Core::Hull { hull, scale } => {
+                for (name, vertex) in hull.vertices().iter().enumerate() {
+                    visit(Corner {
+                        point: self.to_world(*scale * *vertex),
+                        name: name as u32,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Calls with points among which are all that a plane in this direction can touch: every
+    /// vertex, or points of the rims of a frustum.
+    pub fn for_each_extreme_point(&self, direction: DVec3, mut visit: impl FnMut(Corner)) {
+        let Core::Frustum { .. } = self.core else {
+            self.for_each_vertex(visit);
+            return;
+        };
+        if let Some(cap) = self.incident_face(direction) {
+            cap.into_iter().for_each(visit);
+        } else if let Extreme::Line { ends, .. } = self.extreme(direction, 2.0) {
+            ends.into_iter().for_each(&mut visit);
+        }
+    }
+
+    /// The point of a frustum's rim at an azimuth of its own.
+    pub fn rim_point(&self, end: usize, azimuth: DVec2) -> DVec3 {
+        match &self.core {
+            Core::Frustum { radii, half_length } => {
+                let local = azimuth.extend(0.0);
+                self.to_world(rim_point(*radii, *half_length, end, local))
+            }
+            _ => self.position,
+        }
+    }
+
+    /// Radius of a ball about the centre around the body (m).
+    pub fn bounding_radius(&self) -> f64 {
+        let core = match &self.core {
+            Core::Point => 0.0,
+            Core::Plate(plate) => {
+                let distances = plate.corners().iter().map(|corner| corner.point.length());
+                distances.fold(0.0, f64::max)
+            }
+            Core::Segment { half_length } => *half_length,
+            Core::Ellipsoid { semi_axes } => semi_axes.max_element(),
+            Core::Box { half } => half.length(),
+            Core::Hull { hull, scale } => scale * hull.bounding_radius(),
+            Core::Frustum { radii, half_length } => radii[0].max(radii[1]).hypot(*half_length),
+        };
+        core + self.rounding
+    }
+
     /// Directions that meet a line of the surface, next to this one.
     pub fn circle(&self, direction: DVec3) -> Option<Circle> {
         let local = self.to_local(direction);
         let (axis, height) = match &self.core {
             Core::Point | Core::Ellipsoid { .. } => return None,
             Core::Segment { .. } => (DVec3::Z, 0.0),
+            Core::Plate(plate) => (plate_edge(plate, local).2, 0.0),
             Core::Box { .. } => (DVec3::AXES[local.abs().min_position()], 0.0),
             Core::Hull { hull, .. } => {
                 let vertices = hull.vertices();
@@ -307,14 +401,20 @@ impl<'a> Solid<'a> {
             name,
         };
         match &self.core {
-            Core::Segment { half_length } if is_line => Extreme::Line([
+            Core::Segment { half_length } if is_line => Extreme::line(
                 corner(0, DVec3::NEG_Z * *half_length),
                 corner(1, DVec3::Z * *half_length),
-            ]),
+            ),
             Core::Segment { half_length } => {
                 let name = u32::from(local.z >= 0.0);
                 Extreme::Point(corner(name, DVec3::Z * half_length.copysign(local.z)))
             }
+            Core::Plate(plate) if is_line => {
+                let (side, ends, _) = plate_edge(plate, local);
+                let name = plate.sides[side];
+                Extreme::Line { ends, name }
+            }
+            Core::Plate(plate) => Extreme::Point(plate.corners()[plate_support(plate, local)]),
             Core::Box { half } => {
                 let bits = (0..3).fold(0, |bits, k| bits | usize::from(local[k] >= 0.0) << k);
                 let here = self.box_corner(*half, bits);
@@ -344,7 +444,7 @@ impl<'a> Solid<'a> {
                     corner(name, rim_point(*radii, *half_length, end, local))
                 };
                 if is_line {
-                    return Extreme::Line([at(0), at(1)]);
+                    return Extreme::line(at(0), at(1));
                 }
                 let end = usize::from(frustum_top(*radii, *half_length, local));
                 Extreme::Point(at(end))
@@ -414,26 +514,43 @@ impl<'a> Solid<'a> {
                 let slope = self.to_local(n).truncate().length();
                 line.map(|line| across(line) * (slope / mean))
             }
-            Core::Box { .. } | Core::Hull { .. } => None,
+            Core::Box { .. } | Core::Hull { .. } | Core::Plate(_) => None,
         }
     }
 }
 
 impl Extreme {
-    /// A line named in the same way from either end.
+    /// A line that is the same from either end.
     fn line(one: Corner, two: Corner) -> Self {
-        if one.name < two.name {
-            Self::Line([one, two])
+        let ends = if one.name < two.name {
+            [one, two]
         } else {
-            Self::Line([two, one])
-        }
+            [two, one]
+        };
+        let name = edge_name(ends.map(|end| end.name));
+        Self::Line { ends, name }
     }
+}
 
-    pub fn as_line(&self) -> Option<&[Corner; 2]> {
-        match self {
-            Self::Line(ends) => Some(ends),
-            Self::Point(_) => None,
-        }
+/// The corner of a plate that is farthest along a direction.
+fn plate_support(plate: &Plate, direction: DVec3) -> usize {
+    let height = |k: usize| plate.corners[k].point.dot(direction);
+    (1..plate.count).fold(0, |best, k| if height(k) > height(best) { k } else { best })
+}
+
+/// The side at that corner that is most square to the direction: number, ends and direction.
+fn plate_edge(plate: &Plate, direction: DVec3) -> (usize, [Corner; 2], DVec3) {
+    let corner = plate_support(plate, direction);
+    let side = |number: usize| {
+        let ends = [number, (number + 1) % plate.count].map(|k| plate.corners[k]);
+        let along = (ends[1].point - ends[0].point).normalize_or_zero();
+        (number, ends, along)
+    };
+    let (before, after) = (side((corner + plate.count - 1) % plate.count), side(corner));
+    if before.2.dot(direction).abs() < after.2.dot(direction).abs() {
+        before
+    } else {
+        after
     }
 }
 
