@@ -263,6 +263,10 @@ pub const GRAINS: Section = Section {
         key("region", Kind::Table(&REGION), "", Required, "Region that holds the whole grains, not just their centres.").when(FILLED),
         key("diameter", Kind::Number(POSITIVE), "m", Optional("see `sizes`"), "Diameter of all of them (for `csv`: where the file has no column of sizes)."),
         key("sizes", Kind::Table(&SIZES), "", Optional("see `diameter`"), "Distribution of diameters.").when(SIZED),
+        key("shape", Kind::Table(&SHAPE), "", Optional("spheres, see `diameter`"), "Shape and size of grains that are no spheres, such as `{ ellipsoid = [0.01, 0.005, 0.005] }`. They are placed by the balls that hold them.").when(SIZED),
+        key("scale", Kind::Number(POSITIVE), "", Optional("1, or see `scales`"), "Factor on all lengths of `shape`.").when(SIZED),
+        key("scales", Kind::Table(&SCALES), "", Optional("see `scale`"), "Distribution of factors on all lengths of `shape`.").when(SIZED),
+        key("rotation", Kind::Table(&ROTATION), "", Optional("at random"), "Turns every grain of another shape from the axes in which `shape` gives it.").when(SIZED),
         key("count", Kind::Integer(1, MOST_GRAINS), "", Optional("the whole region (lattice only; else required)"), "How many; a lattice fills from the bottom, and must have room for all.").when(COUNTED),
         key("fraction", Kind::Number(UNIT), "", Default("0.55"), "Share of the region that a packing fills: loose packings have about 0.55, the densest random ones of equal grains 0.64, less between near walls.").when(PACKING),
         key("spacing", Kind::Number(POSITIVE), "m", Optional("1.02 greatest diameters"), "Distance of lattice neighbours.").when(LATTICE),
@@ -276,7 +280,72 @@ pub const GRAINS: Section = Section {
         key("velocities", Kind::Choice(&["keep", "zero"]), "", Default("\"keep\""), "Whether grains go on with their velocities and, where they are known, angular velocities, or start at rest.").when(RUN),
         key("velocity", Kind::Vector, "m/s", Default("[0, 0, 0]"), "Velocity at the start."),
     ],
-    groups: &[Group { keys: &["diameter", "sizes"], required: true, when: SIZED }],
+    groups: &[
+        Group { keys: &["diameter", "sizes", "shape"], required: true, when: SIZED },
+        Group { keys: &["scale", "scales"], required: false, when: &[] },
+    ],
+};
+
+/// `shape` of grains and emitters.
+pub const SHAPE: Section = Section {
+    title: "shape",
+    doc: "A shape of grains that are no spheres; exactly one of the keys. Mass and inertia follow from it and the density.",
+    keys: &[
+        key("ellipsoid", Kind::Vector, "m", Optional("one of the six"), "An ellipsoid, by its three semi-axes."),
+        key("capsule", Kind::Table(&ROUND_SHAPE), "", Optional("one of the six"), "A cylinder with a half sphere at each end; `length` is that of the cylinder."),
+        key("cylinder", Kind::Table(&ROUND_SHAPE), "", Optional("one of the six"), "A circular cylinder."),
+        key("box", Kind::Vector, "m", Optional("one of the six"), "A cuboid, by its three edge lengths."),
+        key("polyhedron", Kind::Table(&POLYHEDRON), "", Optional("one of the six"), "A convex polyhedron."),
+        key("clump", Kind::List(&CLUMP_SPHERE), "", Optional("one of the six"), "Spheres that move as one; they may overlap, and count once where they do."),
+    ],
+    groups: &[Group { keys: &["ellipsoid", "capsule", "cylinder", "box", "polyhedron", "clump"], required: true, when: &[] }],
+};
+
+/// `shape.capsule` and `shape.cylinder`.
+pub const ROUND_SHAPE: Section = Section {
+    title: "shape.capsule and shape.cylinder",
+    doc: "A body about the z axis.",
+    keys: &[
+        key("radius", Kind::Number(POSITIVE), "m", Required, "Radius."),
+        key("length", Kind::Number(POSITIVE), "m", Required, "Length along the axis."),
+    ],
+    groups: &[],
+};
+
+/// `shape.polyhedron`.
+pub const POLYHEDRON: Section = Section {
+    title: "shape.polyhedron",
+    doc: "A convex polyhedron, from points or from a file; exactly one of the two.",
+    keys: &[
+        key("points", Kind::Vectors, "m", Optional("see `file`"), "Points whose convex hull it is."),
+        key("file", Kind::Text, "", Optional("see `points`"), "File of its surface (.stl or .obj), relative to the scene file."),
+        key("size", Kind::Number(POSITIVE), "", Default("1.0"), "Factor on the coordinates; 0.001 for a file in millimetres."),
+        key("hull", Kind::Bool, "", Default("false"), "Takes the convex hull of a surface that is not convex, open or inside out."),
+    ],
+    groups: &[Group { keys: &["points", "file"], required: true, when: &[] }],
+};
+
+/// `shape.clump`.
+pub const CLUMP_SPHERE: Section = Section {
+    title: "shape.clump",
+    doc: "One sphere of a clump.",
+    keys: &[
+        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "Centre."),
+        key("radius", Kind::Number(POSITIVE), "m", Required, "Radius."),
+    ],
+    groups: &[],
+};
+
+/// `scales` of grains and emitters.
+pub const SCALES: Section = Section {
+    title: "scales",
+    doc: "A distribution of factors on the lengths of a shape; exactly one of the keys. (For a mixture write several sections.)",
+    keys: &[
+        key("uniform", Kind::Interval(POSITIVE), "", Optional("one of the three"), "Uniform (by number) between two factors."),
+        key("normal", Kind::Table(&NORMAL), "", Optional("one of the three"), "Normal distribution of factors, its numbers without unit."),
+        key("lognormal", Kind::Table(&LOGNORMAL), "", Optional("one of the three"), "Normal distribution of the logarithm of factors, its numbers without unit."),
+    ],
+    groups: &[Group { keys: &["uniform", "normal", "lognormal"], required: true, when: &[] }],
 };
 
 /// `region` of grains, emitters and sinks.
@@ -377,12 +446,19 @@ pub const EMITTER: Section = Section {
         key("rate", Kind::Table(&AMOUNT_RATE), "", Required, "How fast: `{ number = … }` in 1/s or `{ mass = … }` in kg/s."),
         key("diameter", Kind::Number(POSITIVE), "m", Optional("see `sizes`"), "Diameter of all of them."),
         key("sizes", Kind::Table(&SIZES), "", Optional("see `diameter`"), "Distribution of diameters."),
+        key("shape", Kind::Table(&SHAPE), "", Optional("spheres, see `diameter`"), "Shape and size of grains that are no spheres, as in `[[grains]]`."),
+        key("scale", Kind::Number(POSITIVE), "", Optional("1, or see `scales`"), "Factor on all lengths of `shape`."),
+        key("scales", Kind::Table(&SCALES), "", Optional("see `scale`"), "Distribution of factors on all lengths of `shape`."),
+        key("rotation", Kind::Table(&ROTATION), "", Optional("at random"), "Turns every grain of another shape from the axes in which `shape` gives it."),
         key("velocity", Kind::Vector, "m/s", Default("[0, 0, 0]"), "Velocity of new grains."),
         key("total", Kind::Table(&AMOUNT_TOTAL), "", Optional("no limit"), "Stops after `{ number = … }` grains or `{ mass = … }` in kg."),
         key("start", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "Time of the first grain."),
         key("stop", Kind::Number(NOT_NEGATIVE), "s", Optional("never"), "Time after which no grain appears."),
     ],
-    groups: &[Group { keys: &["diameter", "sizes"], required: true, when: &[] }],
+    groups: &[
+        Group { keys: &["diameter", "sizes", "shape"], required: true, when: &[] },
+        Group { keys: &["scale", "scales"], required: false, when: &[] },
+    ],
 };
 
 /// `rate` of an emitter.

@@ -29,9 +29,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use esker_contact::Form;
-use esker_geometry::{
-    Aabb, BodyShape, BroadPhase, Probe, Seen, Side, SphereTouch, TooManyPairs, Touch,
-};
+use esker_geometry::{Aabb, BodyShape, BroadPhase, Probe, Seen, SphereTouch, TooManyPairs, Touch};
 use esker_parallel::{SharedSlice, Team, keep_slack, prefetch};
 use esker_solver::plan::{FIXED, Place, Places, SweepPlan};
 use glam::DVec3;
@@ -867,18 +865,7 @@ fn near_wall(
         radius,
         margin,
         motion: agitated + reach.step * velocity.distance(wall.twist.at(wall.pose.position)),
-        last_side: &|| {
-            let mut sides = history
-                .features_at(grains.id[i], index)
-                .filter_map(|feature| wall.shape.side_of(feature));
-            let first = sides.next()?;
-            let is_inside = first == Side::Inside || sides.any(|side| side == Side::Inside);
-            Some(if is_inside {
-                Side::Inside
-            } else {
-                Side::Outside
-            })
-        },
+        last_side: &|| wall.last_side(history.features_at(grains.id[i], index), None),
     };
     wall.shape.touches_of(&probe, touches);
     // Such a grain may be turned by one wall to another within the step.

@@ -105,6 +105,16 @@ pub struct Grains {
     free_slots: Vec<u32>,
 }
 
+/// The shape of a grain in the world's list, if it is no sphere.
+pub(crate) fn shape_of<'a>(
+    grains: &Grains,
+    shapes: &'a [BodyShape],
+    grain: u32,
+) -> Option<&'a BodyShape> {
+    let own = grains.shape_of(grain as usize)?;
+    Some(&shapes[own.shape as usize])
+}
+
 /// Moment of inertia of a homogeneous sphere, kg m².
 #[inline]
 pub fn sphere_inertia(mass: f64, radius: f64) -> f64 {

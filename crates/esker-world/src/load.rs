@@ -22,6 +22,7 @@ use glam::DVec3;
 
 use crate::World;
 use crate::collide::{ContactGeometry, Partner};
+use crate::grains::shape_of;
 use crate::wall::Wall;
 
 /// Mean load of the grains on a wall over some interval.
@@ -116,7 +117,8 @@ impl World {
                     ..*impulse
                 };
                 sums[w as usize] += LoadIntegral::of(wall, contact, &net);
-                if impulse.normal > 0.0 && wall.is_held_outside(contact) {
+                let shape = shape_of(&self.grains, &self.shapes, contact.grain);
+                if impulse.normal > 0.0 && wall.is_held_outside(contact, shape) {
                     wall.outer_contacts += 1;
                 }
             }

@@ -12,7 +12,8 @@ use std::cell::RefCell;
 
 use esker_contact::Form;
 use esker_geometry::{
-    BodyQuery, BodyShape, Conformity, ContactPoint, PlacedShape, Pose, WallQuery, body_contacts,
+    BodyQuery, BodyShape, Conformity, ContactPoint, PlacedShape, Pose, RigidMotion, WallQuery,
+    body_contacts, contact_rates,
 };
 use esker_parallel::{SharedSlice, Team};
 use glam::{DMat3, DVec3};
@@ -60,13 +61,13 @@ pub(crate) struct NarrowPhase<'a> {
 #[derive(Clone, Copy)]
 struct Moving<'a> {
     placed: PlacedShape<'a>,
-    velocity: DVec3,
-    spin: DVec3,
+    motion: RigidMotion,
 }
 
 impl Moving<'_> {
     fn velocity_at(&self, point: DVec3) -> DVec3 {
-        self.velocity + self.spin.cross(point - self.placed.position)
+        let arm = point - self.placed.position;
+        self.motion.velocity + self.motion.angular_velocity.cross(arm)
     }
 }
 
@@ -175,6 +176,15 @@ impl ShapedContacts {
     }
 }
 
+/// A point of contact.
+struct Found<'a> {
+    contact: &'a ContactPoint,
+    /// Rate of the relative velocity, m/s².
+    rate: DVec3,
+    /// How many points its bodies have.
+    of: usize,
+}
+
 /// Where a worker puts what it finds.
 struct List<'a> {
     out: &'a mut Vec<Candidate>,
@@ -195,8 +205,10 @@ impl<'a> NarrowPhase<'a> {
         };
         Moving {
             placed,
-            velocity: grains.state[i].velocity,
-            spin: midpoints.0[i].spin,
+            motion: RigidMotion {
+                velocity: grains.state[i].velocity,
+                angular_velocity: midpoints.0[i].spin,
+            },
         }
     }
 
@@ -225,7 +237,14 @@ impl<'a> NarrowPhase<'a> {
                 feature: pair.feature & ACROSS,
                 ..*pair
             };
-            list.add(candidate, contact, (a, b), reach.step, found.len());
+            let rates = contact_rates((&a.placed, &a.motion), (&b.placed, &b.motion), contact);
+            let rate = contact.normal * rates.normal + rates.tangential;
+            let found = Found {
+                contact,
+                rate,
+                of: found.len(),
+            };
+            list.add(candidate, found, (a, b), reach.step);
         }
     }
 
@@ -241,7 +260,7 @@ impl<'a> NarrowPhase<'a> {
         let body = self.moving(i);
         let pose = wall.pose_at(self.scene.middle);
         let (position, outer) = (body.placed.position, grains.bounding_radius(i));
-        let speed = body.velocity.distance(wall.twist.at(position))
+        let speed = body.motion.velocity.distance(wall.twist.at(position))
             + wall.twist.spin.length() * outer
             + grains.spin_speed(i);
         let agitated = self.drift.agitated[i];
@@ -259,15 +278,31 @@ impl<'a> NarrowPhase<'a> {
         let query = WallQuery {
             margin,
             motion: agitated + reach.step * speed,
-            last_side: &|| None,
+            last_side: &|| {
+                let features = self.scene.history.features_at(grains.id[i], index);
+                wall.last_side(features, Some(body.placed.shape))
+            },
         };
         found.clear();
         wall.shape.body_contacts(&placed, &query, found);
-        for contact in found.iter_mut() {
-            contact.normal = pose.rotate(contact.normal);
-            contact.point = pose.to_world(contact.point);
-        }
-        for contact in &*found {
+        let local = |motion: RigidMotion| RigidMotion {
+            velocity: pose.inverse_rotate(motion.velocity),
+            angular_velocity: pose.inverse_rotate(motion.angular_velocity),
+        };
+        let of_wall = local(RigidMotion {
+            velocity: wall.twist.at(pose.position),
+            angular_velocity: wall.twist.spin,
+        });
+        let of_body = local(body.motion);
+        let of = found.len();
+        for local_contact in &*found {
+            let rates = (wall.shape).contact_rates((&placed, &of_body), &of_wall, local_contact);
+            let rate = local_contact.normal * rates.normal + rates.tangential;
+            let contact = &ContactPoint {
+                normal: pose.rotate(local_contact.normal),
+                point: pose.to_world(local_contact.point),
+                ..*local_contact
+            };
             let candidate = Candidate {
                 grain: i as u32,
                 partner: Partner::Wall(index),
@@ -279,10 +314,17 @@ impl<'a> NarrowPhase<'a> {
             };
             let surface = Moving {
                 placed: PlacedShape::new(&BALL, 0.0, Pose::from_position(contact.point)),
-                velocity: wall.surface_velocity_at(contact.point, contact.normal),
-                spin: wall.twist.spin,
+                motion: RigidMotion {
+                    velocity: wall.surface_velocity_at(contact.point, contact.normal),
+                    angular_velocity: wall.twist.spin,
+                },
             };
-            list.add(candidate, contact, (body, surface), reach.step, found.len());
+            let found = Found {
+                contact,
+                rate: pose.rotate(rate),
+                of,
+            };
+            list.add(candidate, found, (body, surface), reach.step);
         }
     }
 }
@@ -291,13 +333,11 @@ impl List<'_> {
     fn add(
         &mut self,
         candidate: Candidate,
-        contact: &ContactPoint,
+        Found { contact, rate, of }: Found<'_>,
         (a, b): (Moving<'_>, Moving<'_>),
         step: f64,
-        of: usize,
     ) {
         let n = contact.normal;
-        let rate = DVec3::ZERO;
         let u_n = n.dot(b.velocity_at(contact.point) - a.velocity_at(contact.point));
         let (class, elastic_radius) = match contact.conformity {
             // k = 4/3 E* √R Φ is that of a sphere of radius R Φ².

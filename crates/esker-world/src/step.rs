@@ -1,6 +1,6 @@
 //! One step, on one screen.
 
-use esker_contact::{BodyState, ContactProblem, EnergyLoss, Form, Impulse};
+use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse};
 use esker_geometry::TooManyPairs;
 use esker_parallel::{SharedSlice, Team};
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
@@ -20,7 +20,7 @@ use crate::definition::{
 use crate::energy::loss_of_impulses;
 use crate::errors::ErrorScratch;
 use crate::general_solve::{self, SolveError};
-use crate::grains::{GrainId, Grains};
+use crate::grains::{GrainId, Grains, shape_of};
 use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
 use crate::load::LoadIntegral;
@@ -522,12 +522,13 @@ impl World {
     /// containers held grains.
     fn remember_contacts(&mut self) {
         let (work, walls) = (&self.workspace, &self.walls);
+        let (grains, shapes) = (&self.grains, &self.shapes);
         let at_walls = work.collider.plan.fixed.iter().zip(&work.wall_impulses);
         let held = at_walls.filter_map(|(&i, impulse)| {
             let contact = &work.contacts[i as usize];
             let wall = &walls[contact.key.wall_index()? as usize];
-            let has_side = contact.form == Form::Radial
-                && wall.shape.side_of(contact.key.wall_feature()).is_some();
+            let shape = shape_of(grains, shapes, contact.grain);
+            let has_side = wall.side_of(contact.key.wall_feature(), shape).is_some();
             (has_side && impulse.normal > 0.0).then_some(i as usize)
         });
         let slots = self.grains.slots();

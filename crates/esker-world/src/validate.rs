@@ -36,6 +36,7 @@ pub fn validate(def: &WorldDef) -> Checked {
     contact(&def.contact)?;
     materials(&def.materials)?;
     pairs(def)?;
+    shapes(def)?;
     for (i, def_of_wall) in def.walls.iter().enumerate() {
         wall(def, &format!("wall.{i}"), def_of_wall)?;
     }
@@ -377,8 +378,55 @@ fn greatest_radius(def: &WorldDef) -> f64 {
     packings.chain(emitters).fold(0.0, f64::max)
 }
 
+/// Shapes of grains that are no spheres.
+fn shapes(def: &WorldDef) -> Checked {
+    for (i, shape) in def.shapes.iter().enumerate() {
+        shape.validate().map_err(|error| Problem {
+            path: format!("shapes[{i}]"),
+            message: error.to_string(),
+            advice: "give the shape a volume".into(),
+        })?;
+    }
+    let is_smooth = matches!(def.method, Method::Smooth(_));
+    require(!is_smooth || def.shapes.is_empty(), "solver.method", || {
+        (
+            "smooth stepping knows spheres alone".into(),
+            "step grains of other shapes with the method \"substepped\"".into(),
+        )
+    })?;
+    require(def.shapes.len() < u16::MAX as usize, "shapes", || {
+        (
+            format!("{} shapes are too many", def.shapes.len()),
+            format!("at most {} can be told apart", u16::MAX - 1),
+        )
+    })
+}
+
+fn shape_use(def: &WorldDef, path: &str, shape: Option<ShapeUse>) -> Checked {
+    let Some(ShapeUse { shape, orientation }) = shape else {
+        return Ok(());
+    };
+    require(shape < def.shapes.len(), &format!("{path}.shape"), || {
+        (
+            format!("there is no shape {shape}"),
+            format!("there are {}", def.shapes.len()),
+        )
+    })?;
+    let is_turn = match orientation {
+        Orientation::Random => true,
+        Orientation::Given(q) => q.is_finite() && q.is_normalized(),
+    };
+    require(is_turn, &format!("{path}.orientation"), || {
+        (
+            "this is no unit quaternion".into(),
+            "normalise it".into(),
+        )
+    })
+}
+
 fn packing(def: &WorldDef, path: &str, packing: &PackingDef) -> Checked {
     let density = material_of_grains(def, path, packing.material)?;
+    shape_use(def, path, packing.shape)?;
     vector(format_args!("{path}.velocity"), packing.velocity)?;
     match &packing.placement {
         Placement::Lattice {
@@ -436,6 +484,7 @@ fn packing(def: &WorldDef, path: &str, packing: &PackingDef) -> Checked {
 
 fn emitter(def: &WorldDef, path: &str, emitter: &EmitterDef) -> Checked {
     let density = material_of_grains(def, path, emitter.material)?;
+    shape_use(def, path, emitter.shape)?;
     region(&format!("{path}.region"), &emitter.region)?;
     let (Rate::Number(rate) | Rate::Mass(rate)) = emitter.rate;
     not_negative(format_args!("{path}.rate"), rate)?;

@@ -1,6 +1,6 @@
 //! Walls: shapes with prescribed motion.
 
-use esker_geometry::{Aabb, Pose, Side, WallShape};
+use esker_geometry::{Aabb, BodyShape, Pose, Side, WallShape};
 use glam::DVec3;
 
 use crate::collide::ContactGeometry;
@@ -87,10 +87,39 @@ impl Wall {
         self.belt = self.pose.orientation * self.surface_velocity;
     }
 
+    /// From which side a container holds a grain that touches this feature, a sphere
+    /// or one of another shape.
+    pub(crate) fn side_of(&self, feature: u32, shape: Option<&BodyShape>) -> Option<Side> {
+        match shape {
+            None => self.shape.side_of(feature),
+            Some(shape) => self.shape.side_of_body(shape, feature),
+        }
+    }
+
+    /// From which side it held a grain that touched these features.
+    pub(crate) fn last_side(
+        &self,
+        features: impl Iterator<Item = u32>,
+        shape: Option<&BodyShape>,
+    ) -> Option<Side> {
+        let mut sides = features.filter_map(|feature| self.side_of(feature, shape));
+        let first = sides.next()?;
+        let is_inside = first == Side::Inside || sides.any(|side| side == Side::Inside);
+        Some(if is_inside {
+            Side::Inside
+        } else {
+            Side::Outside
+        })
+    }
+
     /// Whether a closed container holds the grain of a contact from outside.
-    pub(crate) fn is_held_outside(&self, contact: &ContactGeometry) -> bool {
+    pub(crate) fn is_held_outside(
+        &self,
+        contact: &ContactGeometry,
+        shape: Option<&BodyShape>,
+    ) -> bool {
         self.shape.is_closed_container()
-            && self.shape.side_of(contact.key.wall_feature()) == Some(Side::Outside)
+            && self.side_of(contact.key.wall_feature(), shape) == Some(Side::Outside)
     }
 
     /// Bounds in the wall's own frame; `None` when unbounded.

@@ -7,11 +7,13 @@
 
 mod probes;
 mod settings;
+mod shapes;
 mod supply;
 mod walls;
 
 use std::collections::BTreeMap;
 
+use esker_geometry::BodyShape;
 use esker_probe::ProbeDef;
 use esker_world::definition::{Cohesion, Material, NormalLaw, PairDef, PairLaw, WorldDef};
 use glam::DVec3;
@@ -89,6 +91,7 @@ pub(crate) fn build(
         materials: Vec::new(),
         has_density: Vec::new(),
         packing_sections: Vec::new(),
+        shapes: Vec::new(),
     };
     let world = builder.world(root);
     let material_colors = builder.material_colors(root);
@@ -117,6 +120,8 @@ struct Builder<'a, 't> {
     /// Whether the scene gives a density, per material.
     has_density: Vec<bool>,
     packing_sections: Vec<usize>,
+    /// Shapes of grains that are no spheres, as they are found.
+    shapes: Vec<BodyShape>,
 }
 
 impl Builder<'_, '_> {
@@ -132,7 +137,7 @@ impl Builder<'_, '_> {
         let bounds = self.bounds(root);
         let accuracy = self.accuracy(root);
         Some(WorldDef {
-            shapes: Vec::new(),
+            shapes: std::mem::take(&mut self.shapes),
             gravity: root.vector("gravity")?,
             step: match root.number("step") {
                 Some(step) => step,

@@ -10,6 +10,7 @@ use esker_world::definition::{
 use glam::{DQuat, DVec3};
 
 use super::Builder;
+use super::shapes::Outlines;
 use crate::csv::read_grains;
 use crate::files::GrainList;
 use crate::report::ProblemKind;
@@ -33,20 +34,21 @@ impl Builder<'_, '_> {
 
     fn packing(&mut self, node: &Node) -> Option<PackingDef> {
         let material = self.material_of_grains(node);
-        let placement = self.placement(node);
+        let outlines = self.outlines(node);
+        let shape = outlines.as_ref().and_then(|outlines| outlines.shape);
+        let placement = self.placement(node, outlines.map(|outlines| outlines.sizes));
         Some(PackingDef {
-            shape: None,
+            shape,
             material: material?,
             velocity: node.vector("velocity")?,
             placement: placement?,
         })
     }
 
-    fn placement(&mut self, node: &Node) -> Option<Placement> {
+    fn placement(&mut self, node: &Node, sizes: Option<SizeDistribution>) -> Option<Placement> {
         let place = node.text("place")?;
         let count = node.integer("count").map(|count| count as usize);
         let count_is_faulty = count.is_none() && self.locations.has(&node.at("count"));
-        let sizes = self.sizes(node);
         match place {
             "lattice" => {
                 let region = self.region(node)?;
@@ -202,13 +204,17 @@ impl Builder<'_, '_> {
     }
 
     /// Sizes in the scene are diameters, in the world radii.
-    fn sizes(&mut self, node: &Node) -> Option<SizeDistribution> {
+    pub(super) fn sizes(&mut self, node: &Node) -> Option<SizeDistribution> {
         if let Some(diameter) = node.number("diameter") {
             return Some(SizeDistribution::Fixed {
                 radius: diameter / 2.0,
             });
         }
-        let node = node.table("sizes")?;
+        self.distribution(node.table("sizes")?)
+    }
+
+    /// A distribution of diameters.
+    pub(super) fn distribution(&mut self, node: &Node) -> Option<SizeDistribution> {
         let by = node.text("by");
         if by.is_some() && node.list("mixture").is_empty() {
             self.report(
@@ -328,7 +334,7 @@ impl Builder<'_, '_> {
         let name = self.unique_name(node, names);
         let material = self.material_of_grains(node);
         let region = self.region(node);
-        let sizes = self.sizes(node);
+        let outlines = self.outlines(node);
         let period = self.period(node);
         let rate = node.table("rate")?;
         let rate = rate
@@ -344,13 +350,14 @@ impl Builder<'_, '_> {
                 .or_else(|| total.number("mass").map(Total::Mass))?,
         };
         let (start, stop) = period?;
+        let Outlines { shape, sizes } = outlines?;
         Some(EmitterDef {
-            shape: None,
+            shape,
             name,
             material: material?,
             region: region?,
             rate,
-            sizes: sizes?,
+            sizes,
             velocity: node.vector("velocity")?,
             total,
             start,

@@ -316,6 +316,11 @@ fn orientation(node: &Node) -> Option<DQuat> {
     if let Some(direction) = node.vector("normal").or_else(|| node.vector("axis")) {
         return Some(DQuat::from_rotation_arc(DVec3::Z, direction));
     }
+    rotation(node)
+}
+
+/// The `rotation` of a section; none where it is left out.
+pub(super) fn rotation(node: &Node) -> Option<DQuat> {
     let Some(rotation) = node.table("rotation") else {
         return Some(DQuat::IDENTITY);
     };
