@@ -17,7 +17,7 @@ use esker_parallel::prefetch_address;
 use glam::DVec3;
 
 use crate::follow::turned;
-use crate::general_kernel::{relax_general, start_general};
+use crate::general_kernel::GeneralKernel;
 use crate::lanes::Instructions;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512, Pair};
@@ -179,7 +179,7 @@ unsafe fn sweep_avx512(
 
 /// Wide registers for full groups, narrow ones for what is left of others.
 #[inline(always)]
-unsafe fn sweep_lanes<V: Lanes, N: Lanes>(
+unsafe fn sweep_lanes<V: Lanes, N: GeneralKernel>(
     work: &Work<'_>,
     groups: std::ops::Range<usize>,
     pass: Pass,
@@ -240,7 +240,7 @@ unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize) {
 
 /// Applies the impulses that contacts start with, as `Contact::apply` does.
 #[inline(always)]
-unsafe fn start_rows<V: Lanes, N: Lanes>(work: &Work<'_>, groups: std::ops::Range<usize>) {
+unsafe fn start_rows<V: Lanes, N: GeneralKernel>(work: &Work<'_>, groups: std::ops::Range<usize>) {
     for g in groups {
         if work.looks_ahead {
             // SAFETY: passed on to the caller.
@@ -262,14 +262,16 @@ unsafe fn start_rows<V: Lanes, N: Lanes>(work: &Work<'_>, groups: std::ops::Rang
                     &*work.groups.add(g),
                     work.rolling.wrapping_add(g).cast_const(),
                 );
-                let is_wide = lanes.1 > N::WIDTH;
-                match (law.general, is_wide) {
-                    (false, true) => start::<V>(work, group, rolls, lanes),
-                    (false, false) => start::<N>(work, group, rolls, lanes),
-                    (true, true) => start_general::<V>(work, g, law, lanes),
-                    (true, false) => start_general::<N>(work, g, law, lanes),
+                if law.general {
+                    N::start_general(work, g, law, lanes);
+                    first += N::WIDTH;
+                } else if lanes.1 > N::WIDTH {
+                    start::<V>(work, group, rolls, lanes);
+                    first += V::WIDTH;
+                } else {
+                    start::<N>(work, group, rolls, lanes);
+                    first += N::WIDTH;
                 }
-                first += if is_wide { V::WIDTH } else { N::WIDTH };
             }
         }
     }
@@ -317,7 +319,7 @@ unsafe fn start<V: Lanes>(
 }
 
 #[inline(always)]
-unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
+unsafe fn sweep_rows<V: Lanes, N: GeneralKernel, const SUBSTEP: bool>(
     work: &Work<'_>,
     groups: std::ops::Range<usize>,
     times: SubstepTimes,
@@ -345,7 +347,9 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
             // SAFETY: passed on to the caller.
             unsafe {
                 let lanes = (first, active);
-                let struck = if active > N::WIDTH {
+                let struck = if law.general {
+                    N::relax_general::<SUBSTEP>(work, g, law, times, lanes)
+                } else if active > N::WIDTH {
                     relax_kind::<V, SUBSTEP>(work, g, law, times, lanes)
                 } else {
                     relax_kind::<N, SUBSTEP>(work, g, law, times, lanes)
@@ -356,7 +360,7 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
                     impacts.extend(lanes.filter(|k| struck >> k & 1 == 1).map(|k| slot + k));
                 }
             }
-            first += if active > N::WIDTH {
+            first += if active > N::WIDTH && !law.general {
                 V::WIDTH
             } else {
                 N::WIDTH
@@ -376,13 +380,6 @@ unsafe fn relax_kind<V: Lanes, const SUBSTEP: bool>(
 ) -> u32 {
     // SAFETY: passed on to the caller.
     unsafe {
-        if law.general {
-            return if law.rolls {
-                relax_general::<V, SUBSTEP, true>(work, g, law, times, lanes)
-            } else {
-                relax_general::<V, SUBSTEP, false>(work, g, law, times, lanes)
-            };
-        }
         let group = (work.groups.add(g), work.rolling.wrapping_add(g));
         match (law.rolls, SUBSTEP && law.follows) {
             (true, true) => relax::<V, SUBSTEP, true, true>(work, group, law, times, lanes),

@@ -91,6 +91,15 @@ impl ContactKey {
         self.other as u32
     }
 
+    /// Whether two contacts are of the same two bodies, whatever their features.
+    pub fn is_of_same_pair(&self, other: &Self) -> bool {
+        let bodies = |key: &Self| match key.wall_index() {
+            Some(wall) => WALL_MARK | u64::from(wall),
+            None => key.other,
+        };
+        self.owner == other.owner && bodies(self) == bodies(other)
+    }
+
     /// The wall of the contact, if it is one with a wall.
     pub fn wall_index(&self) -> Option<u32> {
         (self.other & WALL_MARK != 0).then_some(((self.other & !WALL_MARK) >> 32) as u32)

@@ -417,10 +417,7 @@ fn shape_use(def: &WorldDef, path: &str, shape: Option<ShapeUse>) -> Checked {
         Orientation::Given(q) => q.is_finite() && q.is_normalized(),
     };
     require(is_turn, &format!("{path}.orientation"), || {
-        (
-            "this is no unit quaternion".into(),
-            "normalise it".into(),
-        )
+        ("this is no unit quaternion".into(), "normalise it".into())
     })
 }
 
