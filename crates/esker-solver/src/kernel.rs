@@ -81,6 +81,18 @@ impl Work<'_> {
         self.wake.is_null() || unsafe { self.wake_of(group) }.load(Ordering::Relaxed) == 0
     }
 
+    /// Whether a group has something to do in a substep: to take part, or to be
+    /// looked at.
+    ///
+    /// # Safety
+    /// The group is one of the plan's.
+    #[inline(always)]
+    unsafe fn is_due(&self, group: usize, substep: usize) -> bool {
+        // SAFETY: passed on to the caller.
+        self.wake.is_null()
+            || usize::from(unsafe { self.wake_of(group) }.load(Ordering::Relaxed)) <= substep
+    }
+
     /// When a group must be looked at next. Atomic, because threads that look
     /// ahead read it of groups that others work on.
     ///
@@ -206,11 +218,11 @@ unsafe fn sweep_lanes<V: Lanes, N: GeneralKernel>(
 
 /// Asks for what the groups after `g` will need.
 #[inline(always)]
-unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize) {
+unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize, substep: usize) {
     let last = work.group_laws.len() - 1;
     let ahead = (g + GROUPS_AHEAD).min(last);
     // SAFETY: the group is one of the plan's; so below.
-    if unsafe { work.is_awake(ahead) } {
+    if unsafe { work.is_due(ahead, substep) } {
         let lines = work.groups.wrapping_add(ahead).cast::<Line>();
         for k in 0..size_of::<Group>() / size_of::<Line>() {
             prefetch_address(lines.wrapping_add(k));
@@ -224,14 +236,20 @@ unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize) {
     }
     let ahead = (g + BODIES_AHEAD).min(last);
     // SAFETY: `last` is a group, so this is one too.
-    if unsafe { !work.is_awake(ahead) } {
+    if unsafe { !work.is_due(ahead, substep) } {
         return;
     }
+    // SAFETY: as above.
+    let sleeps = unsafe { !work.is_awake(ahead) };
     // SAFETY: as above. Another thread may work on the group, but nobody writes
     // to the indices of its bodies.
     let bodies = unsafe { (&raw const (*work.groups.add(ahead)).bodies).read() };
     for body in bodies.as_flattened() {
-        prefetch_address(work.bodies.wrapping_add(*body as usize));
+        if sleeps {
+            prefetch_address(work.moved.wrapping_add(*body as usize));
+        } else {
+            prefetch_address(work.bodies.wrapping_add(*body as usize));
+        }
         if SUBSTEP {
             prefetch_address(work.before.wrapping_add(*body as usize));
         }
@@ -244,7 +262,7 @@ unsafe fn start_rows<V: Lanes, N: GeneralKernel>(work: &Work<'_>, groups: std::o
     for g in groups {
         if work.looks_ahead {
             // SAFETY: passed on to the caller.
-            unsafe { look_ahead::<false>(work, g) };
+            unsafe { look_ahead::<false>(work, g, 0) };
         }
         // SAFETY: passed on to the caller.
         if unsafe { !work.is_awake(g) } {
@@ -328,7 +346,7 @@ unsafe fn sweep_rows<V: Lanes, N: GeneralKernel, const SUBSTEP: bool>(
     for g in groups {
         if work.looks_ahead {
             // SAFETY: passed on to the caller.
-            unsafe { look_ahead::<SUBSTEP>(work, g) };
+            unsafe { look_ahead::<SUBSTEP>(work, g, times.index) };
         }
         let mut times = times;
         // SAFETY: passed on to the caller.
@@ -415,24 +433,23 @@ unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: Subste
         let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
         let mut now = Look {
             overlap: [0.0; LANES],
-            approach: [0.0; LANES],
+            time: [0.0; LANES],
         };
+        let wait = &*work.waits.add(g);
         let mut first = 0;
         while first < size {
             if size - first > N::WIDTH {
-                look::<V>(work, group, times.step, first, &mut now);
+                look::<V>(work, (group, wait), times.step, first, &mut now);
                 first += V::WIDTH;
             } else {
-                look::<N>(work, group, times.step, first, &mut now);
+                look::<N>(work, (group, wait), times.step, first, &mut now);
                 first += N::WIDTH;
             }
         }
-        let closing = &(*work.waits.add(g)).closing;
-        let mut time = f64::INFINITY;
-        for lane in 0..size {
-            let speed = f64::from(closing[lane]).max(now.approach[lane]);
-            time = time.min(-now.overlap[lane] / speed);
-        }
+        let time = now.time[..size]
+            .iter()
+            .copied()
+            .fold(f64::INFINITY, f64::min);
         // An overlap, a gap of zero with a speed of zero: all but a long wait wakes.
         if time >= times.step {
             let next = after(times.index, (time / times.step).min(work.longest_sleep));
@@ -471,8 +488,8 @@ unsafe fn follow_lane(work: &Work<'_>, group: &mut Group, lane: usize, step: f64
 struct Look {
     /// Overlaps, m.
     overlap: Line,
-    /// `−u_n`, m/s.
-    approach: Line,
+    /// Times that contacts stay open, s.
+    time: Line,
 }
 
 /// The substep so many substeps after another.
@@ -483,7 +500,13 @@ pub(crate) fn after(index: usize, substeps: f64) -> u16 {
 }
 
 #[inline(always)]
-unsafe fn look<V: Lanes>(work: &Work<'_>, group: &Group, step: f64, first: usize, now: &mut Look) {
+unsafe fn look<V: Lanes>(
+    work: &Work<'_>,
+    (group, wait): (&Group, &Wait),
+    step: f64,
+    first: usize,
+    now: &mut Look,
+) {
     // SAFETY: the invariants of `Work`.
     unsafe {
         let n: [V; 3] = load3(group.normal.as_ptr(), first);
@@ -494,12 +517,15 @@ unsafe fn look<V: Lanes>(work: &Work<'_>, group: &Group, step: f64, first: usize
             V::gather_quads(work.moved, index_a),
         );
         let apart = dot(n, moved) * V::splat(step);
-        (load::<V>(&group.overlap, first) - apart).store(now.overlap.as_mut_ptr().add(first));
+        let overlap = load::<V>(&group.overlap, first) - apart;
+        overlap.store(now.overlap.as_mut_ptr().add(first));
         let before = minus(
             V::gather_quads(work.before, index_a),
             V::gather_quads(work.before, index_b),
         );
-        dot(n, before).store(now.approach.as_mut_ptr().add(first));
+        let closing = V::load_single(wait.closing.as_ptr().add(first));
+        let speed = closing.max(dot(n, before));
+        ((V::splat(0.0) - overlap) / speed).store(now.time.as_mut_ptr().add(first));
     }
 }
 
