@@ -18,6 +18,7 @@
 
 mod body;
 mod broad_phase;
+mod hertz;
 mod manifold;
 mod mesh;
 mod pairs;
@@ -25,6 +26,7 @@ mod pose;
 mod region;
 mod region_overlap;
 mod shape;
+mod smooth;
 mod triangulate;
 
 pub use body::{
@@ -37,7 +39,7 @@ pub use manifold::{Conformity, ContactPoint, ContactRates, RigidMotion};
 pub use mesh::{
     Edge, EdgeKind, MeshError, Place, TriangleMesh, TriangleSoup, parse_obj, parse_stl,
 };
-pub use pairs::{Probe, SphereTouch, sphere_sphere};
+pub use pairs::{BodyQuery, Probe, SphereTouch, WallQuery, body_contacts, sphere_sphere};
 pub use pose::{Aabb, Pose};
 pub use region::Region;
 pub use shape::{Face, MAX_CONFORMITY, OpenFaces, ShapeError, Side, Touch, WallShape};

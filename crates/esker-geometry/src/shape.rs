@@ -158,7 +158,7 @@ pub struct Touch {
 /// one; contact laws need a positive number, so the effective radius ends at ten radii.
 pub const MAX_CONFORMITY: f64 = 0.9;
 
-/// A wall whose dimensions make no sense.
+/// A wall or body whose dimensions make no sense.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum ShapeError {
     /// A length that must be positive and finite is not.
@@ -195,7 +195,11 @@ pub enum ShapeError {
     NoFaces,
 }
 
-fn positive(shape: &'static str, what: &'static str, value: f64) -> Result<(), ShapeError> {
+pub(crate) fn positive(
+    shape: &'static str,
+    what: &'static str,
+    value: f64,
+) -> Result<(), ShapeError> {
     if value > 0.0 && value.is_finite() {
         Ok(())
     } else {
@@ -203,7 +207,11 @@ fn positive(shape: &'static str, what: &'static str, value: f64) -> Result<(), S
     }
 }
 
-fn not_negative(shape: &'static str, what: &'static str, value: f64) -> Result<(), ShapeError> {
+pub(crate) fn not_negative(
+    shape: &'static str,
+    what: &'static str,
+    value: f64,
+) -> Result<(), ShapeError> {
     if value >= 0.0 && value.is_finite() {
         Ok(())
     } else {

@@ -5,12 +5,16 @@
 //! all bodies that have it; each body scales it by a factor of its own.
 
 use crate::Pose;
+use crate::shape::{ShapeError, not_negative, positive};
 use glam::{DMat3, DVec3};
+use std::f64::consts::PI;
 use std::sync::Arc;
 
 mod clump;
 mod hull;
 mod polyhedron;
+mod principal;
+mod union;
 
 pub use clump::{Clump, ClumpError};
 pub use polyhedron::{HullError, Polyhedron, PolyhedronEdge, PolyhedronFace};
@@ -84,5 +88,238 @@ impl<'a> PlacedShape<'a> {
             position: pose.position,
             rotation: DMat3::from_quat(pose.orientation),
         }
+    }
+
+    /// Radius of a ball about the centre that holds the body (m).
+    pub fn bounding_radius(&self) -> f64 {
+        self.scale * self.shape.bounding_radius()
+    }
+}
+
+/// Principal moments of inertia per mass (m²) of a body with these mean squares of the coordinates.
+fn inertia_of(mean_squares: DVec3) -> DVec3 {
+    DVec3::splat(mean_squares.element_sum()) - mean_squares
+}
+
+impl BodyShape {
+    /// Checks the dimensions. The other methods assume a valid shape: with an invalid one they
+    /// return meaningless values, but do not panic.
+    pub fn validate(&self) -> Result<(), ShapeError> {
+        let each = |shape, what: [&'static str; 3], values: DVec3| {
+            (0..3).try_for_each(|k| positive(shape, what[k], values[k]))
+        };
+        match self {
+            Self::Sphere { radius } => positive("sphere", "radius", *radius),
+            Self::Ellipsoid { semi_axes } => {
+                let names = ["semi-axis in x", "semi-axis in y", "semi-axis in z"];
+                each("ellipsoid", names, *semi_axes)
+            }
+            Self::Capsule {
+                radius,
+                half_length,
+            } => {
+                positive("capsule", "radius", *radius)?;
+                not_negative("capsule", "half length", *half_length)
+            }
+            Self::Cylinder {
+                radius,
+                half_length,
+            } => {
+                positive("cylinder", "radius", *radius)?;
+                positive("cylinder", "half length", *half_length)
+            }
+            Self::Box { half_edges } => {
+                let names = ["half edge in x", "half edge in y", "half edge in z"];
+                each("box", names, *half_edges)
+            }
+            // These are checked when they are built.
+            Self::Polyhedron(_) | Self::Clump(_) => Ok(()),
+        }
+    }
+
+    /// Volume and inertia of the homogeneous shape.
+    pub fn mass_properties(&self) -> MassProperties {
+        let (volume, inertia_per_mass) = match self {
+            Self::Sphere { radius } => {
+                let volume = 4.0 / 3.0 * PI * radius.powi(3);
+                (volume, DVec3::splat(0.4 * radius * radius))
+            }
+            Self::Ellipsoid { semi_axes } => {
+                let volume = 4.0 / 3.0 * PI * semi_axes.element_product();
+                (volume, inertia_of(*semi_axes * *semi_axes / 5.0))
+            }
+            Self::Capsule {
+                radius: r,
+                half_length: l,
+            } => {
+                let cylinder = 2.0 * PI * r * r * l;
+                let ball = 4.0 / 3.0 * PI * r.powi(3);
+                let volume = cylinder + ball;
+                let across = cylinder * (0.25 * r * r + l * l / 3.0)
+                    + ball * (0.4 * r * r + l * l + 0.75 * l * r);
+                let along = cylinder * 0.5 * r * r + ball * 0.4 * r * r;
+                (volume, DVec3::new(across, across, along) / volume)
+            }
+            Self::Cylinder {
+                radius: r,
+                half_length: l,
+            } => {
+                let mean_squares = DVec3::new(0.25 * r * r, 0.25 * r * r, l * l / 3.0);
+                (2.0 * PI * r * r * l, inertia_of(mean_squares))
+            }
+            Self::Box { half_edges } => {
+                let volume = 8.0 * half_edges.element_product();
+                (volume, inertia_of(*half_edges * *half_edges / 3.0))
+            }
+            Self::Polyhedron(polyhedron) => return polyhedron.mass_properties(),
+            Self::Clump(clump) => return clump.mass_properties(),
+        };
+        MassProperties {
+            volume,
+            inertia_per_mass,
+        }
+    }
+
+    /// Radius of the smallest ball about the origin that holds the shape (m).
+    pub fn bounding_radius(&self) -> f64 {
+        match self {
+            Self::Sphere { radius } => *radius,
+            Self::Ellipsoid { semi_axes } => semi_axes.max_element(),
+            Self::Capsule {
+                radius,
+                half_length,
+            } => radius + half_length,
+            Self::Cylinder {
+                radius,
+                half_length,
+            } => radius.hypot(*half_length),
+            Self::Box { half_edges } => half_edges.length(),
+            Self::Polyhedron(polyhedron) => polyhedron.bounding_radius(),
+            Self::Clump(clump) => clump.max_of(|centre, radius| centre.length() + radius),
+        }
+    }
+
+    /// Radius `(3V/4π)^(1/3)` of the ball of equal volume (m): the body's length wherever one
+    /// number has to do.
+    pub fn volume_radius(&self) -> f64 {
+        if let Self::Sphere { radius } = self {
+            return *radius;
+        }
+        (self.mass_properties().volume * 3.0 / (4.0 * PI)).cbrt()
+    }
+
+    /// Bound on `|s × n|` over all points `s` of the surface with normal `n` (m): at unit angular
+    /// velocity a gap closes at most this fast.
+    pub fn spin_reach(&self) -> f64 {
+        match self {
+            Self::Sphere { .. } => 0.0,
+            Self::Ellipsoid { semi_axes } => semi_axes.max_element() - semi_axes.min_element(),
+            Self::Capsule { half_length, .. } => *half_length,
+            Self::Cylinder { .. } | Self::Box { .. } | Self::Polyhedron(_) => {
+                self.bounding_radius()
+            }
+            Self::Clump(clump) => clump.max_of(|centre, _| centre.length()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shapes() -> Vec<BodyShape> {
+        let semi_axes = DVec3::new(0.3, 0.5, 0.9);
+        let (clump, _) = Clump::new(&[(DVec3::ZERO, 0.5), (0.6 * DVec3::X, 0.4)]).unwrap();
+        vec![
+            BodyShape::Sphere { radius: 0.5 },
+            BodyShape::Ellipsoid { semi_axes },
+            BodyShape::Capsule {
+                radius: 0.3,
+                half_length: 0.7,
+            },
+            BodyShape::Cylinder {
+                radius: 0.4,
+                half_length: 0.6,
+            },
+            BodyShape::Box {
+                half_edges: semi_axes,
+            },
+            BodyShape::Clump(Arc::new(clump)),
+        ]
+    }
+
+    /// Points that fill the cube of half edge 1 evenly (the additive recurrence of the plastic
+    /// number's generalisation).
+    pub(super) fn quasi_random(k: i32) -> DVec3 {
+        let g = 1.220_744_084_605_759_5_f64;
+        let steps = DVec3::new(1.0 / g, 1.0 / (g * g), 1.0 / (g * g * g));
+        2.0 * (0.5 + f64::from(k) * steps).fract() - 1.0
+    }
+
+    /// Whether a point of the body frame lies in the shape.
+    fn contains(shape: &BodyShape, p: DVec3) -> bool {
+        match shape {
+            BodyShape::Sphere { radius } => p.length() < *radius,
+            BodyShape::Ellipsoid { semi_axes } => (p / *semi_axes).length() < 1.0,
+            BodyShape::Capsule {
+                radius,
+                half_length,
+            } => p.distance(DVec3::Z * p.z.clamp(-half_length, *half_length)) < *radius,
+            BodyShape::Cylinder {
+                radius,
+                half_length,
+            } => p.truncate().length() < *radius && p.z.abs() < *half_length,
+            BodyShape::Box { half_edges } => p.abs().cmplt(*half_edges).all(),
+            BodyShape::Clump(clump) => clump.spheres().iter().any(|s| s.0.distance(p) < s.1),
+            BodyShape::Polyhedron(_) => false,
+        }
+    }
+
+    #[test]
+    fn mass_properties_and_bounds_agree_with_counted_points() {
+        for shape in shapes() {
+            let count = 1_000_000;
+            let weight = 2.4_f64.powi(3) / f64::from(count);
+            let (mut volume, mut squares, mut farthest) = (0.0, DVec3::ZERO, 0.0_f64);
+            let mut first = DVec3::ZERO;
+            for k in 0..count {
+                let p = 1.2 * quasi_random(k);
+                if contains(&shape, p) {
+                    volume += weight;
+                    first += weight * p;
+                    squares += weight * p * p;
+                    farthest = farthest.max(p.length());
+                }
+            }
+            let exact = shape.mass_properties();
+            assert!((volume / exact.volume - 1.0).abs() < 1e-3, "{shape:?}");
+            assert!((first / volume).length() < 1e-3, "{shape:?}");
+            let inertia = inertia_of(squares / volume);
+            let error = (inertia / exact.inertia_per_mass - 1.0).abs().max_element();
+            assert!(error < 2e-3, "{shape:?}: {error}");
+            let bound = shape.bounding_radius();
+            assert!(farthest < bound && farthest > 0.93 * bound, "{shape:?}");
+            let ball = 4.0 / 3.0 * PI * shape.volume_radius().powi(3);
+            assert!((ball / exact.volume - 1.0).abs() < 1e-14);
+            assert_eq!(shape.validate(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_named() {
+        let message = |shape: BodyShape| shape.validate().unwrap_err().to_string();
+        let semi_axes = DVec3::new(1.0, f64::NAN, 1.0);
+        assert_eq!(
+            message(BodyShape::Ellipsoid { semi_axes }),
+            "semi-axis in y of the ellipsoid must be positive and finite, but is NaN m"
+        );
+        let capsule = |radius, half_length| BodyShape::Capsule {
+            radius,
+            half_length,
+        };
+        assert!(message(capsule(1.0, -1.0)).starts_with("half length of the capsule"));
+        assert_eq!(capsule(1.0, 0.0).validate(), Ok(()));
+        let half_edges = DVec3::new(1.0, 1.0, 0.0);
+        assert!(message(BodyShape::Box { half_edges }).starts_with("half edge in z of the box"));
     }
 }

@@ -121,6 +121,11 @@ impl TriangleMesh {
         self.topology.patch_count as usize
     }
 
+    /// Whether a feature is a crease or corner, rather than a patch.
+    pub(crate) fn is_sharp(&self, feature: u32) -> bool {
+        feature >= self.topology.patch_count
+    }
+
     /// All edges, each once.
     pub fn edges(&self) -> &[Edge] {
         &self.topology.edges

@@ -1,6 +1,8 @@
-//! Narrow phase: where a sphere touches another shape.
+//! Narrow phase: where two shapes touch.
 //!
-//! One file per pair; [`WallShape::touches`] below is the table of all of them. Every touch is
+//! One file per pair. Three tables hold all of them: [`body_contacts`] of two bodies,
+//! [`WallShape::body_contacts`] of a body and a wall, and, for spheres alone, the short way of
+//! [`WallShape::touches`] below. Every touch of a sphere is
 //! fixed by a unit normal `n` from the sphere to the wall and the signed distance `d` from the
 //! centre `c` to the surface along it (negative when the centre is beyond the surface):
 //!
@@ -8,13 +10,29 @@
 //! point = c + d n,    overlap = r − d.                                   (1)
 //! ```
 
+mod body_body;
+mod body_wall;
+mod capsule_capsule;
+mod capsule_ellipsoid;
+mod capsule_wall;
+mod clump_body;
 mod convex;
+mod ellipsoid_box;
+mod ellipsoid_ellipsoid;
+mod ellipsoid_frustum;
+mod ellipsoid_half_space;
+mod ellipsoid_mesh;
+mod ellipsoid_wall;
+mod mesh_minima;
+mod sharp;
 mod sphere_box;
 mod sphere_frustum;
 mod sphere_half_space;
 mod sphere_mesh;
 mod sphere_sphere;
 
+pub use body_body::{BodyQuery, body_contacts};
+pub use body_wall::WallQuery;
 pub use sphere_sphere::{SphereTouch, sphere_sphere};
 
 use crate::shape::{MAX_CONFORMITY, Side, Touch, WallShape};
@@ -27,26 +45,6 @@ const INSIDE_RECOVERY: f64 = 1.0;
 /// How far within a container a centre is taken for one that was squeezed in, where it was held
 /// outside last, in radii.
 const OUTSIDE_RECOVERY: f64 = 0.5;
-
-/// What is asked about two bodies.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BodyQuery {
-    /// Points with a gap below this are reported (m).
-    pub margin: f64,
-    /// The normal of the pair's last contact, if it had one: where to begin to search.
-    pub last_normal: Option<DVec3>,
-}
-
-/// What is asked about a body at a wall.
-#[derive(Clone, Copy)]
-pub struct WallQuery<'a> {
-    /// Points with a gap below this are reported (m).
-    pub margin: f64,
-    /// How far the body may move before it is looked at again (m).
-    pub motion: f64,
-    /// From which side the wall held it last; see [`Probe::last_side`].
-    pub last_side: &'a dyn Fn() -> Option<Side>,
-}
 
 /// The sphere of a query, in the wall's local frame.
 #[derive(Clone, Copy)]
@@ -128,6 +126,32 @@ impl<'a> Probe<'a> {
     }
 }
 
+/// Takes touches one by one.
+pub(crate) trait TouchSink {
+    fn push(&mut self, touch: Touch);
+
+    fn extend(&mut self, touches: impl IntoIterator<Item = Touch>) {
+        for touch in touches {
+            self.push(touch);
+        }
+    }
+}
+
+impl TouchSink for Vec<Touch> {
+    fn push(&mut self, touch: Touch) {
+        Vec::push(self, touch);
+    }
+}
+
+/// Hands touches to a function.
+pub(crate) struct Each<F>(pub F);
+
+impl<F: FnMut(Touch)> TouchSink for Each<F> {
+    fn push(&mut self, touch: Touch) {
+        (self.0)(touch);
+    }
+}
+
 impl WallShape {
     /// Appends every touch with `overlap > -margin` of the sphere, all in the wall's local frame.
     /// See [`WallShape::touches_of`].
@@ -141,6 +165,11 @@ impl WallShape {
     /// from outside the nearest point, and around open faces the rims. Solids report one touch,
     /// the nearest point, and push a centre inside them out through the nearest face.
     pub fn touches_of(&self, probe: &Probe<'_>, out: &mut Vec<Touch>) {
+        self.each_touch(probe, out);
+    }
+
+    /// [`WallShape::touches_of`], to whoever takes them.
+    pub(crate) fn each_touch(&self, probe: &Probe<'_>, out: &mut impl TouchSink) {
         match self {
             Self::HalfSpace => sphere_half_space::touches(probe, out),
             Self::Box {
@@ -170,21 +199,9 @@ impl WallShape {
         }
     }
 
-    fn is_container(&self) -> bool {
-        match self {
-            Self::Box { side, .. } | Self::Cylinder { side, .. } | Self::Cone { side, .. } => {
-                *side == Side::Inside
-            }
-            Self::HalfSpace | Self::Mesh(_) => false,
-        }
-    }
-
     /// From which side a container holds a sphere that touches this feature; `None` for rims and
     /// for walls that are no containers.
     pub fn side_of(&self, feature: u32) -> Option<Side> {
-        if self.is_container() && convex::is_body_feature(feature) {
-            return convex::container_side(feature);
-        }
         match self {
             Self::Box {
                 side: Side::Inside, ..

@@ -8,22 +8,15 @@
 //! its touches are the local minima of the distance: the nearest point of a closed face, but where
 //! it lies on an edge only if no other closed face there has a nearer one.
 
-use super::Probe;
-use crate::shape::{Face, OpenFaces, Side, Touch};
+use super::{Probe, TouchSink};
+use crate::shape::{Face, OpenFaces, Side};
 use glam::DVec3;
 
 /// Features from here on are outer sides of a shell's faces.
-const OUTER: u32 = 32;
+pub(super) const OUTER: u32 = 32;
 
 /// See `WallShape::side_of`.
 pub(super) fn side_of(feature: u32) -> Option<Side> {
-    let is_face = |code: u32| {
-        (0..3)
-            .map(|k| code / 3_u32.pow(k) % 3)
-            .filter(|s| *s != 1)
-            .count()
-            == 1
-    };
     if feature >= OUTER {
         Some(Side::Outside)
     } else {
@@ -31,23 +24,29 @@ pub(super) fn side_of(feature: u32) -> Option<Side> {
     }
 }
 
-fn feature(signs: [i32; 3]) -> u32 {
+/// Whether a feature is a face, from either side.
+pub(super) fn is_face(feature: u32) -> bool {
+    let signs = (0..3).map(|k| feature % OUTER / 3_u32.pow(k) % 3);
+    signs.filter(|s| *s != 1).count() == 1
+}
+
+pub(super) fn feature(signs: [i32; 3]) -> u32 {
     ((signs[0] + 1) + 3 * (signs[1] + 1) + 9 * (signs[2] + 1)) as u32
 }
 
-fn face(axis: usize, sign: i32) -> (DVec3, u32) {
+pub(super) fn face(axis: usize, sign: i32) -> (DVec3, u32) {
     let mut signs = [0; 3];
     signs[axis] = sign;
     (f64::from(sign) * DVec3::AXES[axis], feature(signs))
 }
 
 /// Side of the middle on which a coordinate is, `±1`.
-fn sign_of(x: f64) -> i32 {
+pub(super) fn sign_of(x: f64) -> i32 {
     if x < 0.0 { -1 } else { 1 }
 }
 
 /// A container.
-pub(super) fn shell(probe: &Probe, half: DVec3, open: OpenFaces, out: &mut Vec<Touch>) {
+pub(super) fn shell(probe: &Probe, half: DVec3, open: OpenFaces, out: &mut impl TouchSink) {
     let is_closed = |axis: usize, sign: i32| !open.contains(Face::across(axis, sign > 0));
     let depth = half - probe.centre.abs();
     let nearest = nearest_axis(depth);
@@ -74,7 +73,7 @@ fn faces_from_inside(
     probe: &Probe,
     half: DVec3,
     is_closed: impl Fn(usize, i32) -> bool,
-    out: &mut Vec<Touch>,
+    out: &mut impl TouchSink,
 ) {
     for axis in 0..3 {
         for sign in [-1, 1] {
@@ -93,7 +92,7 @@ fn local_minima(
     probe: &Probe,
     half: DVec3,
     is_closed: impl Fn(usize, i32) -> bool,
-    out: &mut Vec<Touch>,
+    out: &mut impl TouchSink,
 ) {
     let centre = probe.centre;
     // Sign of the end that the centre is beyond, along each axis.
@@ -120,7 +119,7 @@ fn local_minima(
 }
 
 /// A block.
-pub(super) fn solid(probe: &Probe, half: DVec3, out: &mut Vec<Touch>) {
+pub(super) fn solid(probe: &Probe, half: DVec3, out: &mut impl TouchSink) {
     let nearest = probe.centre.clamp(-half, half);
     let offset = nearest - probe.centre;
     if offset != DVec3::ZERO {
@@ -136,7 +135,7 @@ pub(super) fn solid(probe: &Probe, half: DVec3, out: &mut Vec<Touch>) {
 }
 
 /// The axis along which a face is nearest.
-fn nearest_axis(depth: DVec3) -> usize {
+pub(super) fn nearest_axis(depth: DVec3) -> usize {
     (0..3).fold(0, |best, k| if depth[k] < depth[best] { k } else { best })
 }
 

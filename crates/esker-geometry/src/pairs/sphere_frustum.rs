@@ -24,13 +24,13 @@
 //! From outside the shell is convex: one touch, on the mantle, a closed end or a rim. Over an open
 //! end the rim is touched, and what can be seen of the inner surface.
 
-use super::Probe;
+use super::{Probe, TouchSink};
 use crate::shape::{Face, OpenFaces, Side, Touch};
 use glam::{DVec2, DVec3};
 use std::f64::consts::PI;
 
 /// Feature names; each of the first three stands for the three azimuths `+0, +1, +2`.
-mod feature {
+pub(super) mod feature {
     pub const MANTLE: u32 = 0;
     pub const RIM_BOTTOM: u32 = 3;
     pub const RIM_TOP: u32 = 6;
@@ -57,13 +57,27 @@ pub(super) fn side_of(feature: u32) -> Option<Side> {
     }
 }
 
+/// Whether a feature is an end or the inner side of the mantle.
+pub(super) fn is_plane_or_hollow(feature: u32) -> bool {
+    let is_rim = (feature::RIM_BOTTOM..feature::CAP_BOTTOM).contains(&feature);
+    !is_rim && feature != feature::MANTLE_OUTER
+}
+
+/// Whether the ends beyond which a centre is, or that it is nearest to, are closed.
+pub(super) fn is_closed_there(is_open: [bool; 2], to_ends: [f64; 2], depth: f64) -> bool {
+    (0..2).all(|end| {
+        let is_out = to_ends[end] < 0.0 || to_ends[end] == depth;
+        !(is_open[end] && is_out)
+    })
+}
+
 /// The mantle line of equation (1).
 pub(super) struct Frustum {
-    pub bottom: DVec2,
-    pub top: DVec2,
-    direction: DVec2,
-    outward: DVec2,
-    pub slant: f64,
+    pub(super) bottom: DVec2,
+    pub(super) top: DVec2,
+    pub(super) direction: DVec2,
+    pub(super) outward: DVec2,
+    pub(super) slant: f64,
 }
 
 /// A centre seen in the meridian plane of one azimuth.
@@ -93,7 +107,13 @@ impl Frustum {
         }
     }
 
-    pub(super) fn touches(&self, probe: &Probe, side: Side, open: OpenFaces, out: &mut Vec<Touch>) {
+    pub(super) fn touches(
+        &self,
+        probe: &Probe,
+        side: Side,
+        open: OpenFaces,
+        out: &mut impl TouchSink,
+    ) {
         match side {
             Side::Inside => self.shell(probe, open, out),
             Side::Outside => self.solid(probe, out),
@@ -176,20 +196,12 @@ impl Frustum {
     }
 
     /// Thin shell with open or closed ends.
-    fn shell(&self, probe: &Probe, open: OpenFaces, out: &mut Vec<Touch>) {
-        // The end of a cone that is a point has nothing to open.
-        let is_open = [
-            open.contains(Face::Bottom) && self.bottom.x > 0.0,
-            open.contains(Face::Top) && self.top.x > 0.0,
-        ];
+    fn shell(&self, probe: &Probe, open: OpenFaces, out: &mut impl TouchSink) {
+        let is_open = self.open_ends(open);
         let nearest = self.meridian(probe.centre, 0);
-        let to_ends = self.distances_to_ends(probe);
+        let to_ends = self.distances_to_ends(probe.centre);
         let depth = nearest.distance.min(to_ends[0]).min(to_ends[1]);
-        let is_closed = (0..2).all(|end| {
-            let is_out = to_ends[end] < 0.0 || to_ends[end] == depth;
-            !(is_open[end] && is_out)
-        });
-        if probe.is_held_inside(depth, is_closed) {
+        if probe.is_held_inside(depth, is_closed_there(is_open, to_ends, depth)) {
             self.seen_inside(probe, is_open, depth < 0.0, out);
         } else if depth >= 0.0 {
             out.push(self.outward_touch(probe, &nearest, to_ends, depth));
@@ -200,9 +212,22 @@ impl Frustum {
         }
     }
 
-    /// Distances of the centre to the planes of both ends, negative beyond them (m).
-    fn distances_to_ends(&self, probe: &Probe) -> [f64; 2] {
-        [probe.centre.z - self.bottom.y, self.top.y - probe.centre.z]
+    /// Which ends are open; that of a cone that is a point has nothing to open.
+    pub(super) fn open_ends(&self, open: OpenFaces) -> [bool; 2] {
+        [
+            open.contains(Face::Bottom) && self.bottom.x > 0.0,
+            open.contains(Face::Top) && self.top.x > 0.0,
+        ]
+    }
+
+    /// Distances of a centre to the planes of both ends, negative beyond them (m).
+    pub(super) fn distances_to_ends(&self, centre: DVec3) -> [f64; 2] {
+        [centre.z - self.bottom.y, self.top.y - centre.z]
+    }
+
+    /// Inner distance of a centre to the mantle at its own azimuth (m).
+    pub(super) fn distance_to_mantle(&self, centre: DVec3) -> f64 {
+        self.meridian(centre, 0).distance
     }
 
     /// Mantle and closed ends, each as a half-space, and rims of open ends that the foot of the
@@ -212,7 +237,7 @@ impl Frustum {
         probe: &Probe,
         is_open: [bool; 2],
         is_beyond: bool,
-        out: &mut Vec<Touch>,
+        out: &mut impl TouchSink,
     ) {
         for third in 0..3 {
             let meridian = self.meridian(probe.centre, third);
@@ -230,7 +255,7 @@ impl Frustum {
         }
         self.tangents_ahead(probe, is_open, out);
         let rho = probe.centre_in_meridian().x;
-        let to_ends = self.distances_to_ends(probe);
+        let to_ends = self.distances_to_ends(probe.centre);
         for end in 0..2 {
             let radius = [self.bottom.x, self.top.x][end];
             let is_seen = is_beyond || rho <= radius || to_ends[end] >= probe.radius;
@@ -244,22 +269,33 @@ impl Frustum {
     fn cap_touch(&self, probe: &Probe, end: usize) -> Touch {
         let normal = [DVec3::NEG_Z, DVec3::Z][end];
         let feature = [feature::CAP_BOTTOM, feature::CAP_TOP][end];
-        probe.touch(normal, self.distances_to_ends(probe)[end], 0.0, feature)
+        probe.touch(
+            normal,
+            self.distances_to_ends(probe.centre)[end],
+            0.0,
+            feature,
+        )
     }
 
     /// An end, touched from outside.
     fn outer_cap_touch(&self, probe: &Probe, end: usize) -> Touch {
         let normal = [DVec3::Z, DVec3::NEG_Z][end];
         let feature = [feature::CAP_BOTTOM_OUTER, feature::CAP_TOP_OUTER][end];
-        probe.touch(normal, -self.distances_to_ends(probe)[end], 0.0, feature)
+        probe.touch(
+            normal,
+            -self.distances_to_ends(probe.centre)[end],
+            0.0,
+            feature,
+        )
     }
 
-    /// Tangent planes that a sphere can reach within its motion, besides the nearest.
-    fn tangents_ahead(&self, probe: &Probe, is_open: [bool; 2], out: &mut Vec<Touch>) {
+    /// How far around, to either side (rad), tangent planes are within reach of a fast sphere, and
+    /// how many stand for them; `None` where the nearest one does.
+    pub(super) fn azimuths_ahead(&self, probe: &Probe) -> Option<(f64, u32)> {
         let widest = self.bottom.x.max(self.top.x);
         let accepted = MAX_SAGITTA * probe.radius;
         if probe.motion * probe.motion < 2.0 * accepted * widest {
-            return;
+            return None;
         }
         let rho = probe.centre_in_meridian().x;
         let swept = if probe.motion < rho {
@@ -270,12 +306,20 @@ impl Frustum {
         // Between two planes the polygon is (1/cos(spacing/2) − 1) R from the circle.
         let spacing = 2.0 * (2.0 * accepted / widest).sqrt().min(0.25);
         let count = (swept / spacing).ceil().min(MAX_TANGENTS);
+        Some((swept, count as u32))
+    }
+
+    /// Tangent planes that a sphere can reach within its motion, besides the nearest.
+    fn tangents_ahead(&self, probe: &Probe, is_open: [bool; 2], out: &mut impl TouchSink) {
+        let Some((swept, count)) = self.azimuths_ahead(probe) else {
+            return;
+        };
         let probe = &Probe {
             margin: probe.margin.max(probe.motion),
             ..*probe
         };
-        for k in 1..=count as u32 {
-            let (sin, cos) = (swept * f64::from(k) / count).sin_cos();
+        for k in 1..=count {
+            let (sin, cos) = (swept * f64::from(k) / f64::from(count)).sin_cos();
             for (side, sin) in [sin, -sin].into_iter().enumerate() {
                 let meridian = self.meridian_at(probe.centre, DVec2::new(cos, sin));
                 let end = usize::from(meridian.along >= 0.5 * self.slant);
@@ -289,7 +333,13 @@ impl Frustum {
     }
 
     /// Rims, and the inner surface as far as it can be seen through an open end.
-    fn over_open_end(&self, probe: &Probe, is_open: [bool; 2], end: usize, out: &mut Vec<Touch>) {
+    fn over_open_end(
+        &self,
+        probe: &Probe,
+        is_open: [bool; 2],
+        end: usize,
+        out: &mut impl TouchSink,
+    ) {
         let rho = probe.centre_in_meridian().x;
         let radii = [self.bottom.x, self.top.x];
         for third in 0..3 {
@@ -311,15 +361,15 @@ impl Frustum {
         }
         let far = 1 - end;
         let is_seen = rho <= radii[end] && rho <= radii[far];
-        if is_seen && !is_open[far] && probe.reaches(self.distances_to_ends(probe)[far]) {
+        if is_seen && !is_open[far] && probe.reaches(self.distances_to_ends(probe.centre)[far]) {
             out.push(self.cap_touch(probe, far));
         }
     }
 
     /// The nearest point of a convex shell from outside.
-    fn seen_outside(&self, probe: &Probe, meridian: &Meridian, out: &mut Vec<Touch>) {
+    fn seen_outside(&self, probe: &Probe, meridian: &Meridian, out: &mut impl TouchSink) {
         let rho = probe.centre_in_meridian().x;
-        let to_ends = self.distances_to_ends(probe);
+        let to_ends = self.distances_to_ends(probe.centre);
         let radii = [self.bottom.x, self.top.x];
         if let Some(end) = (0..2).find(|&end| rho <= radii[end] && to_ends[end] <= 0.0) {
             out.extend(
@@ -351,9 +401,9 @@ impl Frustum {
     }
 
     /// Solid: the nearest point of the convex outline.
-    fn solid(&self, probe: &Probe, out: &mut Vec<Touch>) {
+    fn solid(&self, probe: &Probe, out: &mut impl TouchSink) {
         let meridian = self.meridian(probe.centre, 0);
-        let to_ends = self.distances_to_ends(probe);
+        let to_ends = self.distances_to_ends(probe.centre);
         let depth = meridian.distance.min(to_ends[0]).min(to_ends[1]);
         if depth >= 0.0 {
             out.push(self.outward_touch(probe, &meridian, to_ends, depth));

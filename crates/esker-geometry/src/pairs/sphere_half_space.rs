@@ -1,10 +1,9 @@
 //! Sphere against the half-space `z < 0`.
 
-use super::Probe;
-use crate::shape::Touch;
+use super::{Probe, TouchSink};
 use glam::DVec3;
 
-pub(super) fn touches(probe: &Probe, out: &mut Vec<Touch>) {
+pub(super) fn touches(probe: &Probe, out: &mut impl TouchSink) {
     let distance = probe.centre.z;
     if probe.reaches(distance) {
         out.push(probe.touch(DVec3::NEG_Z, distance, 0.0, 0));

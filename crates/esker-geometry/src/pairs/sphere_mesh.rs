@@ -17,109 +17,39 @@
 //! plane. There is therefore no memory of the side: a centre that has crossed the surface, deeper
 //! than any sensible overlap, is through.
 //!
-//! Minima are then thinned, deepest first. A minimum is dropped when it
-//! - has the direction of one already kept to within [`MERGE_ANGLE`];
-//! - lies on or behind the plane of a face already kept: the sphere meets it only inside the
-//!   overlap with that face (an L-shaped plate, a T-junction, the far side of a thin plate);
-//! - is within [`SMOOTH_ANGLE`] of two kept ones and in their plane, or of three.
+//! Minima are then thinned (`mesh_minima.rs`).
 //!
 //! # Curved surfaces
 //!
 //! A tessellated convex surface gives one touch. In a tessellated tube with facets less than
-//! [`SMOOTH_ANGLE`] apart a sphere up to about half the tube's radius has one touch, or two next to
-//! an edge; in a doubly curved bowl up to three. Facets less than [`MERGE_ANGLE`] apart act as a
+//! `SMOOTH_ANGLE` apart a sphere up to about half the tube's radius has one touch, or two next to
+//! an edge; in a doubly curved bowl up to three. Facets less than `MERGE_ANGLE` apart act as a
 //! smooth surface with one touch. The resting height differs from that of the true surface by at
 //! most the sagitta of the facets. Only a sphere nearly as wide as the hollow has more: one group
-//! for each `SMOOTH_ANGLE` around. In every case [`MAX_MINIMA`] bounds the number of touches.
+//! for each `SMOOTH_ANGLE` around. In every case `MAX_MINIMA` bounds the number of touches.
 //!
 //! A touch has the curvature of the surface that the mesh stands for (`mesh/curvature.rs`), not
 //! that of its facets, so that spheres roll in a meshed tube as in the analytic one.
 
-use super::Probe;
+use super::mesh_minima::{Minima, Minimum};
+use super::{Probe, TouchSink};
 use crate::mesh::TriangleMesh;
-use crate::shape::Touch;
 use glam::DVec3;
-
-/// Directions nearer than this are one touch: cos 1°.
-const MERGE_ANGLE: f64 = 0.999_847_695_156_391_3;
-
-/// Directions nearer than this belong to one smooth surface: cos 20°.
-const SMOOTH_ANGLE: f64 = 0.939_692_620_785_908_4;
-
-/// A direction nearer than this to the plane of two others adds nothing to them: sin 2°.
-const IN_PLANE: f64 = 0.034_899_496_702_500_97;
-
-/// How far in front of a touched face a point must lie to be touched too, in radii.
-const COVER_DEPTH: f64 = 1e-4;
 
 /// How exactly the conditions (2) and (3) are asked for, in radii. Covers rounding, so that a
 /// sphere exactly over an edge is missed by none of its neighbours.
-const FOOT_TOLERANCE: f64 = 1e-8;
+pub(super) const FOOT_TOLERANCE: f64 = 1e-8;
 
-/// Only so many minima, the nearest, are looked at.
-const MAX_MINIMA: usize = 32;
-
-/// A local minimum of the distance.
-#[derive(Clone, Copy)]
-struct Minimum {
-    /// Unit vector from the centre to the surface.
-    normal: DVec3,
-    distance: f64,
-    /// Of the surface, seen from the centre (1/m).
-    curvature: f64,
-    feature: u32,
-    is_face: bool,
-}
-
-/// The nearest minima in ascending order of distance, one per feature.
-struct Minima {
-    items: [Minimum; MAX_MINIMA],
-    count: usize,
-}
-
-impl Minima {
-    fn new() -> Self {
-        let blank = Minimum {
-            normal: DVec3::ZERO,
-            distance: f64::INFINITY,
-            curvature: 0.0,
-            feature: 0,
-            is_face: false,
-        };
-        Self {
-            items: [blank; MAX_MINIMA],
-            count: 0,
-        }
-    }
-
-    fn insert(&mut self, new: Minimum) {
-        // The feature breaks ties, so that the order does not depend on that of the triangles.
-        let rank = |item: &Minimum| (item.distance, item.feature);
-        let same = |item: &Minimum| item.feature == new.feature;
-        if let Some(known) = self.items[..self.count].iter().position(same) {
-            if rank(&self.items[known]) <= rank(&new) {
-                return;
-            }
-            self.items.copy_within(known + 1..self.count, known);
-            self.count -= 1;
-        }
-        let at = self.items[..self.count].partition_point(|item| rank(item) < rank(&new));
-        if at == MAX_MINIMA {
-            return;
-        }
-        self.count = (self.count + 1).min(MAX_MINIMA);
-        self.items.copy_within(at..self.count - 1, at + 1);
-        self.items[at] = new;
-    }
-}
-
-pub(super) fn touches(probe: &Probe, mesh: &TriangleMesh, out: &mut Vec<Touch>) {
+pub(super) fn touches(probe: &Probe, mesh: &TriangleMesh, out: &mut impl TouchSink) {
     let range = probe.radius + probe.margin;
     let mut minima = Minima::new();
     mesh.bvh.for_each_near(probe.centre, range, |triangle| {
         collect_minima(probe, mesh, triangle, &mut minima);
     });
-    keep_independent(probe, &minima.items[..minima.count], out);
+    let point = |minimum: &Minimum| minimum.distance * minimum.normal;
+    minima.keep_independent(probe.radius, point, |new| {
+        out.push(probe.touch(new.normal, new.distance, new.curvature, new.feature));
+    });
 }
 
 /// Minima in the face of the triangle and on those of its edges and vertices that it owns, being
@@ -140,6 +70,7 @@ fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &
     let on_patch = || Minimum {
         normal,
         distance: height.abs(),
+        gap: height.abs() - probe.radius,
         curvature: front * mesh.curvature.of_triangles[triangle],
         feature: topology.patches[triangle],
         is_face: true,
@@ -159,6 +90,7 @@ fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &
             minima.insert(Minimum {
                 normal: offset.try_normalize().unwrap_or(normal),
                 distance,
+                gap: distance - probe.radius,
                 curvature: front * curvature,
                 feature,
                 is_face: false,
@@ -203,38 +135,6 @@ fn collect_minima(probe: &Probe, mesh: &TriangleMesh, triangle: usize, minima: &
                     mesh.curvature.of_vertices[vertex],
                 );
             }
-        }
-    }
-}
-
-/// Thins the minima as the module's documentation says.
-fn keep_independent(probe: &Probe, minima: &[Minimum], out: &mut Vec<Touch>) {
-    let mut kept = [0; MAX_MINIMA];
-    let mut count = 0;
-    for (index, new) in minima.iter().enumerate() {
-        let kept_minima = || kept[..count].iter().map(|&k: &usize| &minima[k]);
-        let point = new.distance * new.normal;
-        let is_covered = kept_minima().any(|known| {
-            let lead = known.distance - point.dot(known.normal);
-            new.normal.dot(known.normal) > MERGE_ANGLE
-                || (known.is_face && lead <= COVER_DEPTH * probe.radius)
-        });
-        if is_covered {
-            continue;
-        }
-        let mut alike = kept_minima().filter(|known| new.normal.dot(known.normal) > SMOOTH_ANGLE);
-        let is_redundant = match (alike.next(), alike.next(), alike.next()) {
-            (_, _, Some(_)) => true,
-            (Some(one), Some(two), None) => {
-                let across = one.normal.cross(two.normal).normalize_or_zero();
-                new.normal.dot(across).abs() < IN_PLANE
-            }
-            _ => false,
-        };
-        if !is_redundant {
-            kept[count] = index;
-            count += 1;
-            out.push(probe.touch(new.normal, new.distance, new.curvature, new.feature));
         }
     }
 }

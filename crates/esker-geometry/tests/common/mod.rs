@@ -10,3 +10,13 @@ pub fn numbers(mut state: u64) -> impl FnMut() -> f64 {
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
+
+/// A random rotation.
+#[allow(dead_code)] // Not every test file needs it.
+pub fn rotation(next: &mut impl FnMut() -> f64) -> esker_geometry::DQuat {
+    let [a, b, c] = [next(), next(), next()];
+    let (one, two) = ((1.0 - a).sqrt(), a.sqrt());
+    let (sb, cb) = (std::f64::consts::TAU * b).sin_cos();
+    let (sc, cc) = (std::f64::consts::TAU * c).sin_cos();
+    esker_geometry::DQuat::from_xyzw(one * sb, one * cb, two * sc, two * cc)
+}

@@ -17,15 +17,15 @@ use super::polygon::{Candidate, Corner, MAX_POINTS, mix, reduce};
 use super::solid::{Core, Extreme, RIM_POINTS, Solid};
 use super::{box_contacts, frustum_contacts};
 use crate::manifold::{Conformity, ContactPoint};
-use crate::pairs::sphere_frustum::{Frustum, Meridian};
-use crate::pairs::{Probe, WallQuery};
-use crate::shape::{Face, MAX_CONFORMITY, OpenFaces, Side};
+use crate::pairs::body_wall::WallQuery;
+use crate::pairs::sphere_frustum::{Frustum, Meridian, is_closed_there};
+use crate::shape::{Face, MAX_CONFORMITY, OpenFaces, Side, WallShape};
 use glam::{DMat3, DVec2, DVec3};
 use smallvec::SmallVec;
 use std::f64::consts::TAU;
 
 /// The upper two bits of a body's feature at a container: from which side it is held, or that it
-/// touches a rim. Features of spheres have none of them.
+/// touches a rim.
 const INSIDE: u32 = 0b01 << 30;
 const OUTSIDE: u32 = 0b10 << 30;
 const RIM: u32 = 0b11 << 30;
@@ -42,13 +42,16 @@ const TRIALS: u32 = 24;
 /// Departure of tangent planes from a mantle that is accepted, in inner radii; as for spheres.
 const MAX_SAGITTA: f64 = 0.2;
 
-/// Whether a feature of a container is one of a body that these functions gave.
-pub(crate) fn is_body_feature(feature: u32) -> bool {
-    feature & RIM != 0
-}
-
-/// From which side a container holds a body that touches it with this feature; `None` for rims.
-pub(crate) fn container_side(feature: u32) -> Option<Side> {
+/// From which side a container holds a body that touches it with this feature; `None` for rims and
+/// for walls that are no containers.
+pub(crate) fn container_side(wall: &WallShape, feature: u32) -> Option<Side> {
+    match wall {
+        WallShape::Box { side, .. }
+        | WallShape::Cylinder { side, .. }
+        | WallShape::Cone { side, .. }
+            if *side == Side::Inside => {}
+        _ => return None,
+    }
     match feature & RIM {
         INSIDE => Some(Side::Inside),
         OUTSIDE => Some(Side::Outside),
@@ -61,17 +64,6 @@ fn rename(points: &mut [ContactPoint], side: u32, part: u32) {
     for point in points {
         point.feature = side | mix(part, point.feature) & !RIM;
     }
-}
-
-fn is_held_inside(body: &Solid, query: &WallQuery, depth: f64, is_closed: bool) -> bool {
-    let probe = Probe {
-        centre: body.position,
-        radius: body.inner_radius,
-        margin: query.margin,
-        motion: query.motion,
-        last_side: query.last_side,
-    };
-    probe.is_held_inside(depth, is_closed)
 }
 
 /// A straight piece of the rim of an open face.
@@ -114,10 +106,6 @@ impl RimPiece {
             out.truncate(first);
         }
         rename(&mut out[first..], RIM, self.name);
-        let conformity = flat_at_wall(body);
-        out[first..]
-            .iter_mut()
-            .for_each(|point| point.conformity = conformity);
     }
 }
 
@@ -144,8 +132,9 @@ impl BoxShell {
             let others_within = (0..3).all(|k| k == axis || depth[k] >= 0.0);
             is_beyond_open(axis) && others_within
         });
-        if is_held_inside(body, query, depth[nearest], is_closed) || is_over_opening {
-            self.from_inside(body, query.margin, out);
+        let probe = query.probe(centre, body.inner_radius);
+        if probe.is_held_inside(depth[nearest], is_closed) || is_over_opening {
+            self.touches_inside(body, query.margin, out);
         } else {
             let first = out.len();
             box_contacts(body, self.half, query.margin, out);
@@ -153,7 +142,7 @@ impl BoxShell {
         }
     }
 
-    fn from_inside(&self, body: &Solid, margin: f64, out: &mut Vec<ContactPoint>) {
+    fn touches_inside(&self, body: &Solid, margin: f64, out: &mut Vec<ContactPoint>) {
         for axis in 0..3 {
             for is_upper in [false, true] {
                 let sign = if is_upper { 1.0 } else { -1.0 };
@@ -254,13 +243,13 @@ impl FrustumShell {
         let half = self.half_length();
         let to_ends = [centre.z + half, half - centre.z];
         let depth = nearest.distance.min(to_ends[0]).min(to_ends[1]);
-        let is_out = |end: usize| to_ends[end] < 0.0 || to_ends[end] == depth;
-        let is_closed = (0..2).all(|end| !(self.is_open[end] && is_out(end)));
+        let is_closed = is_closed_there(self.is_open, to_ends, depth);
         let across = centre.truncate().length();
         let is_over_opening = (0..2)
             .any(|end| self.is_open[end] && to_ends[end] < 0.0 && across <= self.radii()[end]);
-        if is_held_inside(body, query, depth, is_closed) || is_over_opening {
-            self.from_inside(body, query, out);
+        let probe = query.probe(centre, body.inner_radius);
+        if probe.is_held_inside(depth, is_closed) || is_over_opening {
+            self.touches_inside(body, query, out);
         } else {
             let first = out.len();
             frustum_contacts(body, self, query.margin, out);
@@ -268,7 +257,7 @@ impl FrustumShell {
         }
     }
 
-    fn from_inside(&self, body: &Solid, query: &WallQuery, out: &mut Vec<ContactPoint>) {
+    fn touches_inside(&self, body: &Solid, query: &WallQuery, out: &mut Vec<ContactPoint>) {
         self.mantle(body, query, out);
         for end in 0..2 {
             let radius = self.radii()[end];
@@ -441,7 +430,7 @@ impl FrustumShell {
         }
         keep_spread(out, first, body);
         for (k, point) in out[first..].iter_mut().enumerate() {
-            point.feature = RIM | CHORDS * (end as u32 + 1) + k as u32;
+            point.feature = RIM | (CHORDS * (end as u32 + 1) + k as u32);
         }
     }
 }

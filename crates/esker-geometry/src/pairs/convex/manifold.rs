@@ -94,7 +94,7 @@ impl Pair<'_> {
                     clipped.into_iter().flatten().for_each(consider);
                     let along = (ends[1].point - ends[0].point).normalize_or_zero();
                     let is_lying = along.dot(outward).abs() < LINE_TILT;
-                    let line = clipped.filter(|_| is_lying);
+                    let line = clipped.filter(|_| is_lying || incident.rounding > 0.0);
                     law = conformity::on_face(incident, -outward, line.as_ref());
                 }
                 Extreme::Point(corner) => {

@@ -495,6 +495,8 @@ impl<'a> Solid<'a> {
             outer(n.cross(along))
         };
         match &self.core {
+            // A straight piece of a rim.
+            Core::Segment { .. } if self.rounding == 0.0 => None,
             Core::Point => Some((DMat3::IDENTITY - outer(n)) * self.rounding.recip()),
             Core::Segment { .. } => Some(match line {
                 Some(line) => across(line) * self.rounding.recip(),

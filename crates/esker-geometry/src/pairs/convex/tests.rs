@@ -3,7 +3,7 @@
 use super::body_contacts;
 use crate::body::{BodyShape, PlacedShape, Polyhedron};
 use crate::manifold::{Conformity, ContactPoint};
-use crate::pairs::BodyQuery;
+use crate::pairs::body_body::BodyQuery;
 use crate::{DQuat, DVec3, Pose};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -193,6 +193,22 @@ fn cube_within_a_larger_one_leaves_through_the_nearest_face() {
             assert_eq!(points.len(), 4);
             assert!((gap(&points) + 0.3).abs() < 1e-12);
             assert!((points[0].normal - DVec3::X).length() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn bodies_nowhere_touch_nothing() {
+    let lost = Pose::from_position(DVec3::new(f64::NAN, 0.0, 0.0));
+    for body in cubes(0.1) {
+        assert!(contacts((&body, Pose::IDENTITY), (&body, lost), 0.1).is_empty());
+        assert!(contacts((&body, lost), (&body, Pose::IDENTITY), 0.1).is_empty());
+    }
+    // One in the other: some way out, of finite length.
+    for one in cubes(0.1) {
+        for two in cubes(0.1) {
+            let points = contacts((&one, Pose::IDENTITY), (&two, Pose::IDENTITY), 0.1);
+            assert!((gap(&points) + 0.2).abs() < 1e-12);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::wall_contacts;
 use crate::body::{BodyShape, PlacedShape, Polyhedron};
 use crate::manifold::{Conformity, ContactPoint};
-use crate::pairs::WallQuery;
+use crate::pairs::body_wall::WallQuery;
 use crate::{DQuat, DVec3, Face, OpenFaces, Pose, Side, TriangleMesh, TriangleSoup, WallShape};
 use proptest::prelude::*;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, TAU};
@@ -152,7 +152,10 @@ fn corner_of_a_container_is_felt_face_by_face() {
         assert_eq!(on_face.len(), 4);
         for point in on_face {
             assert!((point.gap - expected).abs() < 1e-12);
-            assert_eq!(wall.side_of(point.feature), Some(Side::Inside));
+            assert_eq!(
+                wall.side_of_body(&cube(0.1), point.feature),
+                Some(Side::Inside)
+            );
         }
     }
 }
@@ -176,7 +179,7 @@ fn container_holds_a_body_from_the_side_it_was_on() {
             } else {
                 Side::Outside
             };
-            assert_eq!(wall.side_of(point.feature), Some(side));
+            assert_eq!(wall.side_of_body(&cube(0.1), point.feature), Some(side));
         }
     }
 }
@@ -200,7 +203,7 @@ fn open_face_lets_a_body_through_and_its_rim_holds_one() {
     assert!(
         across
             .iter()
-            .all(|point| wall.side_of(point.feature).is_none())
+            .all(|point| wall.side_of_body(&cube(0.1), point.feature).is_none())
     );
     assert!(across.iter().any(|point| point.point.x < -0.49));
     assert!(across.iter().any(|point| point.point.x > 0.49));
