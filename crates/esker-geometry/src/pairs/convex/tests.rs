@@ -680,7 +680,7 @@ fn search(value: impl Fn(DVec3) -> f64) -> f64 {
             let (t, s) = n.any_orthonormal_pair();
             let better = (0..16)
                 .map(|k| {
-                    let (sin, cos) = (f64::from(k) * 0.392_699_081_698_724_14).sin_cos();
+                    let (sin, cos) = (f64::from(k) * std::f64::consts::FRAC_PI_8).sin_cos();
                     let new = (n + step * (cos * t + sin * s)).normalize();
                     (value(new), new)
                 })
