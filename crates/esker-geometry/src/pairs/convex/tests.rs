@@ -517,7 +517,7 @@ fn rock() -> impl Strategy<Value = BodyShape> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn hulls_are_as_far_apart_as_brute_force_says(
@@ -528,7 +528,7 @@ proptest! {
         // Bodies about this far apart.
         let (mut low, mut high) = (0.0, 3.0);
         let a = Outline::of(&one, Pose::IDENTITY);
-        for _ in 0..20 {
+        for _ in 0..12 {
             let middle = 0.5 * (low + high);
             let found = exact_gap(&a, &Outline::of(&two, pose(middle)));
             if found < gap_sought { low = middle } else { high = middle }
@@ -601,7 +601,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_pair_of_shapes_is_as_far_apart_as_a_search_over_directions_says(
