@@ -123,6 +123,32 @@ fn rotated_stack_has_four_points_of_the_octagon() {
 }
 
 #[test]
+fn rotated_stack_keeps_its_face_and_its_points_under_tiny_tilts() {
+    // Edges that cross nearly in the plane of the faces overlap as little as the faces do.
+    for lower in cubes(0.1) {
+        for upper in cubes(0.1) {
+            let at_tilt = |tilt: DVec3| {
+                let rotation = DQuat::from_scaled_axis(tilt) * DQuat::from_rotation_z(0.6);
+                let pose = Pose::new(DVec3::Z * 0.1999, rotation);
+                contacts((&lower, Pose::IDENTITY), (&upper, pose), 0.01)
+            };
+            let reference = at_tilt(DVec3::ZERO);
+            for k in 0..12 {
+                let (sin, cos) = f64::from(k).sin_cos();
+                for size in [1e-12, 1e-9, 1e-6, 1e-4] {
+                    let points = at_tilt(size * DVec3::new(cos, sin, 0.0));
+                    assert_eq!(points.len(), 4, "{size}: {points:?}");
+                    assert!(points[0].normal.z > 1.0 - 1e-7);
+                    if size < 1e-6 {
+                        assert_eq!(sorted_features(&points), sorted_features(&reference));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn exchanging_the_bodies_mirrors_the_manifold() {
     let [boxed, hulled] = cubes(0.1);
     let large = BodyShape::Box {
