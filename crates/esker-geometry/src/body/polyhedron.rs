@@ -32,8 +32,6 @@ pub struct Polyhedron {
     edges: Vec<PolyhedronEdge>,
     /// Vertices of all faces, one after the other.
     corners: Vec<u32>,
-    /// Edge from each of `corners` to the next of its face.
-    sides: Vec<u32>,
     /// For each vertex where its neighbours start; one more at the end.
     fan_starts: Vec<u32>,
     /// Across the edges at each vertex: the vertex, and the face to the left of the way there.
@@ -178,7 +176,6 @@ impl Polyhedron {
             faces: Vec::with_capacity(hull.faces.len()),
             edges: Vec::new(),
             corners: Vec::new(),
-            sides: Vec::new(),
             fan_starts: Vec::new(),
             fans: Vec::new(),
             volume: solid.volume,
@@ -220,41 +217,25 @@ impl Polyhedron {
         for (face, &PolyhedronFace { start, count, .. }) in self.faces.iter().enumerate() {
             for k in 0..count {
                 let [from, to] = [k, (k + 1) % count].map(|k| self.corners[(start + k) as usize]);
-                half_edges.push((
-                    [from.min(to), from.max(to)],
-                    from > to,
-                    face as u32,
-                    start + k,
-                ));
+                half_edges.push(([from.min(to), from.max(to)], from > to, face as u32));
             }
         }
         half_edges.sort_unstable();
-        self.sides = vec![0; self.corners.len()];
         let mut fans: Vec<(u32, Spoke)> = Vec::with_capacity(half_edges.len());
         for pair in half_edges.chunks_exact(2) {
-            let [(vertices, _, left, one), (_, _, right, two)] = [pair[0], pair[1]];
-            for side in [one, two] {
-                self.sides[side as usize] = self.edges.len() as u32;
-            }
+            let [(vertices, _, left), (_, _, right)] = [pair[0], pair[1]];
             self.edges.push(PolyhedronEdge {
                 vertices,
                 faces: [left, right],
             });
             let [a, b] = vertices;
-            fans.push((
-                a,
-                Spoke {
-                    vertex: b,
-                    face: left,
-                },
-            ));
-            fans.push((
-                b,
-                Spoke {
-                    vertex: a,
-                    face: right,
-                },
-            ));
+            for (vertex, other, face) in [(a, b, left), (b, a, right)] {
+                let spoke = Spoke {
+                    vertex: other,
+                    face,
+                };
+                fans.push((vertex, spoke));
+            }
         }
         fans.sort_unstable_by_key(|(vertex, spoke)| (*vertex, spoke.vertex));
         self.fan_starts = vec![0; self.vertices.len() + 1];
@@ -286,12 +267,6 @@ impl Polyhedron {
     pub fn corners_of(&self, face: usize) -> &[u32] {
         let PolyhedronFace { start, count, .. } = self.faces[face];
         &self.corners[start as usize..(start + count) as usize]
-    }
-
-    /// Edges of a face: number `k` joins its corners `k` and `k + 1`.
-    pub fn sides_of(&self, face: usize) -> &[u32] {
-        let PolyhedronFace { start, count, .. } = self.faces[face];
-        &self.sides[start as usize..(start + count) as usize]
     }
 
     fn spokes(&self, vertex: u32) -> &[Spoke] {

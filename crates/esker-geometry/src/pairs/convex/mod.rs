@@ -26,7 +26,7 @@ use crate::body::{BodyShape, PlacedShape};
 use crate::manifold::ContactPoint;
 use crate::shape::{Side, WallShape};
 use container::{BoxShell, FrustumShell};
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 use manifold::Pair;
 use plane::Plane;
 use solid::Solid;
@@ -139,9 +139,12 @@ fn box_contacts(body: &Solid, half_edges: DVec3, margin: f64, out: &mut Vec<Cont
 
 /// A body at a solid cylinder or cone.
 fn frustum_contacts(body: &Solid, shell: &FrustumShell, margin: f64, out: &mut Vec<ContactPoint>) {
-    let shape = BodyShape::Sphere { radius: 1.0 };
-    let placed = PlacedShape::new(&shape, 1.0, Pose::IDENTITY);
-    let wall = Solid::frustum(shell.radii(), shell.half_length(), &placed);
+    let wall = Solid::frustum(
+        shell.radii(),
+        shell.half_length(),
+        DVec3::ZERO,
+        DMat3::IDENTITY,
+    );
     solid_contacts(body, wall, margin, out);
 }
 
