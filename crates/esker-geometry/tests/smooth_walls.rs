@@ -4,8 +4,8 @@ mod common;
 
 use common::{numbers, rotation};
 use esker_geometry::{
-    BodyShape, Clump, Conformity, ContactPoint, DVec3, Face, OpenFaces, PlacedShape, Pose, Side,
-    TriangleMesh, WallQuery, WallShape,
+    BodyShape, Clump, ContactPoint, DVec3, Face, OpenFaces, PlacedShape, Pose, Side, TriangleMesh,
+    WallQuery, WallShape,
 };
 use glam::DVec2;
 use std::f64::consts::TAU;
