@@ -6,7 +6,7 @@
 //! nearly parallel to it: then both ends are.
 
 use super::body_wall::WallQuery;
-use super::ellipsoid_box::BoxWall;
+use super::ellipsoid_box::{BoxWall, Sought};
 use super::sharp::{CapsuleMiddle, Near, Sharp};
 use super::sphere_frustum::{Frustum, feature};
 use super::{ellipsoid_mesh, sphere_box, sphere_frustum};
@@ -108,8 +108,9 @@ fn middle_contacts(
                     push(middle.contact(&near, feature));
                 }
             };
-            wall.each_edge(&middle, false, &mut push_near);
-            wall.each_corner(&middle, false, &mut push_near);
+            let sought = Sought::within(query.margin, &middle);
+            wall.each_edge(&middle, &sought, &mut push_near);
+            wall.each_corner(&middle, &sought, &mut push_near);
         }
         WallShape::Cylinder {
             radius,

@@ -132,8 +132,12 @@ impl Frustum {
         (0.0..=self.slant).contains(&along)
     }
 
-    /// Calls `visit` with the tangent planes that hold a body from inside.
-    fn each_hollow(&self, body: &PlacedEllipsoid, mut visit: impl FnMut(MantleView)) {
+    /// Calls `visit` with the tangent planes that hold a body from inside and can be in reach.
+    fn each_hollow(&self, body: &PlacedEllipsoid, margin: f64, mut visit: impl FnMut(MantleView)) {
+        // No plane is nearer to the centre than that at its own azimuth.
+        if self.distance_to_mantle(body.centre) >= body.bound() + margin {
+            return;
+        }
         let circle = self.normals();
         let (first, second) = circle.hollow_maxima(body.body, body.centre);
         let see = |extreme: &Extreme, name: u32| {
@@ -155,8 +159,11 @@ impl Frustum {
         let own = circle.angle_of(first.normal);
         for third in 1..3 {
             let angle = own + TAU / 3.0 * f64::from(third);
-            let plane = circle.measure(body.body, body.centre, Facing::Hollow, angle);
-            visit(see(&plane, third));
+            let normal = circle.at(angle);
+            if self.offset() - normal.dot(body.centre) < body.bound() + margin {
+                let plane = circle.measure(body.body, body.centre, Facing::Hollow, angle);
+                visit(see(&plane, third));
+            }
         }
     }
 
@@ -170,7 +177,7 @@ impl Frustum {
         out: &mut Vec<ContactPoint>,
     ) {
         let margin = query.margin;
-        self.each_hollow(body, |view| {
+        self.each_hollow(body, margin, |view| {
             let end = usize::from(view.along >= 0.5 * self.slant);
             // As for spheres: a mantle whose foot lies off it hides behind the end it meets there.
             let is_hidden = !is_beyond && view.surface.gap < 0.0;
@@ -251,7 +258,7 @@ impl Frustum {
         if self.distance_to_mantle(body.centre) < 0.0 {
             push(&self.outer_mantle(body));
         } else {
-            self.each_hollow(body, |view| push(&view));
+            self.each_hollow(body, margin, |view| push(&view));
             for end in (0..2).filter(|end| !is_open[*end]) {
                 let (cap, foot) = self.cap_from_inside(body, end);
                 let is_on_cap = foot.truncate().length() <= self.rim(end).radius;
