@@ -29,7 +29,10 @@ mod shape;
 mod smooth;
 mod triangulate;
 
-pub use body::{BodyShape, Clump, ClumpError, HullError, MassProperties, PlacedShape, Polyhedron};
+pub use body::{
+    BodyShape, Clump, ClumpError, HullError, MassProperties, PlacedShape, Polyhedron,
+    PolyhedronEdge, PolyhedronFace,
+};
 pub use broad_phase::{BroadPhase, Seen, Tag, TooManyPairs};
 pub use glam::{DQuat, DVec3};
 pub use manifold::{Conformity, ContactPoint, ContactRates, RigidMotion};

@@ -11,12 +11,13 @@ use std::f64::consts::PI;
 use std::sync::Arc;
 
 mod clump;
+mod hull;
 mod polyhedron;
 mod principal;
 mod union;
 
 pub use clump::{Clump, ClumpError};
-pub use polyhedron::{HullError, Polyhedron};
+pub use polyhedron::{HullError, Polyhedron, PolyhedronEdge, PolyhedronFace};
 
 /// The shape of a rigid body in its own frame. Lengths in m.
 #[derive(Clone, Debug, PartialEq)]

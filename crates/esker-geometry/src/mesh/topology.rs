@@ -125,6 +125,8 @@ pub(crate) struct Topology {
     pub edge_features: Vec<u32>,
     /// Patch, crease or corner.
     pub vertex_features: Vec<u32>,
+    /// Features from here on are corners.
+    pub first_corner: u32,
 }
 
 impl Topology {
@@ -186,6 +188,7 @@ impl Topology {
             vertex_rays,
             edge_features: Vec::new(),
             vertex_features: Vec::new(),
+            first_corner: 0,
         };
         topology.name_creases_and_corners(soup, &vertex_owner);
         Ok(topology)
@@ -251,6 +254,7 @@ impl Topology {
             .collect();
         self.edge_features = features;
         self.vertex_features = vertex_features;
+        self.first_corner = next;
     }
 }
 

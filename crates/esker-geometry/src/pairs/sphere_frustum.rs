@@ -86,13 +86,13 @@ pub(super) struct Frustum {
 }
 
 /// A centre seen in the meridian plane of one azimuth.
-struct Meridian {
+pub(super) struct Meridian {
     /// Horizontal unit vector of the azimuth.
     radial: DVec3,
     /// Inner distance to the mantle line, equation (2) (m).
-    distance: f64,
+    pub distance: f64,
     /// Foot along the mantle, equation (3) (m).
-    along: f64,
+    pub along: f64,
     /// Axial distance of the foot, for equation (4) (m).
     foot_radius: f64,
 }
@@ -126,7 +126,7 @@ impl Frustum {
     }
 
     /// Equations (2) to (4) at the azimuth of the centre (`third = 0`) or a third of a turn on.
-    fn meridian(&self, centre: DVec3, third: u32) -> Meridian {
+    pub fn meridian(&self, centre: DVec3, third: u32) -> Meridian {
         self.meridian_at(centre, DVec2::from_angle(2.0 * PI / 3.0 * f64::from(third)))
     }
 
@@ -154,12 +154,12 @@ impl Frustum {
     }
 
     /// Outward normal of the mantle in space.
-    fn mantle_normal(&self, meridian: &Meridian) -> DVec3 {
+    pub fn mantle_normal(&self, meridian: &Meridian) -> DVec3 {
         self.outward.x * meridian.radial + DVec3::Z * self.outward.y
     }
 
     /// Equation (4); huge where the foot reaches the apex.
-    fn mantle_curvature(&self, meridian: &Meridian) -> f64 {
+    pub fn mantle_curvature(&self, meridian: &Meridian) -> f64 {
         self.outward.x / meridian.foot_radius.max(f64::MIN_POSITIVE)
     }
 
