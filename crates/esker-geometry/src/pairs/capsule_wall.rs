@@ -100,7 +100,7 @@ fn middle_contacts(
                 half: *half_extents,
                 open,
             };
-            if wall.is_out_of_reach(capsule.centre, middle.bound() + query.margin) {
+            if !wall.is_in_reach(capsule.centre, middle.bound() + query.margin) {
                 return;
             }
             let mut push_near = |near: Near, feature: u32| {
@@ -152,9 +152,9 @@ impl Frustum {
             OpenFaces::NONE
         };
         let is_open = self.open_ends(open);
-        for end in 0..2 {
+        for (end, is_open) in is_open.into_iter().enumerate() {
             if self.rim(end).is_in_reach(middle, margin) {
-                self.each_rim_minimum(middle, end, is_open[end], |near, name| {
+                self.each_rim_minimum(middle, end, is_open, |near, name| {
                     if near.gap < margin {
                         push(middle.contact(&near, name));
                     }
@@ -176,7 +176,8 @@ impl Frustum {
         let axis = capsule.axis;
         let across = self.outward.x * axis.truncate().length();
         let cosine = -self.outward.y * axis.z / across;
-        if !(cosine.abs() <= 1.0) {
+        let has_tangent = cosine.abs() <= 1.0;
+        if !has_tangent {
             return;
         }
         for side in [-1.0, 1.0] {

@@ -116,10 +116,10 @@ impl BoxWall {
         self.half * DVec3::from(signs.map(f64::from))
     }
 
-    /// Whether a ball meets none of the box.
-    pub fn is_out_of_reach(&self, centre: DVec3, radius: f64) -> bool {
+    /// Whether a ball meets the box.
+    pub fn is_in_reach(&self, centre: DVec3, radius: f64) -> bool {
         let nearest = centre.clamp(-self.half, self.half);
-        !(centre.distance_squared(nearest) < radius * radius)
+        centre.distance_squared(nearest) < radius * radius
     }
 }
 
@@ -140,7 +140,7 @@ pub(super) fn shell(
     let is_inside = probe.is_held_inside(depth[nearest], is_nearest_closed);
     if is_inside {
         faces_from_inside(wall, body, query.margin, out);
-    } else if wall.is_out_of_reach(centre, body.bound() + query.margin) {
+    } else if !wall.is_in_reach(centre, body.bound() + query.margin) {
         return;
     } else if !is_open {
         from_outside(wall, body, OUTER, query.margin, out);
@@ -177,7 +177,7 @@ pub(super) fn solid(
         half,
         open: OpenFaces::NONE,
     };
-    if !wall.is_out_of_reach(body.centre, body.bound() + query.margin) {
+    if wall.is_in_reach(body.centre, body.bound() + query.margin) {
         from_outside(&wall, body, 0, query.margin, out);
     }
 }

@@ -291,9 +291,9 @@ impl Frustum {
         let bound = body.bound() + margin;
         let widest = self.bottom.x.max(self.top.x);
         let to_ends = self.distances_to_ends(body.centre);
-        let is_far = !(body.centre.truncate().length() < widest + bound)
-            || to_ends.iter().any(|to_end| -to_end > bound);
-        if is_far {
+        let is_beside = body.centre.truncate().length() < widest + bound;
+        let is_near = is_beside && to_ends.iter().all(|to_end| -to_end <= bound);
+        if !is_near {
             return;
         }
         let mantle = self.outer_mantle(body);
@@ -329,13 +329,13 @@ impl Frustum {
             // shallowest counts; the rims of open ends can be touched in several.
             let mut is_any = false;
             let mut best: Option<(Near, u32)> = None;
-            for end in 0..2 {
-                self.each_rim_minimum(body, end, is_open[end], |near, name| {
+            for (end, is_open) in is_open.into_iter().enumerate() {
+                self.each_rim_minimum(body, end, is_open, |near, name| {
                     is_any = true;
-                    if is_open[end] && near.gap < margin {
+                    if is_open && near.gap < margin {
                         out.push(body.contact(&near, name));
                     }
-                    if !is_open[end] && best.is_none_or(|(known, _)| near.gap > known.gap) {
+                    if !is_open && best.is_none_or(|(known, _)| near.gap > known.gap) {
                         best = Some((near, name));
                     }
                 });
@@ -373,7 +373,12 @@ impl Frustum {
     }
 
     /// Directions from a point of a rim into the mantle, and into the end if it is closed.
-    fn into_surface(&self, end: usize, is_open: bool, azimuth: f64) -> impl Iterator<Item = DVec3> {
+    fn inward_from_rim(
+        &self,
+        end: usize,
+        is_open: bool,
+        azimuth: f64,
+    ) -> impl Iterator<Item = DVec3> {
         let radial = DVec2::from_angle(azimuth).extend(0.0);
         let up = self.direction.x * radial + self.direction.y * DVec3::Z;
         let into_mantle = if end == 0 { up } else { -up };
@@ -395,7 +400,7 @@ impl Frustum {
             // An apex: the distance must grow all around.
             let near = body.near_point(rim.point(0.0));
             let around = (0..8).map(|k| TAU / 8.0 * f64::from(k));
-            let inward = around.flat_map(|azimuth| self.into_surface(end, true, azimuth));
+            let inward = around.flat_map(|azimuth| self.inward_from_rim(end, true, azimuth));
             if let Some(near) = near.filter(|near| body.is_minimum(near, inward)) {
                 visit(near, name);
             }
@@ -404,7 +409,7 @@ impl Frustum {
         let minima = rim.minima(body);
         let mut count = 0;
         for (index, (azimuth, near)) in (0..).zip(minima.iter()) {
-            if body.is_minimum(&near, self.into_surface(end, is_open, azimuth)) {
+            if body.is_minimum(&near, self.inward_from_rim(end, is_open, azimuth)) {
                 visit(near, name + (index as u32).min(2));
                 count += 1;
             }
@@ -415,7 +420,7 @@ impl Frustum {
         for third in 1..3 {
             let azimuth = own + TAU / 3.0 * f64::from(third);
             if let Some(near) = body.near_point(rim.point(azimuth))
-                && body.is_minimum(&near, self.into_surface(end, is_open, azimuth))
+                && body.is_minimum(&near, self.inward_from_rim(end, is_open, azimuth))
             {
                 visit(near, name + third);
             }

@@ -141,7 +141,8 @@ fn collect_minima(
     let topology = &mesh.topology;
     let facet = &topology.facets[triangle];
     let seen = view(mesh, body, triangle);
-    if !(seen.gap < margin) {
+    let is_near = seen.gap < margin;
+    if !is_near {
         return;
     }
     let tolerance = FOOT_TOLERANCE * body.bound();
@@ -163,8 +164,7 @@ fn collect_minima(
             });
         }
     };
-    for k in 0..3 {
-        let edge = topology.triangle_edges[triangle][k];
+    for (k, &edge) in topology.triangle_edges[triangle].iter().enumerate() {
         // In a plane apart from the body the distance grows away from the foot: an edge on the far
         // side of it is no minimum. So most need no search.
         let may_be_minimum = |side: &EdgeSide| {
@@ -222,7 +222,8 @@ fn near_vertex(
     }
     let point = mesh.topology.facets[triangle].corners[corner];
     let range = body.bound() + margin;
-    if !(point.distance_squared(body.centre()) < range * range) {
+    let is_near = point.distance_squared(body.centre()) < range * range;
+    if !is_near {
         return None;
     }
     let near = body.near_point(point)?;
