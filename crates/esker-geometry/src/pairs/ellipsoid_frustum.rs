@@ -145,7 +145,7 @@ impl Frustum {
         };
         if let Some(second) = second {
             // Named by the end of the body, which does not change while it rolls.
-            let along = |extreme: &Extreme| body.body.long_axes()[0].dot(extreme.normal);
+            let along = |extreme: &Extreme| body.body.long_axis().dot(extreme.normal);
             let names = if along(&first) > along(&second) {
                 [1, 2]
             } else {
@@ -406,22 +406,23 @@ impl Frustum {
             }
             return;
         }
-        let minima = rim.minima(body);
-        let mut count = 0;
-        for (index, (azimuth, near)) in (0..).zip(minima.iter()) {
-            if body.is_minimum(&near, self.inward_from_rim(end, is_open, azimuth)) {
-                visit(near, name + (index as u32).min(2));
-                count += 1;
+        let is_minimum = |azimuth: f64, near: &Near| {
+            body.is_minimum(near, self.inward_from_rim(end, is_open, azimuth))
+        };
+        let minima = rim.minima(body).kept(body, is_minimum);
+        let &[(own, near)] = minima.as_slice() else {
+            let first = if minima.as_slice().len() == 2 { 1 } else { 0 };
+            for (index, (_, near)) in (first..).zip(minima.as_slice()) {
+                visit(*near, name + index);
             }
-        }
+            return;
+        };
+        visit(near, name);
         // As for spheres: a body on a rim about as wide as it is held from all sides.
-        let alone = minima.iter().next().filter(|_| count == 1 && is_open);
-        let Some((own, _)) = alone else { return };
-        for third in 1..3 {
+        for third in (1..3).filter(|_| is_open) {
             let azimuth = own + TAU / 3.0 * f64::from(third);
-            if let Some(near) = body.near_point(rim.point(azimuth))
-                && body.is_minimum(&near, self.inward_from_rim(end, is_open, azimuth))
-            {
+            let near = body.near_point(rim.point(azimuth));
+            if let Some(near) = near.filter(|near| is_minimum(azimuth, near)) {
                 visit(near, name + third);
             }
         }
