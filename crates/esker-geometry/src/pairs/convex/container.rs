@@ -4,7 +4,7 @@
 //! lies within it. From inside every wall is flat or hollow, so that a convex body touches it with
 //! points of its outline: corners, and of a cylinder points of its rims. Points beyond an open face
 //! touch nothing, and the rim around it is touched like an edge. From outside the shell is a solid
-//! block, cylinder or cone.
+//! block, cylinder or cone, but where that is touched in an open face: there only rims are.
 //!
 //! What is approximate: a round rim is taken as [`CHORDS`] straight pieces; a hollow mantle touches a
 //! body in [`MAX_POINTS`] points at most, each with the tangent plane at its azimuth; a body that moves
@@ -32,6 +32,9 @@ const RIM: u32 = 0b11 << 30;
 
 /// Straight pieces of a round rim.
 const CHORDS: u32 = 64;
+
+/// Sine of the angle by which a normal may lean along a piece of a round rim: two pieces' turn.
+const MAX_SLOPE: f64 = 0.2;
 
 /// Points of a rim nearer than this are one, in inner radii.
 const SAME: f64 = 1e-3;
@@ -66,11 +69,20 @@ fn rename(points: &mut [ContactPoint], side: u32, part: u32) {
     }
 }
 
+impl ContactPoint {
+    /// The touched point of the wall.
+    fn on_wall(&self) -> DVec3 {
+        self.point + 0.5 * self.gap * self.normal
+    }
+}
+
 /// A straight piece of the rim of an open face.
 struct RimPiece {
     ends: [DVec3; 2],
     /// From the rim into the wall that ends there.
     into_wall: DVec3,
+    /// Whether the rim goes on beyond the ends: then they are not touched.
+    goes_on: bool,
     name: u32,
 }
 
@@ -101,7 +113,10 @@ impl RimPiece {
             margin,
         };
         pair.contacts(None, out);
-        let is_seen = |point: &ContactPoint| point.normal.dot(self.into_wall) >= -1e-9;
+        let is_seen = |point: &ContactPoint| {
+            let is_across = !self.goes_on || point.normal.dot(along).abs() < MAX_SLOPE;
+            is_across && point.normal.dot(self.into_wall) >= -1e-9
+        };
         if !out[first..].iter().all(is_seen) {
             out.truncate(first);
         }
@@ -135,19 +150,43 @@ impl BoxShell {
         let probe = query.probe(centre, body.inner_radius);
         if probe.is_held_inside(depth[nearest], is_closed) || is_over_opening {
             self.touches_inside(body, query.margin, out);
+            return;
+        }
+        let first = out.len();
+        box_contacts(body, self.half, query.margin, out);
+        let is_on_lid = |point: &ContactPoint| {
+            let at = point.on_wall();
+            let reach = self.half - TOLERANCE * body.inner_radius;
+            let beyond = |k: usize| at[k].abs() > reach[k];
+            (0..3).any(|axis| {
+                let is_alone = (0..3).all(|k| k == axis || !beyond(k));
+                beyond(axis) && is_alone && self.is_open(axis, at[axis] >= 0.0)
+            })
+        };
+        if out[first..].iter().any(is_on_lid) {
+            out.truncate(first);
+            self.all_rims(body, query.margin, out);
         } else {
-            let first = out.len();
-            box_contacts(body, self.half, query.margin, out);
             rename(&mut out[first..], OUTSIDE, 0);
         }
     }
 
+    fn all_rims(&self, body: &Solid, margin: f64, out: &mut Vec<ContactPoint>) {
+        for axis in 0..3 {
+            for is_upper in [false, true] {
+                if self.is_open(axis, is_upper) {
+                    self.rims(body, axis, is_upper, margin, out);
+                }
+            }
+        }
+    }
+
     fn touches_inside(&self, body: &Solid, margin: f64, out: &mut Vec<ContactPoint>) {
+        self.all_rims(body, margin, out);
         for axis in 0..3 {
             for is_upper in [false, true] {
                 let sign = if is_upper { 1.0 } else { -1.0 };
                 if self.is_open(axis, is_upper) {
-                    self.rims(body, axis, is_upper, margin, out);
                     continue;
                 }
                 let plane = Plane {
@@ -195,6 +234,7 @@ impl BoxShell {
                 let rim = RimPiece {
                     ends: [middle - half, middle + half],
                     into_wall: -opening,
+                    goes_on: false,
                     name: 8 * one + two,
                 };
                 rim.contacts(body, margin, out);
@@ -250,9 +290,24 @@ impl FrustumShell {
         let probe = query.probe(centre, body.inner_radius);
         if probe.is_held_inside(depth, is_closed) || is_over_opening {
             self.touches_inside(body, query, out);
+            return;
+        }
+        let first = out.len();
+        frustum_contacts(body, self, query.margin, out);
+        let is_on_lid = |point: &ContactPoint| {
+            let at = point.on_wall();
+            let slack = TOLERANCE * body.inner_radius;
+            let end = usize::from(at.z >= 0.0);
+            let is_at_end = at.z.abs() > half - slack;
+            let is_within = at.truncate().length() < self.radii()[end] - slack;
+            self.is_open[end] && is_at_end && is_within
+        };
+        if out[first..].iter().any(is_on_lid) {
+            out.truncate(first);
+            for end in (0..2).filter(|end| self.is_open[*end]) {
+                self.rim(body, end, query.margin, out);
+            }
         } else {
-            let first = out.len();
-            frustum_contacts(body, self, query.margin, out);
             rename(&mut out[first..], OUTSIDE, 0);
         }
     }
@@ -424,6 +479,7 @@ impl FrustumShell {
             let piece = RimPiece {
                 ends,
                 into_wall,
+                goes_on: true,
                 name: CHORDS * (end as u32 + 1),
             };
             piece.contacts(body, margin, out);

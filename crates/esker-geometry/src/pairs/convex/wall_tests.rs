@@ -219,6 +219,51 @@ fn open_face_lets_a_body_through_and_its_rim_holds_one() {
 }
 
 #[test]
+fn nothing_closes_an_opening_for_a_body_outside() {
+    // Its centre beside the container, its end over and in the opening: the rim alone is touched,
+    // from above, not a lid.
+    let plate = BodyShape::Box {
+        half_edges: DVec3::new(0.4, 0.1, 0.02),
+    };
+    let lean = DQuat::from_rotation_y(-0.3);
+    let up = lean * DVec3::Z;
+    let along = lean * DVec3::X;
+    let tray = container(DVec3::splat(0.5), OpenFaces::NONE.with(Face::Top));
+    let tube = WallShape::Cylinder {
+        radius: 0.5,
+        length: 1.0,
+        side: Side::Inside,
+        open: OpenFaces::ENDS,
+    };
+    for (wall, tolerance) in [(tray, 1e-9), (tube, 1e-2)] {
+        let rim = DVec3::new(0.5, 0.0, 0.5);
+        let pose = Pose::new(rim + (0.02 - 1e-3) * up + 0.1 * along, lean);
+        assert!(pose.position.x > 0.5 && pose.to_world(DVec3::new(-0.4, 0.0, 0.0)).z < 0.5);
+        let points = contacts(&wall, &plate, pose, 0.01);
+        assert!(!points.is_empty());
+        for point in &points {
+            assert!((point.normal + up).length() < 1e-9, "{wall:?}: {points:?}");
+            assert!((point.gap + 1e-3).abs() < tolerance, "{wall:?}: {points:?}");
+        }
+    }
+}
+
+#[test]
+fn fast_body_sees_the_mantle_that_its_corners_can_reach() {
+    let query = WallQuery {
+        margin: 0.01,
+        motion: 0.8,
+        last_side: &|| None,
+    };
+    let (body, pose) = (cube(0.1), at(0.3, 0.0, 0.0));
+    let mut out = Vec::new();
+    let wall = drum(OpenFaces::NONE);
+    wall_contacts(&wall, &PlacedShape::new(&body, 1.0, pose), &query, &mut out);
+    assert!(out.len() >= 8, "{out:?}");
+    assert!(contacts(&wall, &body, pose, 0.01).is_empty());
+}
+
+#[test]
 fn box_in_a_drum_stands_on_its_corners() {
     let wall = drum(OpenFaces::NONE);
     // Lower corners at radius 1 + 1e-3, symmetric.
