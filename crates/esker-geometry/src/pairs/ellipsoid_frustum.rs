@@ -177,10 +177,12 @@ impl Frustum {
         out: &mut Vec<ContactPoint>,
     ) {
         let margin = query.margin;
+        let caps = [0, 1].map(|end| self.cap_from_inside(body, end));
         self.each_hollow(body, margin, |view| {
             let end = usize::from(view.along >= 0.5 * self.slant);
-            // As for spheres: a mantle whose foot lies off it hides behind the end it meets there.
-            let is_hidden = !is_beyond && view.surface.gap < 0.0;
+            // As for spheres: a mantle whose foot lies off it hides behind the end it meets there,
+            // if the body is through that end too. The tip of a long one need not be.
+            let is_hidden = !is_beyond && view.surface.gap < 0.0 && caps[end].0.gap < 0.0;
             let is_touched = self.is_on_mantle_at(view.along) || (!is_open[end] && !is_hidden);
             if is_touched && view.surface.gap < margin {
                 out.push(view.surface.contact(body.body, body.centre));
@@ -188,7 +190,7 @@ impl Frustum {
         });
         self.ellipsoid_tangents_ahead(body, is_open, query, out);
         for end in (0..2).filter(|end| !is_open[*end]) {
-            let (cap, foot) = self.cap_from_inside(body, end);
+            let (cap, foot) = caps[end];
             let radius = self.rim(end).radius;
             let is_seen = is_beyond || foot.truncate().length() <= radius || cap.gap >= 0.0;
             if radius > 0.0 && is_seen && cap.gap < margin {
