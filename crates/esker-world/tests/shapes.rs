@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{G, floor, grain, listed, material, scene, smooth, wall};
+use common::{G, floor, grain, listed, material, scene, wall};
 use esker_geometry::{BodyShape, Clump, OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::World;
 use esker_world::definition::*;
@@ -74,11 +74,14 @@ fn a_sphere_in_disguise_slides_and_rolls_like_a_sphere() {
     for (name, shape) in disguises() {
         let mut def = one(shape, DVec3::Z * RADIUS, DQuat::IDENTITY);
         def.walls = vec![floor()];
+        // Stiff: arms are shorter than the radius by half of the overlap.
+        def.materials[0].young = 1e9;
         def.packings[0].velocity = DVec3::X * 2.0;
         let mut world = world(&def);
         run(&mut world, 1.0);
         let state = &world.grains.state[0];
-        assert!((state.velocity.x / 2.0 - 5.0 / 7.0).abs() < 2e-3, "{name}");
+        let kept = state.velocity.x / 2.0;
+        assert!((kept - 5.0 / 7.0).abs() < 2e-3, "{name}: {kept}");
         assert!(
             (state.spin.y * RADIUS / state.velocity.x - 1.0).abs() < 2e-3,
             "{name}"
@@ -168,7 +171,8 @@ fn a_thrown_box_keeps_its_angular_momentum() {
     let (before, energy) = (angular_momentum(&world), world.grains.kinetic_energy());
     let start = world.grains.orientation[0];
     run(&mut world, 5.0);
-    assert!((angular_momentum(&world) - before).length() < 1e-12 * before.length());
+    let drift = (angular_momentum(&world) - before).length() / before.length();
+    assert!(drift < 1e-11, "{drift}");
     assert!((world.grains.kinetic_energy() / energy - 1.0).abs() < 1e-3);
     assert!(world.grains.orientation[0].dot(start).abs() < 0.999);
 }
@@ -307,7 +311,6 @@ fn a_collision_of_ellipsoids_keeps_momentum_and_angular_momentum() {
     assert!(errors.iter().all(|e| *e < 2e-3), "{errors:?}");
 }
 
-/// Without friction and with e = 1 nothing is lost; with less something is.
 #[test]
 fn shapes_in_a_cup_lose_energy_and_come_to_rest() {
     let mut def = cup_of_shapes();
@@ -330,8 +333,8 @@ fn shapes_in_a_cup_lose_energy_and_come_to_rest() {
         }
     }
     let weight: f64 = world.grains.mass.iter().sum::<f64>() * G;
-    let load = world.walls[0].total_load.mean(world.time());
-    assert!(load.force.z < 0.0 && weight > 0.0);
+    let load = -world.walls[0].load.force.z;
+    assert!((load / weight - 1.0).abs() < 1e-2, "{load} N of {weight} N");
     assert!(world.grains.kinetic_energy() < 1e-5 * start, "at rest");
     assert!(worst < 0.02, "overlap {worst}");
     let lost = world
@@ -340,5 +343,144 @@ fn shapes_in_a_cup_lose_energy_and_come_to_rest() {
         .iter()
         .filter(|x| x.z < 0.0 || x.truncate().length() > 0.04);
     assert_eq!(lost.count(), 0, "all are in the cup");
-    assert_eq!(smooth().friction, 0.0);
+}
+
+/// A box on a plane under gravity that is turned slowly: it slides where tan = µ, and
+/// on a steeper slope with `g (sin − µ cos)`.
+#[test]
+fn a_box_slides_when_the_slope_exceeds_friction() {
+    let half_edges = DVec3::new(0.1, 0.1, 0.05);
+    let mut def = one(
+        Some(BodyShape::Box { half_edges }),
+        DVec3::Z * 0.05,
+        DQuat::IDENTITY,
+    );
+    def.materials[0].young = 1e8;
+    def.pairs[0].law.friction = 0.5;
+    def.walls = vec![floor()];
+    let slope = |degrees: f64| {
+        let (sin, cos) = degrees.to_radians().sin_cos();
+        DVec3::new(G * sin, 0.0, -G * cos)
+    };
+    let speed_after = |degrees: f64, time: f64| {
+        let mut def = def.clone();
+        def.gravity = slope(degrees);
+        let mut world = world(&def);
+        run(&mut world, time);
+        let state = world.grains.state[0];
+        assert!(state.spin.length() < 1e-3, "{}", state.spin);
+        state.velocity.x
+    };
+    // arctan 0.5 is 26.565°.
+    assert!(speed_after(15.0, 1.0).abs() < 1e-5);
+    assert!(speed_after(26.3, 1.0).abs() < 1e-3);
+    let exact = slope(35.0).x + 0.5 * slope(35.0).z;
+    let measured = speed_after(35.0, 2.0) - speed_after(35.0, 1.0);
+    assert!((measured / exact - 1.0).abs() < 1e-3, "{measured} {exact}");
+}
+
+/// A slender box on a slope tips where its width over its height says: 18.435° for
+/// 1 : 3.
+#[test]
+fn a_box_tips_when_its_weight_passes_its_edge() {
+    let half_edges = DVec3::new(0.1, 0.1, 0.3);
+    let mut def = one(
+        Some(BodyShape::Box { half_edges }),
+        DVec3::Z * 0.3,
+        DQuat::IDENTITY,
+    );
+    def.materials[0].young = 1e8;
+    def.pairs[0].law.friction = 2.0;
+    def.walls = vec![floor()];
+    let tips = |degrees: f64| {
+        let mut def = def.clone();
+        let (sin, cos) = degrees.to_radians().sin_cos();
+        def.gravity = DVec3::new(G * sin, 0.0, -G * cos);
+        let mut world = world(&def);
+        run(&mut world, 3.0);
+        (world.grains.orientation[0] * DVec3::Z).z < 0.9
+    };
+    assert!(!tips(17.5));
+    assert!(tips(18.6));
+}
+
+/// Ten cubes on top of one another stand still, and sink by what their law says.
+#[test]
+fn a_stack_of_ten_cubes_stands() {
+    let edge = 0.2;
+    let shape = BodyShape::Box {
+        half_edges: DVec3::splat(0.5 * edge),
+    };
+    let radius = shape.volume_radius();
+    let mut def = one(Some(shape), DVec3::ZERO, DQuat::IDENTITY);
+    def.materials[0].young = 1e8;
+    def.materials[0].density = 1000.0;
+    def.pairs[0].law.friction = 0.5;
+    def.walls = vec![floor()];
+    let cubes = (0..10).map(|k| grain(DVec3::Z * (edge * (f64::from(k) + 0.5)), radius));
+    def.packings[0].placement = Placement::Listed {
+        grains: Arc::new(cubes.collect()),
+    };
+    let mut world = world(&def);
+    run(&mut world, 4.0);
+    let grains = &world.grains;
+    let fastest = grains
+        .state
+        .iter()
+        .map(|s| s.velocity.length())
+        .fold(0.0, f64::max);
+    assert!(fastest < 1e-4, "{fastest} m/s");
+    // Four points of E* r*/2 each, r* half of the radius between two cubes, and the
+    // radius itself on the floor.
+    let modulus = 1e8 / (2.0 * (1.0 - 0.25 * 0.25));
+    let weight = grains.mass[0] * G;
+    let sunk = |k: f64| {
+        let effective = if k == 0.0 { radius } else { 0.5 * radius };
+        (10.0 - k) * weight / (4.0 * 0.5 * modulus * effective)
+    };
+    let expected: f64 = (0..10).map(|k| sunk(f64::from(k))).sum();
+    let measured = 9.5 * edge - grains.position[9].z;
+    assert!(
+        (measured / expected - 1.0).abs() < 0.02,
+        "{measured} m, {expected} m"
+    );
+    for k in 0..10 {
+        let aside = grains.position[k].truncate().length();
+        assert!(aside < 1e-4, "cube {k} is {aside} m aside");
+    }
+}
+
+/// An elliptic section rolls on a plane without gaining or losing more than 3 % of
+/// its energy in two seconds.
+#[test]
+fn a_rolling_ellipsoid_keeps_its_energy() {
+    let semi_axes = DVec3::new(0.075, 0.1, 0.05);
+    let shape = BodyShape::Ellipsoid { semi_axes };
+    let mut def = one(Some(shape), DVec3::Z * 0.05, DQuat::IDENTITY);
+    def.step = 5e-3;
+    def.materials[0].young = 9e7;
+    def.pairs[0].law.friction = 1.0;
+    def.walls = vec![floor()];
+    let Placement::Listed { grains } = &def.packings[0].placement else {
+        unreachable!("listed above")
+    };
+    let speed = 0.7;
+    let rolling = ListedGrain {
+        velocity: DVec3::X * speed,
+        spin: DVec3::Y * (speed / 0.05),
+        ..grains[0]
+    };
+    def.packings[0].placement = Placement::Listed {
+        grains: Arc::new(vec![rolling]),
+    };
+    let mut world = world(&def);
+    let energy = |world: &World| {
+        let g = &world.grains;
+        g.kinetic_energy() + g.mass[0] * G * (g.position[0].z - 0.05)
+    };
+    let start = energy(&world);
+    run(&mut world, 2.0);
+    let kept = energy(&world) / start;
+    assert!(kept > 0.97 && kept <= 1.0, "{kept}");
+    assert!(world.grains.position[0].x > 0.8);
 }
