@@ -84,14 +84,14 @@ impl WallSums<'_> {
         for (&slot, sum) in self.slots[range].iter().zip(sums) {
             let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
             // SAFETY: passed on to the caller.
-            let (group, rolling) = unsafe {
+            let (rows, rolling) = unsafe {
                 (
-                    &*work.groups.add(group),
+                    &(*work.groups.add(group)).rows,
                     work.rolls.then(|| &*work.rolling.add(group)),
                 )
             };
-            if group.impulse[lane] > 0.0 {
-                *sum = sum.plus(&impulse_in(group, rolling, lane));
+            if rows.impulse[lane] > 0.0 {
+                *sum = sum.plus(&impulse_in(rows, rolling, lane));
             }
         }
     }
