@@ -11,7 +11,8 @@
 //! others behind it. What a grain is struck with it passes on to those that it
 //! can meet then; one further blow is followed. (Shares by mass, `m_j/(m_i +
 //! m_j)`, overlook that a heap stops what falls on it: a dropped lattice then
-//! overlaps twice as far. Following further blows gains little.)
+//! overlaps twice as far. Following further blows gains little, but for whole
+//! steps: their solve stops a falling column all at once.)
 //!
 //! Changes are kept per grain as a box: the greatest one along each axis, in
 //! both senses. So a grain that is stopped from below is not expected to move
@@ -123,7 +124,9 @@ impl Blows {
             .resize_with(grains.len().div_ceil(64), AtomicU64::default);
         self.strike_all(team, grains, parts, reach, |pair| pair.approach);
         if self.any() {
-            self.pass_on(team, grains, parts, reach);
+            for _ in 0..reach.impact_chain {
+                self.pass_on(team, grains, parts, reach);
+            }
         }
         self.any()
     }
