@@ -234,7 +234,7 @@ impl Stabilisation {
             if self.is_whole_step() {
                 let unresolved = (square * h * h - 0.25).clamp(0.0, 1.0);
                 let ahead = (root * root).min(overlap + h * speed * unresolved);
-                secant_overlap = single(min_overlap.max(ahead));
+                secant_overlap = min_overlap.max(ahead);
             }
         }
         let frequency = square.sqrt();
