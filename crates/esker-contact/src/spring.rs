@@ -14,6 +14,19 @@
 //!
 //! At rest (`u_n = 0`) this gives `p/h = k δ^(2e−1)` exactly while σ > σ_min.
 //!
+//! A whole step is long against many collisions: a contact that closes within
+//! it ends far from the overlap `δ` at which (3) is evaluated, and `σ(δ_min)`
+//! would let it sink in by `h σ p`, many static overlaps. There (3) is evaluated
+//! at the overlap that the contact can reach within the step,
+//!
+//! ```text
+//! max(δ, δ_min, min(δ̂, δ + y h u)),    y = (ω h)² − ¼ within 0 … 1,   (3')
+//! ```
+//!
+//! with `δ̂` and `ω` of (6) and (7) and `u` the larger of `|u_n|` and the speed at
+//! which the contact is expected to close. It is `δ` at rest and where the step
+//! resolves the collision.
+//!
 //! # Damping belongs to the contact
 //!
 //! For `h → 0` the row is the law `f = k δ^(2e−2) (δ + c δ̇)` with `c = e τ`. The
@@ -183,7 +196,13 @@ impl Stabilisation {
     /// The phase up to which a collision needs no impact row.
     #[inline]
     fn resolved_phase(&self) -> f64 {
-        RESOLVED_PHASE[usize::from(self.step == self.whole_step)]
+        RESOLVED_PHASE[usize::from(self.is_whole_step())]
+    }
+
+    /// Whether the row is that of a whole step.
+    #[inline]
+    fn is_whole_step(&self) -> bool {
+        self.step == self.whole_step
     }
 
     /// κ of a contact that moves at `u_n`.
@@ -216,23 +235,32 @@ impl Stabilisation {
         let (h, e) = (self.step, self.exponent());
         let linear = mobility * stiffness;
         let unresolved = self.damping_steps * self.whole_step;
-        let least_square = if self.hertz {
+        let min_square = if self.hertz {
             linear * overlap.max(min_overlap).sqrt()
         } else {
             linear
         };
         let (damping_time, is_resolved);
-        if least_square * h * h >= 1.0 && self.damping.max_time(1.0 / h) <= e * unresolved {
+        let mut secant_overlap = min_overlap;
+        if !self.is_whole_step()
+            && min_square * h * h >= 1.0
+            && self.damping.max_time(1.0 / h) <= e * unresolved
+        {
             // Whatever the speed: most contacts of a bed at rest need no roots.
             (damping_time, is_resolved) = (unresolved, false);
         } else {
-            let square = if self.hertz {
+            let mut square = linear;
+            if self.hertz {
                 let speed = normal_velocity.abs().max(closing_speed);
                 let energy = speed * speed / linear;
-                linear * root_of_max_overlap(overlap.max(min_overlap), energy)
-            } else {
-                linear
-            };
+                let root = root_of_max_overlap(overlap.max(min_overlap), energy);
+                square *= root;
+                if self.is_whole_step() {
+                    let unresolved = (square * h * h - 0.25).clamp(0.0, 1.0);
+                    let ahead = (root * root).min(overlap + h * speed * unresolved);
+                    secant_overlap = min_overlap.max(ahead);
+                }
+            }
             let frequency = square.sqrt();
             let phase_square = square * h * h;
             let physical = self.damping.time(frequency, frequency * self.whole_step) / e;
@@ -247,7 +275,7 @@ impl Stabilisation {
         Spring {
             overlap,
             unit_compliance: self.bias_rate() * damping_factor / (h * stiffness),
-            min_overlap,
+            min_overlap: secant_overlap,
             cap: single(self.cap_in_motion(normal_velocity) * h / (e * damping_time)),
             mobility,
             bias_rate: self.bias_rate() * damping_factor,
@@ -293,7 +321,7 @@ pub struct Spring {
     pub overlap: f64,
     /// `4 Y/(h² k e)`: the compliance at unit overlap.
     pub unit_compliance: f64,
-    /// `δ_min`, m: below it the compliance no longer grows.
+    /// `δ_min`, or what (3') has instead, m: below it the compliance no longer grows.
     pub min_overlap: f64,
     /// `κ x` of (10).
     pub cap: f64,

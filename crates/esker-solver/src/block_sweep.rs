@@ -484,7 +484,7 @@ impl BlockSweeper {
             for slot in own.slots.drain(..) {
                 let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
                 let rolling = self.packed.rolling.get_mut(group);
-                clear_slot(&mut self.packed.groups[group], rolling, lane);
+                clear_slot(&mut self.packed.groups[group].rows, rolling, lane);
             }
         }
     }
@@ -802,7 +802,7 @@ unsafe fn take_back(work: &Work<'_>, slots: &[u32]) {
         unsafe {
             apply_slot(work, group, lane, -1.0);
             let rolling = work.rolls.then(|| &mut *work.rolling.add(group));
-            clear_slot(&mut *work.groups.add(group), rolling, lane);
+            clear_slot(&mut (*work.groups.add(group)).rows, rolling, lane);
         }
     }
 }

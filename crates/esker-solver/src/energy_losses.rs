@@ -11,7 +11,7 @@ use glam::DVec3;
 
 use crate::kernel::Work;
 use crate::lanes::Quad;
-use crate::packed::{impulse_in, with_rows};
+use crate::packed::{Group, impulse_in, with_rows};
 use crate::plan::LANES;
 
 /// Groups whose losses are summed together.
@@ -107,9 +107,9 @@ unsafe fn add_group(
     // SAFETY: passed on to the caller; nothing is written here.
     unsafe {
         let rolling = work.rolls.then(|| &*work.rolling.add(group));
-        let g = &*work.groups.add(group);
+        let Group { bodies, rows: g } = &*work.groups.add(group);
         for lane in (0..size).filter(|&lane| g.impulse[lane] > 0.0) {
-            let bodies = g.bodies.map(|b| b[lane] as usize);
+            let bodies = bodies.map(|b| b[lane] as usize);
             let before = bodies.map(|b| BodyState {
                 velocity: DVec3::from_slice(&work.before.add(b).read().0),
                 spin: DVec3::from_slice(&before_spin.as_mut_ptr().add(b).read().0),

@@ -10,7 +10,7 @@ use crate::kernel::{SubstepTimes, Work, dot, load, load3, minus, onto_disc, plus
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512};
 use crate::lanes::{Lanes, Portable};
-use crate::packed::{Law, Line};
+use crate::packed::{Group, Law, Line};
 
 /// Instructions that general groups are swept with.
 ///
@@ -122,14 +122,14 @@ unsafe fn start_lanes<V: Lanes>(
 ) {
     // SAFETY: the invariants of `Work`.
     unsafe {
-        let group = &*work.groups.add(g);
-        let p = load::<V>(&group.impulse, first);
+        let Group { bodies, rows } = &*work.groups.add(g);
+        let p = load::<V>(&rows.impulse, first);
         if V::bits(V::splat(0.0).less(p)) == 0 {
             return;
         }
         let general = &*work.general.add(work.general_of[g] as usize);
-        let n: [V; 3] = load3(group.normal.as_ptr(), first);
-        let linear = plus(times(n, p), load3(group.friction.as_ptr(), first));
+        let n: [V; 3] = load3(rows.normal.as_ptr(), first);
+        let linear = plus(times(n, p), load3(rows.friction.as_ptr(), first));
         let mut turn_a = product(&load_matrix(&general.angular[0], first), linear);
         let mut turn_b = product(&load_matrix(&general.angular[1], first), linear);
         if law.rolls {
@@ -141,8 +141,8 @@ unsafe fn start_lanes<V: Lanes>(
             turn_b = plus(turn_b, transposed(&load_matrix(&spin[1], first), torque));
         }
         let zero = V::splat(0.0);
-        let index_a = group.bodies[0].as_ptr().add(first);
-        let index_b = group.bodies[1].as_ptr().add(first);
+        let index_a = bodies[0].as_ptr().add(first);
+        let index_b = bodies[1].as_ptr().add(first);
         add_to_bodies(
             work,
             index_a,
@@ -184,13 +184,14 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
 ) -> u32 {
     // SAFETY: the invariants of `Work`.
     unsafe {
-        let group = &mut *work.groups.add(g);
+        let group = work.groups.add(g);
+        let (bodies, rows) = (&(*group).bodies, &mut (*group).rows);
         let general = &*work.general.add(work.general_of[g] as usize);
-        let index_a = group.bodies[0].as_ptr().add(first);
-        let index_b = group.bodies[1].as_ptr().add(first);
+        let index_a = bodies[0].as_ptr().add(first);
+        let index_b = bodies[1].as_ptr().add(first);
         let (zero, one) = (V::splat(0.0), V::splat(1.0));
 
-        let n: [V; 3] = load3(group.normal.as_ptr(), first);
+        let n: [V; 3] = load3(rows.normal.as_ptr(), first);
         let b_a = load_matrix::<V>(&general.angular[0], first);
         let b_b = load_matrix::<V>(&general.angular[1], first);
         let rate: [V; 3] = load3(general.rate.as_ptr(), first);
@@ -207,7 +208,7 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         let u = plus(relative(va, vb, wa, wb), times(rate, V::splat(step.end)));
         let u_n = dot(n, u);
         let mobility = load::<V>(&general.mobility, first);
-        let p = load::<V>(&group.impulse, first);
+        let p = load::<V>(&rows.impulse, first);
 
         let mut impacted = 0;
         let (mut target, mut compliance, mut root);
@@ -221,17 +222,17 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             let (rate_n, without_rate) = (dot(n, rate), dot(n, before));
             let u_before = without_rate + rate_n * V::splat(step.end - step.step);
             let mean = without_rate + rate_n * V::splat(step.end - 1.5 * step.step);
-            let overlap = load::<V>(&group.overlap, first) - V::splat(step.moved) * mean;
-            overlap.store(group.overlap.as_mut_ptr().add(first));
+            let overlap = load::<V>(&rows.overlap, first) - V::splat(step.moved) * mean;
+            overlap.store(rows.overlap.as_mut_ptr().add(first));
             root = if law.hertz {
-                let min = V::load_single(group.min_overlap.as_ptr().add(first));
+                let min = V::load_single(rows.min_overlap.as_ptr().add(first));
                 overlap.max(min).sqrt()
             } else {
                 one
             };
-            let cap = V::load_single(group.cap.as_ptr().add(first));
-            compliance = load::<V>(&group.compliance, first).max(mobility * cap * root);
-            let factor = V::load_single(group.damping_factor.as_ptr().add(first));
+            let cap = V::load_single(rows.cap.as_ptr().add(first));
+            compliance = load::<V>(&rows.compliance, first).max(mobility * cap * root);
+            let factor = V::load_single(rows.damping_factor.as_ptr().add(first));
             let damping = factor.max(zero - factor);
             target = V::select(
                 zero.less(overlap),
@@ -255,8 +256,8 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             }
         } else {
             root = one;
-            compliance = load::<V>(&group.compliance, first);
-            target = load::<V>(&group.overlap, first);
+            compliance = load::<V>(&rows.compliance, first);
+            target = load::<V>(&rows.overlap, first);
         }
 
         let excess = root * (u_n - target) + compliance * p;
@@ -265,18 +266,18 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             // Open before and after: nothing else can change.
             return impacted;
         }
-        p_new.store(group.impulse.as_mut_ptr().add(first));
+        p_new.store(rows.impulse.as_mut_ptr().add(first));
         let mut linear = times(n, p_new - p);
 
         if law.friction > 0.0 {
             let coupling: [V; 3] = load3(general.coupling.as_ptr(), first);
             let u_t = plus(minus(u, times(n, u_n)), times(coupling, p_new - p));
-            let inverse = V::load_single(group.inverse_tangent.as_ptr().add(first));
+            let inverse = V::load_single(rows.inverse_tangent.as_ptr().add(first));
             let factor = V::splat(work.compliance.friction_factor());
-            let old: [V; 3] = load3(group.friction.as_ptr(), first);
+            let old: [V; 3] = load3(rows.friction.as_ptr(), first);
             let wanted = minus(times(old, factor), times(u_t, inverse));
             let friction = onto_disc(wanted, V::splat(law.friction) * p_new, one);
-            store3(friction, group.friction.as_mut_ptr(), first);
+            store3(friction, rows.friction.as_mut_ptr(), first);
             linear = plus(linear, minus(friction, old));
         }
         wa = minus(wa, times(product(&b_a, linear), inertia_a));

@@ -23,7 +23,8 @@ use crate::lanes::Instructions;
 use crate::lanes::{Avx2, Avx512, Pair};
 use crate::lanes::{Lanes, Portable, Quad};
 use crate::packed::{
-    GeneralGroup, GeneralRollingGroup, Group, Law, Line, RollingGroup, Wait, set_vector, vector,
+    GeneralGroup, GeneralRollingGroup, Group, Law, Line, RollingGroup, Rows, Wait, set_vector,
+    vector,
 };
 use crate::plan::LANES;
 use crate::sweep::TangentCompliance;
@@ -241,8 +242,8 @@ unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize, substep: us
     }
     // SAFETY: as above.
     let sleeps = unsafe { !work.is_awake(ahead) };
-    // SAFETY: as above. Another thread may work on the group, but nobody writes
-    // to the indices of its bodies.
+    // SAFETY: as above. Another thread may work on the group, but it borrows its
+    // rows alone, and nobody writes to the indices of its bodies.
     let bodies = unsafe { (&raw const (*work.groups.add(ahead)).bodies).read() };
     for body in bodies.as_flattened() {
         if sleeps {
@@ -298,18 +299,19 @@ unsafe fn start_rows<V: Lanes, N: GeneralKernel>(work: &Work<'_>, groups: std::o
 #[inline(always)]
 unsafe fn start<V: Lanes>(
     work: &Work<'_>,
-    (g, rolling): (&Group, *const RollingGroup),
+    (group, rolling): (&Group, *const RollingGroup),
     rolls: bool,
     (first, active): (usize, usize),
 ) {
+    let Group { bodies, rows: g } = group;
     // SAFETY: the invariants of `Work`.
     unsafe {
         let p = load::<V>(&g.impulse, first);
         if V::bits(V::splat(0.0).less(p)) == 0 {
             return;
         }
-        let index_a = g.bodies[0].as_ptr().add(first);
-        let index_b = g.bodies[1].as_ptr().add(first);
+        let index_a = bodies[0].as_ptr().add(first);
+        let index_b = bodies[1].as_ptr().add(first);
         let n: [V; 3] = load3(g.normal.as_ptr(), first);
         let friction: [V; 3] = load3(g.friction.as_ptr(), first);
         let push = plus(times(n, p), friction);
@@ -429,7 +431,8 @@ unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: Subste
         if usize::from(wake.load(Ordering::Relaxed)) > times.index {
             return true;
         }
-        let group = &mut *work.groups.add(g);
+        let group = work.groups.add(g);
+        let (bodies, rows) = (&(*group).bodies, &mut (*group).rows);
         let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
         let mut now = Look {
             overlap: [0.0; LANES],
@@ -439,10 +442,10 @@ unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: Subste
         let mut first = 0;
         while first < size {
             if size - first > N::WIDTH {
-                look::<V>(work, (group, wait), times.step, first, &mut now);
+                look::<V>(work, (bodies, rows, wait), times.step, first, &mut now);
                 first += V::WIDTH;
             } else {
-                look::<N>(work, (group, wait), times.step, first, &mut now);
+                look::<N>(work, (bodies, rows, wait), times.step, first, &mut now);
                 first += N::WIDTH;
             }
         }
@@ -459,29 +462,34 @@ unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: Subste
         wake.store(0, Ordering::Relaxed);
         if work.laws[work.group_laws[g] as usize].follows {
             for lane in 0..size {
-                follow_lane(work, group, lane, times.step);
+                follow_lane(work, (bodies, rows), lane, times.step);
             }
         } else {
-            group.overlap[..size].copy_from_slice(&now.overlap[..size]);
+            rows.overlap[..size].copy_from_slice(&now.overlap[..size]);
         }
         false
     }
 }
 
 /// Brings an open contact to where its bodies are after the substeps done.
-unsafe fn follow_lane(work: &Work<'_>, group: &mut Group, lane: usize, step: f64) {
-    let [a, b] = group.bodies.map(|bodies| {
+unsafe fn follow_lane(
+    work: &Work<'_>,
+    (bodies, rows): (&[[u32; LANES]; 2], &mut Rows),
+    lane: usize,
+    step: f64,
+) {
+    let [a, b] = bodies.map(|bodies| {
         // SAFETY: the invariants of `Work`.
         let moved = unsafe { &*work.moved.add(bodies[lane] as usize) };
         DVec3::from_slice(&moved.0)
     });
-    let arms = group.arms.map(|arms| arms[lane]);
-    let (normal, arms, deeper) = turned(vector(&group.normal, lane), arms, (b - a) * step);
-    set_vector(&mut group.normal, lane, normal);
-    for (arms, arm) in group.arms.iter_mut().zip(arms) {
+    let arms = rows.arms.map(|arms| arms[lane]);
+    let (normal, arms, deeper) = turned(vector(&rows.normal, lane), arms, (b - a) * step);
+    set_vector(&mut rows.normal, lane, normal);
+    for (arms, arm) in rows.arms.iter_mut().zip(arms) {
         arms[lane] = arm;
     }
-    group.overlap[lane] += deeper;
+    rows.overlap[lane] += deeper;
 }
 
 /// What a look at a sleeping group finds.
@@ -502,22 +510,22 @@ pub(crate) fn after(index: usize, substeps: f64) -> u16 {
 #[inline(always)]
 unsafe fn look<V: Lanes>(
     work: &Work<'_>,
-    (group, wait): (&Group, &Wait),
+    (bodies, rows, wait): (&[[u32; LANES]; 2], &Rows, &Wait),
     step: f64,
     first: usize,
     now: &mut Look,
 ) {
     // SAFETY: the invariants of `Work`.
     unsafe {
-        let n: [V; 3] = load3(group.normal.as_ptr(), first);
-        let index_a = group.bodies[0].as_ptr().add(first);
-        let index_b = group.bodies[1].as_ptr().add(first);
+        let n: [V; 3] = load3(rows.normal.as_ptr(), first);
+        let index_a = bodies[0].as_ptr().add(first);
+        let index_b = bodies[1].as_ptr().add(first);
         let moved = minus(
             V::gather_quads(work.moved, index_b),
             V::gather_quads(work.moved, index_a),
         );
         let apart = dot(n, moved) * V::splat(step);
-        let overlap = load::<V>(&group.overlap, first) - apart;
+        let overlap = load::<V>(&rows.overlap, first) - apart;
         overlap.store(now.overlap.as_mut_ptr().add(first));
         let before = minus(
             V::gather_quads(work.before, index_a),
@@ -610,9 +618,9 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
 ) -> u32 {
     // SAFETY: the invariants of `Work`.
     unsafe {
-        let g = &mut *group;
-        let index_a = g.bodies[0].as_ptr().add(first);
-        let index_b = g.bodies[1].as_ptr().add(first);
+        let (bodies, g) = (&(*group).bodies, &mut (*group).rows);
+        let index_a = bodies[0].as_ptr().add(first);
+        let index_b = bodies[1].as_ptr().add(first);
         let zero = V::splat(0.0);
         let one = V::splat(1.0);
 

@@ -80,7 +80,16 @@ pub(crate) type Line = [f64; LANES];
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Group {
+    /// Not written while contacts are swept: threads that prefetch read them of
+    /// groups that others work on, who therefore borrow `rows` alone.
     pub(crate) bodies: [[u32; LANES]; 2],
+    pub(crate) rows: Rows,
+}
+
+/// What a sweep reads and writes of the contacts of a [`Group`].
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Rows {
     pub(crate) normal: [Line; 3],
     pub(crate) arms: [Line; 2],
     pub(crate) inverse_tangent: [f32; LANES],
@@ -325,13 +334,13 @@ impl PackedContacts {
 
     /// Impulse of one contact.
     pub fn impulse(&self, group: usize, lane: usize) -> Impulse {
-        impulse_in(&self.groups[group], self.rolling.get(group), lane)
+        impulse_in(&self.groups[group].rows, self.rolling.get(group), lane)
     }
 
     /// Gives a row the geometry that its contact has now and the spring that it
     /// is swept with: velocities have changed since both were assembled.
     pub(crate) fn bring_up_to_date(&self, row: &mut Row, group: usize, lane: usize) {
-        let g = &self.groups[group];
+        let g = &self.groups[group].rows;
         row.contact.normal = vector(&g.normal, lane);
         row.contact.arms = g.arms.map(|a| a[lane]);
         let factor = f64::from(g.damping_factor[lane]).abs();
@@ -352,7 +361,7 @@ impl PackedContacts {
 pub(crate) unsafe fn apply_slot(work: &Work<'_>, group: usize, lane: usize, factor: f64) {
     // SAFETY: passed on to the caller; the bodies of a contact are different.
     unsafe {
-        let g = &*work.groups.add(group);
+        let g = &(*work.groups.add(group)).rows;
         if g.impulse[lane] <= 0.0 {
             return;
         }
@@ -377,7 +386,7 @@ pub(crate) unsafe fn with_rows<T>(
     with: impl FnOnce(ContactRows<'_>) -> T,
 ) -> T {
     // SAFETY: passed on to the caller.
-    let g = unsafe { &*work.groups.add(group) };
+    let Group { bodies, rows: g } = unsafe { &*work.groups.add(group) };
     let is_general = work.laws[work.group_laws[group] as usize].general;
     let contact = Contact {
         form: if is_general {
@@ -386,7 +395,7 @@ pub(crate) unsafe fn with_rows<T>(
             Form::Radial
         },
         ..Contact::frictionless(
-            g.bodies.map(|b| b[lane]),
+            bodies.map(|b| b[lane]),
             vector(&g.normal, lane),
             g.arms.map(|a| a[lane]),
         )
@@ -413,19 +422,19 @@ pub(crate) unsafe fn with_rows<T>(
 }
 
 /// Sets the impulse of one contact to zero.
-pub(crate) fn clear_slot(group: &mut Group, rolling: Option<&mut RollingGroup>, lane: usize) {
-    group.impulse[lane] = 0.0;
-    set_vector(&mut group.friction, lane, DVec3::ZERO);
+pub(crate) fn clear_slot(rows: &mut Rows, rolling: Option<&mut RollingGroup>, lane: usize) {
+    rows.impulse[lane] = 0.0;
+    set_vector(&mut rows.friction, lane, DVec3::ZERO);
     if let Some(r) = rolling {
         set_vector(&mut r.rolling, lane, DVec3::ZERO);
         r.twisting[lane] = 0.0;
     }
 }
 
-pub(crate) fn impulse_in(group: &Group, rolling: Option<&RollingGroup>, lane: usize) -> Impulse {
+pub(crate) fn impulse_in(rows: &Rows, rolling: Option<&RollingGroup>, lane: usize) -> Impulse {
     Impulse {
-        normal: group.impulse[lane],
-        friction: vector(&group.friction, lane),
+        normal: rows.impulse[lane],
+        friction: vector(&rows.friction, lane),
         rolling: rolling.map_or(DVec3::ZERO, |r| vector(&r.rolling, lane)),
         twisting: rolling.map_or(0.0, |r| r.twisting[lane]),
     }
@@ -465,6 +474,25 @@ impl Group {
         for (indices, body) in self.bodies.iter_mut().zip(contact.bodies) {
             indices[lane] = body;
         }
+        self.rows.set(lane, row, packing, bodies);
+    }
+
+    /// Lanes from `active` on: a gap of a metre that never closes between the
+    /// bodies of the first lane, which are read but not written.
+    fn make_idle(&mut self, active: usize) {
+        for lane in active..LANES {
+            for indices in &mut self.bodies {
+                indices[lane] = indices[0];
+            }
+            self.rows.make_idle(lane);
+        }
+    }
+}
+
+impl Rows {
+    #[inline]
+    fn set(&mut self, lane: usize, row: &Row, packing: Packing<'_>, bodies: &[BodyState]) {
+        let contact = &row.contact;
         set_vector(&mut self.normal, lane, contact.normal);
         for (arms, arm) in self.arms.iter_mut().zip(contact.arms) {
             arms[lane] = arm;
@@ -494,19 +522,12 @@ impl Group {
         }
     }
 
-    /// Lanes from `active` on: a gap of a metre that never closes between the
-    /// bodies of the first lane, which are read but not written.
-    fn make_idle(&mut self, active: usize) {
-        for lane in active..LANES {
-            for indices in &mut self.bodies {
-                indices[lane] = indices[0];
-            }
-            self.normal[0][lane] = 1.0;
-            self.arms[0][lane] = 1.0;
-            self.compliance[lane] = 1.0;
-            self.overlap[lane] = -1.0;
-            self.min_overlap[lane] = 1.0;
-        }
+    fn make_idle(&mut self, lane: usize) {
+        self.normal[0][lane] = 1.0;
+        self.arms[0][lane] = 1.0;
+        self.compliance[lane] = 1.0;
+        self.overlap[lane] = -1.0;
+        self.min_overlap[lane] = 1.0;
     }
 }
 

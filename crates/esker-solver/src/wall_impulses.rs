@@ -84,15 +84,15 @@ impl WallSums<'_> {
         for (&slot, sum) in self.slots[range].iter().zip(sums) {
             let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
             // SAFETY: passed on to the caller.
-            let (group, rolling) = unsafe {
+            let (rows, rolling) = unsafe {
                 (
-                    &*work.groups.add(group),
+                    &(*work.groups.add(group)).rows,
                     work.rolls.then(|| &*work.rolling.add(group)),
                 )
             };
-            if group.impulse[lane] > 0.0 {
-                sum.normal += group.impulse[lane];
-                sum.friction += vector(&group.friction, lane);
+            if rows.impulse[lane] > 0.0 {
+                sum.normal += rows.impulse[lane];
+                sum.friction += vector(&rows.friction, lane);
                 if let Some(rolling) = rolling {
                     sum.rolling += vector(&rolling.rolling, lane);
                     sum.twisting += rolling.twisting[lane];

@@ -365,8 +365,8 @@ pub struct WholeStepEquations {
     restitutions: Vec<f64>,
     impact_speed: f64,
     impacts: Impacts,
-    /// Targets of the impact stage.
-    targets: Vec<f64>,
+    /// Targets and compliances of the impact stage.
+    impact_rows: Vec<(f64, f64)>,
 }
 
 impl WholeStepEquations {
@@ -388,8 +388,15 @@ impl WholeStepEquations {
         self.impact_speed = rows.constants.impact_speed();
     }
 
-    /// Sets the rows of the impact stage: impacts get `u_n⁺ = −e u_n⁻`, all
-    /// others `u_n⁺ ≥ 0` (or may close their gap). Returns the number of impacts.
+    /// Sets the rows of the impact stage. Returns the number of impacts.
+    ///
+    /// Impacts get `u_n⁺ = −e u_n⁻`, and open contacts may close their gap. An
+    /// impact takes no time, and contacts that touch are springs: they pass on as
+    /// much of it as the step gives them time for, `u_n⁺ + σ p ≥ min(u_n⁻, 0)`
+    /// with the compliance of the main stage, which then deals with the velocity
+    /// that they are left with. (As rigid rows they make one body of every grain
+    /// in reach of an impact, however short the step is: a row of twenty grains
+    /// that is pushed then never throws off its end.)
     ///
     /// A contact that separates (`u_n⁻ > 0`) and is pressed together by impacts
     /// beside it gets `u_n⁺ ≥ −e u_n⁻` like them. Stopping it at zero would add
@@ -422,21 +429,26 @@ impl WholeStepEquations {
         if count == 0 {
             return 0;
         }
-        team.fill(&mut self.targets, meeting.contacts.len(), |i| {
+        team.fill(&mut self.impact_rows, meeting.contacts.len(), |i| {
             let contact = &meeting.contacts[i];
             let restitution = meeting.restitutions[i];
             if let Some(flight) = meeting.impact(i) {
-                return flight.target(restitution);
+                return (flight.target(restitution), 0.0);
             }
             let [a, b] = contact.bodies.map(|k| &meeting.bodies[k as usize]);
             let u_n = meeting.rows(i).normal_velocity(a, b);
-            (springs[i].overlap / step).min(0.0) - restitution * u_n.max(0.0)
+            let returned = restitution * u_n.max(0.0);
+            let spring = &springs[i];
+            if spring.overlap > 0.0 {
+                (u_n.min(0.0) - returned, spring.compliance())
+            } else {
+                (spring.overlap / step - returned, 0.0)
+            }
         });
-        let targets = &self.targets;
+        let rows = &self.impact_rows;
         team.for_each_part(&mut problem.contacts, 1, |start, contacts| {
-            for (contact, target) in contacts.iter_mut().zip(&targets[start..]) {
-                contact.compliance = 0.0;
-                contact.target = *target;
+            for (contact, row) in contacts.iter_mut().zip(&rows[start..]) {
+                (contact.target, contact.compliance) = *row;
             }
         });
         count

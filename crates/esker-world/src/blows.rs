@@ -11,7 +11,8 @@
 //! others behind it. What a grain is struck with it passes on to those that it
 //! can meet then; one further blow is followed. (Shares by mass, `m_j/(m_i +
 //! m_j)`, overlook that a heap stops what falls on it: a dropped lattice then
-//! overlaps twice as far. Following further blows gains little.)
+//! overlaps twice as far. Following further blows gains little, but for whole
+//! steps: their solve stops a falling column all at once.)
 //!
 //! Changes are kept per grain as a box: the greatest one along each axis, in
 //! both senses. So a grain that is stopped from below is not expected to move
@@ -154,7 +155,8 @@ impl Blows {
     ) {
         team.run(|worker| {
             let mut striking = [(0, 0.0); BATCH];
-            for pairs in parts[worker.index].chunks(BATCH) {
+            let own = parts.iter().skip(worker.index).step_by(worker.count);
+            for pairs in own.flat_map(|part| part.chunks(BATCH)) {
                 // Without a jump: which pairs strike is hard to foresee.
                 let mut count = 0;
                 for (k, pair) in pairs.iter().enumerate() {

@@ -511,7 +511,9 @@ impl Collider {
         if is_agitated {
             let blows = &self.blows;
             self.drift.spread_pushes(team, |i| blows.change(i));
-            self.blows.pass_on(team, grains, &self.parts, reach);
+            for _ in 0..reach.impact_chain {
+                self.blows.pass_on(team, grains, &self.parts, reach);
+            }
         }
         let (blows, drift) = (&self.blows, &self.drift);
         team.for_each_part(&mut self.parts, 1, |_, parts| {

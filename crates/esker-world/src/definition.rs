@@ -110,6 +110,15 @@ impl Method {
         0.5 * (moves + 1.0) / moves
     }
 
+    /// How many further impacts one after another contacts are predicted from:
+    /// substeps pass impacts on one by one, a whole step's solve all at once.
+    pub(crate) fn impact_chain(&self) -> usize {
+        match self {
+            Method::SubStepped(_) | Method::Smooth(_) => 1,
+            Method::WholeStep(_) => 4,
+        }
+    }
+
     /// How often a step moves bodies.
     pub(crate) fn moves(&self) -> f64 {
         self.moves_with(self.sweeps())

@@ -45,6 +45,8 @@ pub struct Reach {
     /// The longest gap at which a pair attracts, m. Every pair within it is
     /// found, and attraction moves grains by no more than it.
     pub cohesive_gap: f64,
+    /// How many further impacts one after another are followed from the first.
+    pub impact_chain: usize,
 }
 
 /// What the broad phase knows of a grain besides its place.
@@ -598,6 +600,7 @@ mod tests {
                     fall: DVec3::NEG_Z * (9.81 * step),
                     restitution: 0.5,
                     cohesive_gap: 1e-3,
+                    impact_chain: 1,
                 };
                 let mut radii = Vec::new();
                 let mut drift = Drift::default();
@@ -640,6 +643,7 @@ mod tests {
             fall: DVec3::NEG_Z * 0.1,
             restitution: 0.0,
             cohesive_gap: 0.0,
+            impact_chain: 1,
         };
         for state in &mut grains.state {
             state.velocity = DVec3::new(3.0, -40.0, 7.0);
@@ -690,6 +694,7 @@ mod tests {
             fall: DVec3::ZERO,
             restitution: 0.0,
             cohesive_gap: 0.0,
+            impact_chain: 1,
         };
         let mut drift = Drift::default();
         let team = &mut Team::new(2);

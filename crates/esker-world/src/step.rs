@@ -139,6 +139,7 @@ impl World {
             fall: self.gravity * (self.step * self.method.share_of_fall()),
             restitution: self.pairs.greatest_restitution(),
             cohesive_gap: self.pairs.longest_cohesive_gap(),
+            impact_chain: self.method.impact_chain(),
         };
         let [mean_diameter, _] = self.mean_and_max_diameter();
         let middle = self.time() + 0.5 * self.step;

@@ -60,13 +60,8 @@ fn a_lattice_dropped_on_a_floor_does_not_fall_into_itself() {
         let worst = (0..40)
             .map(|_| world.step().unwrap().max_overlap)
             .fold(0.0, f64::max);
-        // A whole step takes all impacts of a falling heap at once.
-        let bound = match world.method() {
-            Method::WholeStep(_) => 0.1,
-            _ => 0.05,
-        };
         assert!(
-            worst < bound,
+            worst < 0.05,
             "overlap of {worst} diameters with {:?}",
             world.method()
         );

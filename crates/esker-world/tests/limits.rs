@@ -173,6 +173,37 @@ fn the_limit_of_small_steps_is_the_physics() {
     }
 }
 
+/// An impact takes no time, and contacts that touch are springs. With rigid rows
+/// in its impact stage the row moved as one body here, with half of the energy.
+#[test]
+fn whole_steps_have_the_same_limit_of_small_steps() {
+    for (e, steps) in [
+        (0.0, &[1e-4, 2e-5, 5e-6][..]),
+        (0.5, &[2e-5, 5e-6]),
+        (0.9, &[2e-6]),
+    ] {
+        let smooth = Method::Smooth(Smooth {
+            substeps: 40,
+            ..Default::default()
+        });
+        let (limit, _) = pushed(&row(e, smooth, 1e-5));
+        for &h in steps {
+            let method = Method::WholeStep(WholeStep {
+                sweeps: 1000,
+                tolerance: Some(1e-6),
+                impact_sweeps: 200,
+                ..Default::default()
+            });
+            let (energy, overlap) = pushed(&row(e, method, h));
+            assert!(
+                relative(energy, limit) < 0.05,
+                "e {e}, h {h:e}: {energy:.3} for {limit:.3}"
+            );
+            assert!(overlap <= 0.02, "e {e}, h {h:e}: {overlap:.4}");
+        }
+    }
+}
+
 /// Creep velocity of a grain that sticks on a slope of 15°, over √(g d), after
 /// it has come to rest.
 fn creep(d: f64, method: Method, step: f64) -> f64 {
