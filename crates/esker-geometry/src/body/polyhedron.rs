@@ -127,14 +127,24 @@ impl Polyhedron {
     /// ignored. With it the pose of its frame in that of the points: the centre of mass and the
     /// principal axes, in which the polyhedron is kept.
     pub fn from_points(points: &[DVec3]) -> Result<(Self, Pose), HullError> {
-        if points.len() < 4 {
-            let count = points.len();
-            return Err(HullError::TooFewPoints { count });
-        }
-        if let Some(index) = points.iter().position(|point| !point.is_finite()) {
-            return Err(HullError::NonFinite { index });
-        }
-        Self::of_hull(convex_hull(points)?)
+        let hull = hull_of_points(points)?;
+        let solid = Solid::of_hull(&hull)?;
+        let (moments, axes) = diagonalise(solid.second_moment);
+        let to_body = axes.transpose();
+        let place = |vertex: DVec3| to_body * (vertex - solid.centre);
+        let polyhedron = Self::of_hull(hull, solid.volume, moments, place);
+        let pose = Pose::new(solid.centre, DQuat::from_mat3(&axes).normalize());
+        Ok((polyhedron, pose))
+    }
+
+    /// The convex hull of points that are given in its own frame, as [`Polyhedron::vertices`]
+    /// gives them: they stay where they are, also where principal axes are a matter of choice.
+    pub fn in_body_frame(points: &[DVec3]) -> Result<Self, HullError> {
+        let hull = hull_of_points(points)?;
+        let solid = Solid::of_hull(&hull)?;
+        let moments = solid.second_moment;
+        let moments = DVec3::new(moments.x_axis.x, moments.y_axis.y, moments.z_axis.z);
+        Ok(Self::of_hull(hull, solid.volume, moments, |vertex| vertex))
     }
 
     /// A surface that is closed, wound outward and convex. See [`Polyhedron::from_points`].
@@ -161,18 +171,10 @@ impl Polyhedron {
         Self::from_points(&mesh.soup().vertices)
     }
 
-    fn of_hull(hull: Hull) -> Result<(Self, Pose), HullError> {
-        let solid = Solid::of(&hull.vertices, &hull.triangles);
-        if solid.volume.is_nan() || solid.volume <= 0.0 {
-            return Err(HullError::Flat);
-        }
-        let (moments, axes) = diagonalise(solid.second_moment);
-        let to_body = axes.transpose();
-        let vertices: Vec<DVec3> = hull
-            .vertices
-            .iter()
-            .map(|&vertex| to_body * (vertex - solid.centre))
-            .collect();
+    /// The polyhedron with this volume (m³) and these mean squares of the coordinates (m²);
+    /// `place` gives points of the hull in the body's frame.
+    fn of_hull(hull: Hull, volume: f64, moments: DVec3, place: impl Fn(DVec3) -> DVec3) -> Self {
+        let vertices: Vec<DVec3> = hull.vertices.iter().map(|&v| place(v)).collect();
         let mut polyhedron = Self {
             faces: Vec::with_capacity(hull.faces.len()),
             edges: Vec::new(),
@@ -180,11 +182,11 @@ impl Polyhedron {
             sides: Vec::new(),
             fan_starts: Vec::new(),
             fans: Vec::new(),
-            volume: solid.volume,
+            volume,
             inertia_per_mass: DVec3::splat(moments.element_sum()) - moments,
             bounding_radius: vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
             inner_radius: 0.0,
-            equivalent_radius: (0.75 / PI * solid.volume).cbrt(),
+            equivalent_radius: (0.75 / PI * volume).cbrt(),
             vertices,
         };
         for face in &hull.faces {
@@ -193,8 +195,7 @@ impl Polyhedron {
         polyhedron.join_edges();
         let offsets = polyhedron.faces.iter().map(|face| face.offset);
         polyhedron.inner_radius = offsets.fold(f64::INFINITY, f64::min);
-        let pose = Pose::new(solid.centre, DQuat::from_mat3(&axes).normalize());
-        Ok((polyhedron, pose))
+        polyhedron
     }
 
     fn push_face(&mut self, corners: &[u32]) {
@@ -378,6 +379,17 @@ fn enclosed_volume(soup: &TriangleSoup, origin: DVec3) -> Option<f64> {
     Some((0..soup.triangles.len()).map(sixth).sum())
 }
 
+fn hull_of_points(points: &[DVec3]) -> Result<Hull, HullError> {
+    if points.len() < 4 {
+        let count = points.len();
+        return Err(HullError::TooFewPoints { count });
+    }
+    if let Some(index) = points.iter().position(|point| !point.is_finite()) {
+        return Err(HullError::NonFinite { index });
+    }
+    convex_hull(points)
+}
+
 /// Equations (1) and (2).
 struct Solid {
     volume: f64,
@@ -387,6 +399,14 @@ struct Solid {
 }
 
 impl Solid {
+    fn of_hull(hull: &Hull) -> Result<Self, HullError> {
+        let solid = Self::of(&hull.vertices, &hull.triangles);
+        if solid.volume.is_nan() || solid.volume <= 0.0 {
+            return Err(HullError::Flat);
+        }
+        Ok(solid)
+    }
+
     fn of(vertices: &[DVec3], triangles: &[[u32; 3]]) -> Self {
         // About a point within, so that a far origin costs no digits.
         let within = Aabb::of_points(vertices.iter().copied()).centre();
@@ -702,5 +722,30 @@ mod tests {
                 .collect();
             check(&points, 1e-6)?;
         }
+    }
+
+    /// A cube has no principal axes of its own: kept points must not be turned to others.
+    #[test]
+    fn points_in_the_body_frame_stay_where_they_are() {
+        let turn = DQuat::from_rotation_z(0.3) * DQuat::from_rotation_x(0.7);
+        let corner = |k: u32| {
+            let sign = |bit: u32| if k & bit == 0 { -1.0 } else { 1.0 };
+            turn * DVec3::new(sign(1), sign(2), sign(4))
+        };
+        let corners: Vec<DVec3> = (0..8).map(corner).collect();
+        let cube = Polyhedron::in_body_frame(&corners).unwrap();
+        for corner in &corners {
+            assert!(cube.vertices().contains(corner), "{corner}");
+        }
+        assert_eq!(cube.faces().len(), 6);
+        let inertia = cube.mass_properties().inertia_per_mass;
+        assert!(
+            (inertia - 2.0 / 3.0).abs().max_element() < 1e-14,
+            "{inertia}"
+        );
+        assert!(matches!(
+            Polyhedron::in_body_frame(&corners[..3]),
+            Err(HullError::TooFewPoints { count: 3 })
+        ));
     }
 }
