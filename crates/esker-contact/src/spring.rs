@@ -115,6 +115,15 @@ impl Damping {
             Damping::Time(c) => c,
         }
     }
+
+    /// What [`Damping::time`] does not exceed at this frequency and above, s.
+    #[inline]
+    fn max_time(&self, frequency: f64) -> f64 {
+        match *self {
+            Damping::Restitution { resolved, frozen } => (resolved + frozen) / frequency,
+            Damping::Time(c) => c,
+        }
+    }
 }
 
 /// Stabilisation parameters: what the rows of one pair of materials share in a
@@ -206,22 +215,34 @@ impl Stabilisation {
         } = state;
         let (h, e) = (self.step, self.exponent());
         let linear = mobility * stiffness;
-        let square = if self.hertz {
-            let speed = normal_velocity.abs().max(closing_speed);
-            let energy = speed * speed / linear;
-            linear * root_of_max_overlap(overlap.max(min_overlap), energy)
+        let unresolved = self.damping_steps * self.whole_step;
+        let least_square = if self.hertz {
+            linear * overlap.max(min_overlap).sqrt()
         } else {
             linear
         };
-        let frequency = square.sqrt();
-        let phase_square = square * h * h;
-        let physical = self.damping.time(frequency, frequency * self.whole_step) / e;
-        let unresolved = self.damping_steps * self.whole_step;
-        let capped = self.cap * phase_square;
-        let uncapped = 0.25 * h * capped / (1.0 - capped).max(f64::MIN_POSITIVE);
-        let floor =
-            (unresolved * (phase_square * phase_square).min(1.0)).max(uncapped.min(unresolved));
-        let damping_time = physical.max(floor);
+        let (damping_time, is_resolved);
+        if least_square * h * h >= 1.0 && self.damping.max_time(1.0 / h) <= e * unresolved {
+            // Whatever the speed: most contacts of a bed at rest need no roots.
+            (damping_time, is_resolved) = (unresolved, false);
+        } else {
+            let square = if self.hertz {
+                let speed = normal_velocity.abs().max(closing_speed);
+                let energy = speed * speed / linear;
+                linear * root_of_max_overlap(overlap.max(min_overlap), energy)
+            } else {
+                linear
+            };
+            let frequency = square.sqrt();
+            let phase_square = square * h * h;
+            let physical = self.damping.time(frequency, frequency * self.whole_step) / e;
+            let capped = self.cap * phase_square;
+            let uncapped = 0.25 * h * capped / (1.0 - capped).max(f64::MIN_POSITIVE);
+            let floor =
+                (unresolved * (phase_square * phase_square).min(1.0)).max(uncapped.min(unresolved));
+            damping_time = physical.max(floor);
+            is_resolved = physical >= floor && phase_square <= self.resolved_phase().powi(2);
+        }
         let damping_factor = single(1.0 / (1.0 + 4.0 * damping_time / h));
         Spring {
             overlap,
@@ -235,8 +256,7 @@ impl Stabilisation {
             is_resolved: matches!(self.damping, Damping::Restitution { .. })
                 && self.restitution > MIN_LAW_RESTITUTION
                 && self.restitution <= LAW_RESTITUTION[1]
-                && physical >= floor
-                && phase_square <= self.resolved_phase().powi(2),
+                && is_resolved,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Shapes, contacts of spheres with spheres and walls, and the search for near pairs.
+//! Shapes, contacts of bodies with bodies and walls, and the search for near pairs.
 //!
 //! This crate knows geometry only: no mass, no time, no material. Lengths in m. Walls are given
 //! and answered in their own frame; [`Pose`] carries points between it and the world.
@@ -14,6 +14,20 @@
 //! assert_eq!(touches.len(), 1);
 //! assert!((touches[0].overlap - 0.005).abs() < 1e-12);
 //! assert_eq!(pose.rotate(touches[0].normal), DVec3::X);
+//! ```
+//!
+//! Bodies of any shape, here two ellipsoids tip to tip:
+//!
+//! ```
+//! use esker_geometry::{BodyQuery, BodyShape, DVec3, PlacedShape, Pose, body_contacts};
+//!
+//! let shape = BodyShape::Ellipsoid { semi_axes: DVec3::new(0.1, 0.05, 0.05) };
+//! let a = PlacedShape::new(&shape, 1.0, Pose::IDENTITY);
+//! let b = PlacedShape::new(&shape, 2.0, Pose::from_position(DVec3::new(0.29, 0.0, 0.0)));
+//! let mut contacts = Vec::new();
+//! body_contacts(&a, &b, &BodyQuery::default(), &mut contacts);
+//! assert_eq!(contacts.len(), 1);
+//! assert!((contacts[0].gap + 0.01).abs() < 1e-12);
 //! ```
 
 mod body;

@@ -9,6 +9,7 @@ use esker_geometry::{
 };
 use glam::DMat3;
 use proptest::prelude::*;
+use std::f64::consts::TAU;
 use std::sync::Arc;
 
 fn contacts(a: &PlacedShape, b: &PlacedShape, margin: f64) -> Vec<ContactPoint> {
@@ -137,6 +138,33 @@ fn is_shallow(a: &PlacedShape, b: &PlacedShape, n: DVec3, overlap: f64) -> bool 
         along(a) + along(b)
     });
     overlap < 0.3 * smallest.fold(f64::INFINITY, f64::min)
+}
+
+/// Deep in each other there can be several ways out; the one that is found is the shortest of those
+/// near it.
+#[test]
+fn ellipsoids_deep_in_each_other_leave_along_a_shortest_way() {
+    let mut next = numbers(4);
+    for case in 0..1000 {
+        let mut axes = || DVec3::new(0.1 + next(), 0.1 + next(), 0.1 + next());
+        let shapes = [axes(), axes()].map(|semi_axes| BodyShape::Ellipsoid { semi_axes });
+        let c = DVec3::new(next(), next(), next()) * if case % 2 == 0 { 0.1 } else { 0.5 };
+        let a = PlacedShape::new(&shapes[0], 1.0, Pose::new(DVec3::ZERO, rotation(&mut next)));
+        let b = PlacedShape::new(&shapes[1], 1.0, Pose::new(c, rotation(&mut next)));
+        let gap = |n: DVec3| n.dot(c) - n.dot(support(&a, n)) - n.dot(support(&b, n));
+        let found = contacts(&a, &b, 0.0);
+        let Some(contact) = found.first() else {
+            assert!(sampled_gap(&a, &b) > -1e-9, "case {case}: lost");
+            continue;
+        };
+        assert!((gap(contact.normal) - contact.gap).abs() < 1e-12);
+        let (x, y) = contact.normal.any_orthonormal_pair();
+        for k in 0..16 {
+            let (sin, cos) = (TAU / 16.0 * f64::from(k)).sin_cos();
+            let near = (contact.normal + 1e-3 * (cos * x + sin * y)).normalize();
+            assert!(gap(near) <= contact.gap + 1e-12, "case {case}: {contact:?}");
+        }
+    }
 }
 
 #[test]

@@ -70,29 +70,29 @@ fn walls() -> Vec<WallShape> {
     walls
 }
 
-/// Points of the surface, some 0.03 apart.
+/// Points of the surface, some 0.04 apart.
 fn surface(wall: &WallShape) -> Vec<DVec3> {
     let mut points = Vec::new();
     let grid = |n: u32| (0..=n).map(move |k| 2.0 * f64::from(k) / f64::from(n) - 1.0);
     let mut ring = |[bottom, top]: [f64; 2], length: f64, is_closed: [bool; 2]| {
-        for angle in (0..240).map(|k| TAU * f64::from(k) / 240.0) {
+        for angle in (0..160).map(|k| TAU * f64::from(k) / 160.0) {
             let radial = DVec2::from_angle(angle);
-            for t in grid(50) {
+            for t in grid(35) {
                 let radius = bottom + (top - bottom) * 0.5 * (t + 1.0);
                 points.push((radius * radial).extend(0.5 * length * t));
             }
             for (end, radius) in [bottom, top].into_iter().enumerate() {
                 if is_closed[end] {
                     let z = [-0.5, 0.5][end] * length;
-                    points.extend(grid(60).map(|t| (radius * 0.5 * (t + 1.0) * radial).extend(z)));
+                    points.extend(grid(40).map(|t| (radius * 0.5 * (t + 1.0) * radial).extend(z)));
                 }
             }
         }
     };
     match wall {
         WallShape::HalfSpace => {
-            for x in grid(150) {
-                points.extend(grid(150).map(|y| DVec3::new(2.5 * x, 2.5 * y, 0.0)));
+            for x in grid(100) {
+                points.extend(grid(100).map(|y| DVec3::new(2.5 * x, 2.5 * y, 0.0)));
             }
         }
         WallShape::Box {
@@ -105,8 +105,8 @@ fn surface(wall: &WallShape) -> Vec<DVec3> {
                     if *side == Side::Inside && open.contains(Face::across(axis, upper)) {
                         continue;
                     }
-                    for x in grid(60) {
-                        for y in grid(60) {
+                    for x in grid(40) {
+                        for y in grid(40) {
                             let mut p = DVec3::ZERO;
                             p[axis] = if upper { 1.0 } else { -1.0 };
                             (p[(axis + 1) % 3], p[(axis + 2) % 3]) = (x, y);
@@ -137,7 +137,7 @@ fn surface(wall: &WallShape) -> Vec<DVec3> {
             let soup = mesh.soup();
             for triangle in 0..soup.triangles.len() {
                 let [a, b, c] = soup.corners(triangle);
-                let n = ((b - a).length().max((c - a).length()) / 0.03).ceil() as u32;
+                let n = ((b - a).length().max((c - a).length()) / 0.045).ceil() as u32;
                 for i in 0..=n {
                     for j in 0..=n - i {
                         let (x, y) = (f64::from(i) / f64::from(n), f64::from(j) / f64::from(n));
@@ -252,12 +252,12 @@ fn is_solid(wall: &WallShape) -> bool {
 /// points that near: nothing in reach is lost and nothing is made up.
 #[test]
 fn smallest_gap_is_the_distance_to_the_nearest_point_of_the_wall() {
+    let bodies = bodies();
     let mut next = numbers(11);
     for (index, wall) in walls().iter().enumerate() {
         let points = surface(wall);
         let mut seen = 0;
         for case in 0..100 {
-            let bodies = bodies();
             let shape = &bodies[case % bodies.len()];
             let at = 1.5 * DVec3::new(2.0 * next() - 1.0, 2.0 * next() - 1.0, 2.0 * next() - 1.0);
             let at = if index == 0 {
@@ -282,9 +282,9 @@ fn smallest_gap_is_the_distance_to_the_nearest_point_of_the_wall() {
             if sampled < margin {
                 seen += 1;
                 assert!(smallest <= sampled + 1e-9, "lost: {}", story());
-                assert!(smallest > sampled - 0.012, "made up: {}", story());
+                assert!(smallest > sampled - 0.04, "made up: {}", story());
             } else {
-                assert!(smallest > margin - 0.012, "made up: {}", story());
+                assert!(smallest > margin - 0.04, "made up: {}", story());
             }
             for contact in &found {
                 assert!(contact.gap < margin);
@@ -361,17 +361,27 @@ fn sphere_is_an_ellipsoid_a_capsule_and_a_clump_at_every_wall() {
     }
 }
 
+/// Whether a body sticks through a wall: some of its points are in it.
+fn is_pierced(body: &PlacedShape, surface: &[DVec3]) -> bool {
+    let is_in = |point: &DVec3| !is_farther(body, *point, 0.0) && distance(body, *point) < 0.0;
+    surface.iter().any(is_in)
+}
+
 /// A body that is pushed on along the normal of its contact keeps it, with the overlap it gained.
 #[test]
 fn contacts_go_on_when_gaps_close() {
+    let bodies = bodies();
     let mut next = numbers(13);
     for (index, wall) in walls().iter().enumerate() {
+        let points = surface(wall);
         let mut seen = 0;
         for case in 0..400 {
-            let bodies = bodies();
             let shape = &bodies[case % 4];
             let at = 1.5 * DVec3::new(2.0 * next() - 1.0, 2.0 * next() - 1.0, 2.0 * next() - 1.0);
             let body = PlacedShape::new(shape, 1.0, Pose::new(at, rotation(&mut next)));
+            if is_pierced(&body, &points) {
+                continue;
+            }
             let found = contacts(wall, &body, 0.3);
             let nearest = found.iter().min_by(|a, b| a.gap.total_cmp(&b.gap));
             let Some(before) = nearest.filter(|contact| contact.gap > 0.0) else {

@@ -3,11 +3,86 @@
 //! is not isotropic, and rates (see `esker_contact::GeneralContact`).
 //!
 //! The rows are those of `kernel.rs`; what differs is how relative velocities
-//! are gathered and impulses scattered.
+//! are gathered and impulses scattered. A group takes so long that it is worth a
+//! call: kernels of spheres are not burdened with the code of this one.
 
 use crate::kernel::{SubstepTimes, Work, dot, load, load3, minus, onto_disc, plus, store3, times};
-use crate::lanes::Lanes;
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{Avx2, Avx512};
+use crate::lanes::{Lanes, Portable};
 use crate::packed::{Law, Line};
+
+/// Instructions that general groups are swept with.
+///
+/// # Safety
+/// For all functions: the invariants of [`Work`], the group is of general form, and the
+/// processor has the instructions.
+pub(crate) trait GeneralKernel: Lanes {
+    /// Applies the impulses that contacts start with.
+    unsafe fn start_general(work: &Work<'_>, g: usize, law: &Law, lanes: (usize, usize));
+
+    /// Relaxes the lanes `first..first + WIDTH` of a group, of which the first
+    /// `active` are contacts. Returns a bit per impact row.
+    unsafe fn relax_general<const SUBSTEP: bool>(
+        work: &Work<'_>,
+        g: usize,
+        law: &Law,
+        step: SubstepTimes,
+        lanes: (usize, usize),
+    ) -> u32;
+}
+
+/// Implements [`GeneralKernel`] with functions of their own that may use these
+/// processor features.
+macro_rules! general_kernel {
+    ($lanes:ident $(, $features:literal)?) => {
+        impl GeneralKernel for $lanes {
+            unsafe fn start_general(work: &Work<'_>, g: usize, law: &Law, lanes: (usize, usize)) {
+                $(#[target_feature(enable = $features)])?
+                unsafe fn call(work: &Work<'_>, g: usize, law: &Law, lanes: (usize, usize)) {
+                    // SAFETY: passed on to the caller.
+                    unsafe { start_lanes::<$lanes>(work, g, law, lanes) }
+                }
+                // SAFETY: passed on to the caller.
+                unsafe { call(work, g, law, lanes) }
+            }
+
+            unsafe fn relax_general<const SUBSTEP: bool>(
+                work: &Work<'_>,
+                g: usize,
+                law: &Law,
+                step: SubstepTimes,
+                lanes: (usize, usize),
+            ) -> u32 {
+                $(#[target_feature(enable = $features)])?
+                unsafe fn call<const SUBSTEP: bool, const ROLLING: bool>(
+                    work: &Work<'_>,
+                    g: usize,
+                    law: &Law,
+                    step: SubstepTimes,
+                    lanes: (usize, usize),
+                ) -> u32 {
+                    // SAFETY: passed on to the caller.
+                    unsafe { relax_lanes::<$lanes, SUBSTEP, ROLLING>(work, g, law, step, lanes) }
+                }
+                // SAFETY: passed on to the caller.
+                unsafe {
+                    if law.rolls {
+                        call::<SUBSTEP, true>(work, g, law, step, lanes)
+                    } else {
+                        call::<SUBSTEP, false>(work, g, law, step, lanes)
+                    }
+                }
+            }
+        }
+    };
+}
+
+general_kernel!(Portable);
+#[cfg(target_arch = "x86_64")]
+general_kernel!(Avx2, "avx2");
+#[cfg(target_arch = "x86_64")]
+general_kernel!(Avx512, "avx512f,avx512vl");
 
 /// Matrices of a group, column by column.
 #[inline(always)]
@@ -37,12 +112,9 @@ fn product<V: Lanes>(m: &[[V; 3]; 3], x: [V; 3]) -> [V; 3] {
     )
 }
 
-/// Applies the impulses that contacts start with.
-///
-/// # Safety
-/// The invariants of [`Work`]; the group is of general form.
+/// [`GeneralKernel::start_general`].
 #[inline(always)]
-pub(crate) unsafe fn start_general<V: Lanes>(
+unsafe fn start_lanes<V: Lanes>(
     work: &Work<'_>,
     g: usize,
     law: &Law,
@@ -101,13 +173,9 @@ unsafe fn add_to_bodies<V: Lanes>(
     }
 }
 
-/// Relaxes the lanes `first..first + WIDTH` of a group of general form, of which
-/// the first `active` are contacts. Returns a bit per impact row.
-///
-/// # Safety
-/// The invariants of [`Work`]; the group is of general form.
+/// [`GeneralKernel::relax_general`].
 #[inline(always)]
-pub(crate) unsafe fn relax_general<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
+unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
     work: &Work<'_>,
     g: usize,
     law: &Law,

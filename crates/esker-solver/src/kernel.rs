@@ -17,7 +17,7 @@ use esker_parallel::prefetch_address;
 use glam::DVec3;
 
 use crate::follow::turned;
-use crate::general_kernel::{relax_general, start_general};
+use crate::general_kernel::GeneralKernel;
 use crate::lanes::Instructions;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512, Pair};
@@ -79,6 +79,18 @@ impl Work<'_> {
     unsafe fn is_awake(&self, group: usize) -> bool {
         // SAFETY: passed on to the caller.
         self.wake.is_null() || unsafe { self.wake_of(group) }.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether a group has something to do in a substep: to take part, or to be
+    /// looked at.
+    ///
+    /// # Safety
+    /// The group is one of the plan's.
+    #[inline(always)]
+    unsafe fn is_due(&self, group: usize, substep: usize) -> bool {
+        // SAFETY: passed on to the caller.
+        self.wake.is_null()
+            || usize::from(unsafe { self.wake_of(group) }.load(Ordering::Relaxed)) <= substep
     }
 
     /// When a group must be looked at next. Atomic, because threads that look
@@ -179,7 +191,7 @@ unsafe fn sweep_avx512(
 
 /// Wide registers for full groups, narrow ones for what is left of others.
 #[inline(always)]
-unsafe fn sweep_lanes<V: Lanes, N: Lanes>(
+unsafe fn sweep_lanes<V: Lanes, N: GeneralKernel>(
     work: &Work<'_>,
     groups: std::ops::Range<usize>,
     pass: Pass,
@@ -206,11 +218,11 @@ unsafe fn sweep_lanes<V: Lanes, N: Lanes>(
 
 /// Asks for what the groups after `g` will need.
 #[inline(always)]
-unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize) {
+unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize, substep: usize) {
     let last = work.group_laws.len() - 1;
     let ahead = (g + GROUPS_AHEAD).min(last);
     // SAFETY: the group is one of the plan's; so below.
-    if unsafe { work.is_awake(ahead) } {
+    if unsafe { work.is_due(ahead, substep) } {
         let lines = work.groups.wrapping_add(ahead).cast::<Line>();
         for k in 0..size_of::<Group>() / size_of::<Line>() {
             prefetch_address(lines.wrapping_add(k));
@@ -224,14 +236,20 @@ unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize) {
     }
     let ahead = (g + BODIES_AHEAD).min(last);
     // SAFETY: `last` is a group, so this is one too.
-    if unsafe { !work.is_awake(ahead) } {
+    if unsafe { !work.is_due(ahead, substep) } {
         return;
     }
+    // SAFETY: as above.
+    let sleeps = unsafe { !work.is_awake(ahead) };
     // SAFETY: as above. Another thread may work on the group, but nobody writes
     // to the indices of its bodies.
     let bodies = unsafe { (&raw const (*work.groups.add(ahead)).bodies).read() };
     for body in bodies.as_flattened() {
-        prefetch_address(work.bodies.wrapping_add(*body as usize));
+        if sleeps {
+            prefetch_address(work.moved.wrapping_add(*body as usize));
+        } else {
+            prefetch_address(work.bodies.wrapping_add(*body as usize));
+        }
         if SUBSTEP {
             prefetch_address(work.before.wrapping_add(*body as usize));
         }
@@ -240,11 +258,11 @@ unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize) {
 
 /// Applies the impulses that contacts start with, as `Contact::apply` does.
 #[inline(always)]
-unsafe fn start_rows<V: Lanes, N: Lanes>(work: &Work<'_>, groups: std::ops::Range<usize>) {
+unsafe fn start_rows<V: Lanes, N: GeneralKernel>(work: &Work<'_>, groups: std::ops::Range<usize>) {
     for g in groups {
         if work.looks_ahead {
             // SAFETY: passed on to the caller.
-            unsafe { look_ahead::<false>(work, g) };
+            unsafe { look_ahead::<false>(work, g, 0) };
         }
         // SAFETY: passed on to the caller.
         if unsafe { !work.is_awake(g) } {
@@ -262,14 +280,16 @@ unsafe fn start_rows<V: Lanes, N: Lanes>(work: &Work<'_>, groups: std::ops::Rang
                     &*work.groups.add(g),
                     work.rolling.wrapping_add(g).cast_const(),
                 );
-                let is_wide = lanes.1 > N::WIDTH;
-                match (law.general, is_wide) {
-                    (false, true) => start::<V>(work, group, rolls, lanes),
-                    (false, false) => start::<N>(work, group, rolls, lanes),
-                    (true, true) => start_general::<V>(work, g, law, lanes),
-                    (true, false) => start_general::<N>(work, g, law, lanes),
+                if law.general {
+                    N::start_general(work, g, law, lanes);
+                    first += N::WIDTH;
+                } else if lanes.1 > N::WIDTH {
+                    start::<V>(work, group, rolls, lanes);
+                    first += V::WIDTH;
+                } else {
+                    start::<N>(work, group, rolls, lanes);
+                    first += N::WIDTH;
                 }
-                first += if is_wide { V::WIDTH } else { N::WIDTH };
             }
         }
     }
@@ -317,7 +337,7 @@ unsafe fn start<V: Lanes>(
 }
 
 #[inline(always)]
-unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
+unsafe fn sweep_rows<V: Lanes, N: GeneralKernel, const SUBSTEP: bool>(
     work: &Work<'_>,
     groups: std::ops::Range<usize>,
     times: SubstepTimes,
@@ -326,7 +346,7 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
     for g in groups {
         if work.looks_ahead {
             // SAFETY: passed on to the caller.
-            unsafe { look_ahead::<SUBSTEP>(work, g) };
+            unsafe { look_ahead::<SUBSTEP>(work, g, times.index) };
         }
         let mut times = times;
         // SAFETY: passed on to the caller.
@@ -345,7 +365,9 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
             // SAFETY: passed on to the caller.
             unsafe {
                 let lanes = (first, active);
-                let struck = if active > N::WIDTH {
+                let struck = if law.general {
+                    N::relax_general::<SUBSTEP>(work, g, law, times, lanes)
+                } else if active > N::WIDTH {
                     relax_kind::<V, SUBSTEP>(work, g, law, times, lanes)
                 } else {
                     relax_kind::<N, SUBSTEP>(work, g, law, times, lanes)
@@ -356,7 +378,7 @@ unsafe fn sweep_rows<V: Lanes, N: Lanes, const SUBSTEP: bool>(
                     impacts.extend(lanes.filter(|k| struck >> k & 1 == 1).map(|k| slot + k));
                 }
             }
-            first += if active > N::WIDTH {
+            first += if active > N::WIDTH && !law.general {
                 V::WIDTH
             } else {
                 N::WIDTH
@@ -376,13 +398,6 @@ unsafe fn relax_kind<V: Lanes, const SUBSTEP: bool>(
 ) -> u32 {
     // SAFETY: passed on to the caller.
     unsafe {
-        if law.general {
-            return if law.rolls {
-                relax_general::<V, SUBSTEP, true>(work, g, law, times, lanes)
-            } else {
-                relax_general::<V, SUBSTEP, false>(work, g, law, times, lanes)
-            };
-        }
         let group = (work.groups.add(g), work.rolling.wrapping_add(g));
         match (law.rolls, SUBSTEP && law.follows) {
             (true, true) => relax::<V, SUBSTEP, true, true>(work, group, law, times, lanes),
@@ -418,24 +433,23 @@ unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: Subste
         let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
         let mut now = Look {
             overlap: [0.0; LANES],
-            approach: [0.0; LANES],
+            time: [0.0; LANES],
         };
+        let wait = &*work.waits.add(g);
         let mut first = 0;
         while first < size {
             if size - first > N::WIDTH {
-                look::<V>(work, group, times.step, first, &mut now);
+                look::<V>(work, (group, wait), times.step, first, &mut now);
                 first += V::WIDTH;
             } else {
-                look::<N>(work, group, times.step, first, &mut now);
+                look::<N>(work, (group, wait), times.step, first, &mut now);
                 first += N::WIDTH;
             }
         }
-        let closing = &(*work.waits.add(g)).closing;
-        let mut time = f64::INFINITY;
-        for lane in 0..size {
-            let speed = f64::from(closing[lane]).max(now.approach[lane]);
-            time = time.min(-now.overlap[lane] / speed);
-        }
+        let time = now.time[..size]
+            .iter()
+            .copied()
+            .fold(f64::INFINITY, f64::min);
         // An overlap, a gap of zero with a speed of zero: all but a long wait wakes.
         if time >= times.step {
             let next = after(times.index, (time / times.step).min(work.longest_sleep));
@@ -474,8 +488,8 @@ unsafe fn follow_lane(work: &Work<'_>, group: &mut Group, lane: usize, step: f64
 struct Look {
     /// Overlaps, m.
     overlap: Line,
-    /// `−u_n`, m/s.
-    approach: Line,
+    /// Times that contacts stay open, s.
+    time: Line,
 }
 
 /// The substep so many substeps after another.
@@ -486,7 +500,13 @@ pub(crate) fn after(index: usize, substeps: f64) -> u16 {
 }
 
 #[inline(always)]
-unsafe fn look<V: Lanes>(work: &Work<'_>, group: &Group, step: f64, first: usize, now: &mut Look) {
+unsafe fn look<V: Lanes>(
+    work: &Work<'_>,
+    (group, wait): (&Group, &Wait),
+    step: f64,
+    first: usize,
+    now: &mut Look,
+) {
     // SAFETY: the invariants of `Work`.
     unsafe {
         let n: [V; 3] = load3(group.normal.as_ptr(), first);
@@ -497,12 +517,15 @@ unsafe fn look<V: Lanes>(work: &Work<'_>, group: &Group, step: f64, first: usize
             V::gather_quads(work.moved, index_a),
         );
         let apart = dot(n, moved) * V::splat(step);
-        (load::<V>(&group.overlap, first) - apart).store(now.overlap.as_mut_ptr().add(first));
+        let overlap = load::<V>(&group.overlap, first) - apart;
+        overlap.store(now.overlap.as_mut_ptr().add(first));
         let before = minus(
             V::gather_quads(work.before, index_a),
             V::gather_quads(work.before, index_b),
         );
-        dot(n, before).store(now.approach.as_mut_ptr().add(first));
+        let closing = V::load_single(wait.closing.as_ptr().add(first));
+        let speed = closing.max(dot(n, before));
+        ((V::splat(0.0) - overlap) / speed).store(now.time.as_mut_ptr().add(first));
     }
 }
 

@@ -11,7 +11,7 @@ use esker_contact::Impulse;
 use esker_parallel::{SharedSlice, make_room};
 
 use crate::kernel::Work;
-use crate::packed::impulse_in;
+use crate::packed::vector;
 use crate::plan::{LANES, SweepPlan};
 
 /// Sums of the impulses of the contacts with walls.
@@ -91,7 +91,12 @@ impl WallSums<'_> {
                 )
             };
             if group.impulse[lane] > 0.0 {
-                *sum = sum.plus(&impulse_in(group, rolling, lane));
+                sum.normal += group.impulse[lane];
+                sum.friction += vector(&group.friction, lane);
+                if let Some(rolling) = rolling {
+                    sum.rolling += vector(&rolling.rolling, lane);
+                    sum.twisting += rolling.twisting[lane];
+                }
             }
         }
     }

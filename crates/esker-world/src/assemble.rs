@@ -107,6 +107,7 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
+    #[inline]
     fn pair(&self, contact: &ContactGeometry) -> (usize, &PairConstants) {
         let other = match contact.partner {
             Partner::Grain(j) => self.grains.material[j as usize],

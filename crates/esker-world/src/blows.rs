@@ -42,6 +42,13 @@ impl Agitation {
         let part = |axis: usize, n: f64| n.abs() * f64::from(self.sides[side(axis, n)]);
         part(0, direction.x) + part(1, direction.y) + part(2, direction.z)
     }
+
+    /// Greatest change in any direction, m/s.
+    #[inline]
+    fn max_change(&self) -> f64 {
+        let [x, y, z] = [0, 2, 4].map(|k| f64::from(self.sides[k].max(self.sides[k + 1])));
+        DVec3::new(x, y, z).length()
+    }
 }
 
 /// Index of the side that a component along an axis points to.
@@ -105,9 +112,9 @@ pub(crate) struct Blows {
 }
 
 impl Blows {
-    /// Follows the blows between these pairs and those that they bring about;
-    /// returns whether there are any.
-    pub(crate) fn follow(
+    /// Finds the blows between these pairs; returns whether there are any. Those
+    /// that they bring about come with [`Blows::pass_on`].
+    pub(crate) fn find(
         &mut self,
         team: &mut Team,
         grains: &Grains,
@@ -122,15 +129,18 @@ impl Blows {
         self.struck_grains
             .resize_with(grains.len().div_ceil(64), AtomicU64::default);
         self.strike_all(team, grains, parts, reach, |pair| pair.approach);
-        if self.any() {
-            self.pass_on(team, grains, parts, reach);
-        }
-        self.any()
-    }
-
-    fn any(&self) -> bool {
         let mut words = self.struck_grains.iter();
         words.any(|word| word.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Greatest change of a grain's velocity by the blows found so far, m/s.
+    #[inline]
+    pub(crate) fn change(&self, grain: usize) -> f64 {
+        if self.is_struck(grain as u32) {
+            self.rising[grain].now().max_change()
+        } else {
+            0.0
+        }
     }
 
     /// The blows of pairs that close with these speeds: equation (1).
@@ -202,7 +212,7 @@ impl Blows {
     }
 
     /// Lets what was struck strike in turn, and sums up.
-    fn pass_on(
+    pub(crate) fn pass_on(
         &mut self,
         team: &mut Team,
         grains: &Grains,

@@ -9,9 +9,8 @@
 //! ```
 //!
 //! plus the longest gap at which liquid bridges attract (see `cohesion.rs`), and
-//! with a margin of at least 0.1 where the grains around differ in velocity so
-//! much that pushes through chains of grains may close such a gap,
-//!
+//! with a margin of at least 0.1 where so many grains around are struck that
+//! pushes through chains of grains may close such a gap,
 //!
 //! where `f h` is how far a grain falls from rest within the step, and the
 //! agitation `a_i` bounds how much of the grain's velocity towards the other
@@ -40,7 +39,7 @@ use crate::history::History;
 use crate::material::{ContactClass, PairTable};
 use crate::midpoint::Midpoints;
 use crate::periodic::{Image, Periodic};
-use crate::reach::{Drift, Mover, Reach};
+use crate::reach::{AGITATED_RADII, Drift, Mover, Reach};
 use crate::shaped_contacts::{NarrowPhase, ShapedContacts};
 use crate::wall::Wall;
 
@@ -89,6 +88,15 @@ impl ContactKey {
     /// The wall's feature, of a contact with a wall.
     pub fn wall_feature(&self) -> u32 {
         self.other as u32
+    }
+
+    /// Whether two contacts are of the same two bodies, whatever their features.
+    pub fn is_of_same_pair(&self, other: &Self) -> bool {
+        let bodies = |key: &Self| match key.wall_index() {
+            Some(wall) => WALL_MARK | u64::from(wall),
+            None => key.other,
+        };
+        self.owner == other.owner && bodies(self) == bodies(other)
     }
 
     /// The wall of the contact, if it is one with a wall.
@@ -179,7 +187,7 @@ const PREFETCHED: usize = 16;
 pub(crate) struct Candidate {
     pub(crate) grain: u32,
     pub(crate) partner: Partner,
-    /// Wall feature; between grains [`FOLLOWS`], [`LIVELY`], [`ACROSS`] and [`SHAPED`].
+    /// Wall feature; between grains [`FOLLOWS`], [`ACROSS`] and [`SHAPED`].
     pub(crate) feature: u32,
     pub(crate) normal: DVec3,
     pub(crate) overlap: f64,
@@ -214,14 +222,15 @@ impl Detail {
 
 /// Feature of a contact between grains that follows them through the substeps.
 const FOLLOWS: u32 = 1;
-/// Feature of a pair whose neighbours may push it together unexpectedly.
-const LIVELY: u32 = 2;
 /// Feature of a pair that touches across a periodic boundary.
-pub(crate) const ACROSS: u32 = 4;
+pub(crate) const ACROSS: u32 = 2;
 /// Feature of a near pair of which one at least is no sphere.
-const SHAPED: u32 = 8;
-/// Margin of lively pairs, in diameters of the smaller grain.
-const LIVELY_MARGIN: f64 = 0.1;
+const SHAPED: u32 = 4;
+/// Margin of pairs that pushes through chains of grains may close, in diameters
+/// of the smaller grain.
+const PUSHED_MARGIN: f64 = 0.1;
+/// Motion by such pushes from which on it is due, as a part of it.
+const PUSHED_PART: f64 = 0.5;
 
 /// Motion across the normal within the step, in diameters of the smaller grain,
 /// from which a contact follows its grains.
@@ -456,11 +465,15 @@ impl Collider {
         let drift = &self.drift;
         // Impacts that throw a grain far throw it into walls that are far.
         let thrown = |i: usize| {
+            let (agitated, radius) = (drift.agitated[i], grains.radius[i]);
+            if agitated < AGITATED_RADII * radius {
+                return agitated;
+            }
             let motion = drift.impact_motion(i, reach);
-            if motion > THROWN_RADII * grains.radius[i] {
+            if motion > THROWN_RADII * radius {
                 motion
             } else {
-                drift.agitated[i]
+                agitated
             }
         };
         let parts = SharedSlice::new(&mut self.parts);
@@ -494,22 +507,35 @@ impl Collider {
     /// Leaves those candidates that obey (1).
     fn choose(&mut self, team: &mut Team, scene: Scene<'_>) {
         let Scene { grains, reach, .. } = scene;
-        let agitated = self.blows.follow(team, grains, &self.parts, reach);
-        let blows = &self.blows;
+        let is_agitated = self.blows.find(team, grains, &self.parts, reach);
+        if is_agitated {
+            let blows = &self.blows;
+            self.drift.spread_pushes(team, |i| blows.change(i));
+            self.blows.pass_on(team, grains, &self.parts, reach);
+        }
+        let (blows, drift) = (&self.blows, &self.drift);
         team.for_each_part(&mut self.parts, 1, |_, parts| {
             for part in parts {
                 // Without a jump: which are chosen is hard to foresee.
                 let mut chosen = 0;
                 for k in 0..part.len() {
                     let mut c = part[k];
-                    if agitated {
+                    if is_agitated {
                         c.approach += blows.agitation(&c);
                     }
                     c.approach = reach.closing_speed(c.approach, c.normal);
                     let closing = reach.step * c.approach;
-                    let near = c.margin(reach.margin) * c.least_diameter(grains);
+                    let diameter = c.least_diameter(grains);
+                    let near = (reach.margin * diameter).max(closing);
+                    let gap = -c.overlap - reach.cohesive_gap;
                     part[chosen] = c;
-                    chosen += usize::from(-c.overlap < near.max(closing) + reach.cohesive_gap);
+                    chosen += usize::from(gap < near);
+                    let is_doubtful = gap >= near && gap < PUSHED_MARGIN * diameter;
+                    if is_agitated && is_doubtful {
+                        let motion = c.push_motion(drift, reach);
+                        let due = PUSHED_PART * PUSHED_MARGIN * diameter;
+                        chosen += usize::from(motion > due);
+                    }
                 }
                 part.truncate(chosen);
             }
@@ -643,14 +669,12 @@ impl Candidate {
         }
     }
 
-    /// The margin of the pair, in diameters of the smaller grain.
+    /// How far pushes through chains of grains may close the pair, m.
     #[inline]
-    fn margin(&self, margin: f64) -> f64 {
-        let is_lively = matches!(self.partner, Partner::Grain(_)) && self.feature & LIVELY != 0;
-        if is_lively {
-            margin.max(LIVELY_MARGIN)
-        } else {
-            margin
+    fn push_motion(&self, drift: &Drift, reach: Reach) -> f64 {
+        match self.partner {
+            Partner::Grain(j) => drift.push_motion(self.grain, reach) + drift.push_motion(j, reach),
+            Partner::Wall(_) => 0.0,
         }
     }
 
@@ -757,13 +781,11 @@ fn near_grains([a, b]: [Seen<'_, Mover>; 2], reach: Reach) -> (Candidate, bool) 
     let approach = touch.normal.dot(closing);
     let across = closing.length_squared() - approach * approach;
     let followed = FOLLOWED_MOTION * 2.0 * radii[0].min(radii[1]);
-    let is_lively =
-        a.tag.agitated + b.tag.agitated > 0.5 * LIVELY_MARGIN * 2.0 * radii[0].min(radii[1]);
     let follows = across * reach.step * reach.step > followed * followed;
     let candidate = Candidate {
         grain: a.index,
         partner: Partner::Grain(b.index),
-        feature: u32::from(follows) * FOLLOWS + u32::from(is_lively) * LIVELY,
+        feature: u32::from(follows) * FOLLOWS,
         normal: touch.normal,
         overlap: touch.overlap,
         approach,

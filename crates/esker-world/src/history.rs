@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use esker_contact::Impulse;
+use esker_contact::{Form, Impulse};
 use esker_parallel::{SharedSlice, Team, prefetch};
 use glam::DVec3;
 
-use crate::collide::{ContactGeometry, ContactKey};
+use crate::collide::{ContactGeometry, ContactKey, Partner};
 use crate::grains::GrainId;
 
 /// One remembered contact.
@@ -140,11 +140,13 @@ impl History {
 
     /// Impulses of the contacts as they were in the last step, projected onto
     /// their new tangent planes; zero for new contacts. The second list has the
-    /// indices of contacts with walls.
+    /// indices of contacts with walls; `has_shapes` says whether pairs of grains may
+    /// have several points of contact.
     pub fn recall(
         &mut self,
         team: &mut Team,
         (contacts, wall_contacts): (&[ContactGeometry], &[u32]),
+        has_shapes: bool,
         impulses: &mut Vec<Impulse>,
     ) {
         self.claimed.clear();
@@ -166,20 +168,35 @@ impl History {
         });
         // One after another, in the order of contacts: the first takes it.
         for &i in wall_contacts {
-            if impulses[i as usize].normal > 0.0 {
-                continue;
-            }
-            let contact = &contacts[i as usize];
-            let names = self.of_owner(contact.key.owner).iter();
-            let same = names.map(|name| name.entry as usize).filter(|&e| {
-                let entry = &self.entries[e];
-                !self.claimed[e].load(Ordering::Relaxed)
-                    && entry.impulse.normal > 0.0
-                    && entry.key.wall_index() == contact.key.wall_index()
-                    && entry.normal.dot(contact.normal) > SAME_DIRECTION
-            });
-            impulses[i as usize] = self.claim(same.min(), contact);
+            self.claim_moved(&contacts[i as usize], &mut impulses[i as usize]);
         }
+        if has_shapes {
+            for (contact, impulse) in contacts.iter().zip(impulses) {
+                if matches!(
+                    (contact.form, contact.partner),
+                    (Form::General(_), Partner::Grain(_))
+                ) {
+                    self.claim_moved(contact, impulse);
+                }
+            }
+        }
+    }
+
+    /// Gives a contact without an impulse that of another feature of the same pair
+    /// which nobody has claimed.
+    fn claim_moved(&self, contact: &ContactGeometry, impulse: &mut Impulse) {
+        if impulse.normal > 0.0 {
+            return;
+        }
+        let names = self.of_owner(contact.key.owner).iter();
+        let same = names.map(|name| name.entry as usize).filter(|&e| {
+            let entry = &self.entries[e];
+            !self.claimed[e].load(Ordering::Relaxed)
+                && entry.impulse.normal > 0.0
+                && entry.key.is_of_same_pair(&contact.key)
+                && entry.normal.dot(contact.normal) > SAME_DIRECTION
+        });
+        *impulse = self.claim(same.min(), contact);
     }
 
     /// Features of a wall that held a grain in the last step, in no order.
@@ -222,7 +239,6 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collide::Partner;
     use crate::grains::GrainId;
 
     fn contact(key: ContactKey, normal: DVec3) -> ContactGeometry {
@@ -270,7 +286,7 @@ mod tests {
             contact(ContactKey::wall(id(0, 0), 1, 9), DVec3::X),
         ];
         let mut impulses = Vec::new();
-        history.recall(&mut team, (&new, &[0, 3]), &mut impulses);
+        history.recall(&mut team, (&new, &[0, 3]), false, &mut impulses);
         let normals: Vec<f64> = impulses.iter().map(|p| p.normal).collect();
         assert_eq!(normals, [3.0, 1.0, 0.0, 0.0]);
         assert!(

@@ -214,8 +214,8 @@ impl PairTable {
     /// All laws, by [`PairTable::index`], with their classes.
     pub fn all(&self) -> impl Iterator<Item = (ContactClass, &PairConstants)> {
         let pairs = (self.count * self.count).max(1);
-        let classes = (0..).map(move |k| ContactClass::ALL[k / pairs]);
-        classes.zip(&self.table)
+        let laws = self.table.iter().enumerate();
+        laws.map(move |(k, pair)| (ContactClass::ALL[k / pairs], pair))
     }
 
     /// Greatest coefficient of restitution of all pairs.

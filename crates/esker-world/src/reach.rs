@@ -74,7 +74,7 @@ impl Mover {
 }
 
 /// Agitation is looked for up to gaps of this many radii per grain.
-const AGITATED_RADII: f64 = 0.35;
+pub(crate) const AGITATED_RADII: f64 = 0.35;
 
 impl Reach {
     /// Greatest mean speed at which a pair can close within the step, m/s,
@@ -109,9 +109,9 @@ const CELL_DIAMETERS: f64 = 3.0;
 const MOST_CELLS: f64 = 64.0;
 
 /// How often bounds on velocity changes are passed on to the cells around.
-const UNREST_PASSES: usize = 3;
+const SPREAD_PASSES: usize = 3;
 /// What is left of such a bound one cell farther.
-const UNREST_DECAY: f64 = 0.5;
+const SPREAD_DECAY: f64 = 0.5;
 
 /// Mean velocities of the grains, cell by cell; keeps its memory.
 #[derive(Debug, Default)]
@@ -134,6 +134,8 @@ pub(crate) struct Drift {
     deviation: f64,
     /// Greatest speed of grains that may get beyond the cells around, m/s.
     far: f64,
+    /// Layers of grains in a cell.
+    layers: f64,
     /// Diameter of the smallest grain, m.
     min_diameter: f64,
     /// Largest motion within the step that no grain's own velocity gives, m.
@@ -173,8 +175,17 @@ struct Cell {
     deviation: f64,
     /// Half of the greatest difference to a cell around it, m/s.
     half_difference: f64,
-    /// Greatest difference in velocity of grains here and around, m/s.
-    unrest: f64,
+    /// By [`Bound`], m/s.
+    bounds: [f64; 2],
+}
+
+/// A bound on velocity changes in a cell.
+#[derive(Clone, Copy, Debug)]
+enum Bound {
+    /// Greatest difference in velocity of grains here and around.
+    Unrest,
+    /// Greatest change by pushes through chains of grains.
+    Push,
 }
 
 impl Drift {
@@ -213,7 +224,7 @@ impl Drift {
             outer + reach.beyond_surface(radius, speed, agitated[i])
         });
         self.agitated = agitated;
-        let unrest = self.cells.iter().map(|cell| cell.unrest);
+        let unrest = self.cells.iter().map(|c| c.bounds[Bound::Unrest as usize]);
         // A push through a chain can throw off its end with twice its speed.
         let speed = 2.0 * unrest.fold(self.far, f64::max) + reach.fall.length();
         self.unexpected = reach.step * speed + reach.cohesive_gap;
@@ -225,8 +236,9 @@ impl Drift {
     }
 
     /// How far impacts may move a grain within the step, m.
+    #[inline]
     pub(crate) fn impact_motion(&self, grain: usize, reach: Reach) -> f64 {
-        let unrest = self.cells[self.cell_of[grain] as usize].unrest;
+        let unrest = self.bound(grain, Bound::Unrest);
         reach.step * (1.0 + reach.restitution) * unrest.max(self.far)
     }
 
@@ -234,6 +246,40 @@ impl Drift {
     /// do not show, in diameters of the smallest one.
     pub(crate) fn unexpected_motion(&self) -> f64 {
         self.unexpected / self.min_diameter
+    }
+
+    /// Sets how far pushes pass through chains of grains beyond the impacts
+    /// that are followed one by one, from the velocity changes by the impacts of
+    /// each grain, m/s.
+    ///
+    /// Such a push comes from many grains at once: where a layer of a cell's
+    /// grains is struck with some speed, all of them may get it, and through
+    /// them the grains of the cells around. One grain that bounces among others
+    /// at rest shares its momentum with them.
+    pub(crate) fn spread_pushes(&mut self, team: &mut Team, change: impl Fn(usize) -> f64 + Sync) {
+        let mut sums = std::mem::take(&mut self.sums);
+        let found = sums.over_cells(team, &self.cell_of, self.cells.len(), |sum, i| {
+            sum.velocity[0] += (change(i) / QUANTUM) as i64;
+            sum.count += 1;
+        });
+        for (cell, sum) in self.cells.iter_mut().zip(found) {
+            let mean = sum.velocity[0] as f64 * (QUANTUM / sum.count.max(1) as f64);
+            cell.bounds[Bound::Push as usize] = self.layers * mean;
+        }
+        self.sums = sums;
+        self.spread(team, Bound::Push);
+    }
+
+    /// How far pushes through chains may move a grain within the step, m.
+    #[inline]
+    pub(crate) fn push_motion(&self, grain: u32, reach: Reach) -> f64 {
+        reach.step * self.bound(grain as usize, Bound::Push)
+    }
+
+    /// A bound in the cell of a grain, m/s.
+    #[inline]
+    fn bound(&self, grain: usize, bound: Bound) -> f64 {
+        self.cells[self.cell_of[grain] as usize].bounds[bound as usize]
     }
 
     /// Greatest distance of a velocity from that of any cell, m/s.
@@ -281,6 +327,7 @@ impl Drift {
             }
             self.edge *= 2.0;
         }
+        self.layers = self.edge / mean_diameter;
     }
 
     /// Lays cells from end to end of periodic axes, the last of them up to twice
@@ -369,29 +416,31 @@ impl Drift {
                 let (difference, deviation) = self.around(k);
                 let at_walls = self.speed_at_walls(k, deviation, walls, reach);
                 cell.half_difference = 0.5 * difference;
-                cell.unrest = (difference + 2.0 * deviation).max(at_walls);
+                cell.bounds[Bound::Unrest as usize] = (difference + 2.0 * deviation).max(at_walls);
             }
             cell
         });
         self.compared = std::mem::replace(&mut self.cells, compared);
-        for _ in 0..UNREST_PASSES {
-            self.spread_unrest(team);
-        }
+        self.spread(team, Bound::Unrest);
     }
 
     /// Pushes pass through chains of touching grains far beyond a cell within a
-    /// step, and weaken on their way.
-    fn spread_unrest(&mut self, team: &mut Team) {
-        let mut spread = std::mem::take(&mut self.compared);
-        team.fill(&mut spread, self.cells.len(), |k| {
-            let mut cell = self.cells[k];
-            if cell.is_taken {
-                let around = self.neighbours(k).map(|n| n.unrest).fold(0.0, f64::max);
-                cell.unrest = cell.unrest.max(UNREST_DECAY * around);
-            }
-            cell
-        });
-        self.compared = std::mem::replace(&mut self.cells, spread);
+    /// step, and weaken on their way: passes a bound on to the cells around.
+    fn spread(&mut self, team: &mut Team, bound: Bound) {
+        for _ in 0..SPREAD_PASSES {
+            let mut spread = std::mem::take(&mut self.compared);
+            team.fill(&mut spread, self.cells.len(), |k| {
+                let mut cell = self.cells[k];
+                if cell.is_taken {
+                    let around = self.neighbours(k).map(|there| there.bounds[bound as usize]);
+                    let around = SPREAD_DECAY * around.fold(0.0, f64::max);
+                    let own = &mut cell.bounds[bound as usize];
+                    *own = own.max(around);
+                }
+                cell
+            });
+            self.compared = std::mem::replace(&mut self.cells, spread);
+        }
     }
 
     /// Coordinates of a cell.

@@ -215,7 +215,9 @@ impl World {
                 (contacts.0, &mut work.equations.bodies),
             );
         }
-        self.history.recall(team, contacts, &mut work.impulses);
+        let has_shapes = self.grains.has_shapes();
+        self.history
+            .recall(team, contacts, has_shapes, &mut work.impulses);
         self.evaluate_cohesion();
         let (work, team) = (&mut self.workspace, &mut self.team);
         let rows = Rows {

@@ -109,3 +109,28 @@ fn contacts_that_close_faster_than_their_bounds_are_woken_and_none_is_unforeseen
         assert!(found.unforeseen <= 0.001, "{step} {speed}: {found:?}");
     }
 }
+
+/// Contacts of a lattice with gaps of 0.08 diameters, at rest but for the grains
+/// that `moves` names by their place, which approach their neighbours above.
+fn contacts_of_lattice(moves: impl Fn([usize; 3]) -> bool) -> usize {
+    let law = PairLaw::default();
+    let mut def = scene(material(2500.0, 1e8, 0.2), law, sub_stepped(25), 5e-3);
+    def.gravity = DVec3::ZERO;
+    let places = (0..1000).map(|k| [k % 10, k / 10 % 10, k / 100]);
+    let grains = places.map(|place| ListedGrain {
+        velocity: DVec3::Z * if moves(place) { 0.25 } else { 0.0 },
+        ..grain(DVec3::from_array(place.map(|x| x as f64)) * 0.0108, 5e-3)
+    });
+    def.packings = vec![listed(grains.collect())];
+    build(&def).step().unwrap().contacts
+}
+
+/// One grain that bounces in a bed at rest made thousands around it look for
+/// contacts twice as far.
+#[test]
+fn contacts_are_looked_for_farther_where_layers_are_pushed_not_where_one_grain_moves() {
+    let one = contacts_of_lattice(|place| place == [5, 5, 5]);
+    assert!((1..100).contains(&one), "{one}");
+    let layer = contacts_of_lattice(|[_, _, z]| z == 0);
+    assert!(layer > 1000, "{layer}");
+}

@@ -9,8 +9,9 @@
 //! inertia per mass = tr(C) 1 − C,   C = ∫ x xᵀ dV / V about x̄.           (3)
 //! ```
 
-use super::MassProperties;
 use super::hull::{Hull, convex_hull};
+use super::principal::principal_axes;
+use super::{MassProperties, inertia_of};
 use crate::mesh::{MeshError, TriangleMesh, TriangleSoup};
 use crate::{Aabb, Pose};
 use glam::{DMat3, DQuat, DVec3};
@@ -31,8 +32,6 @@ pub struct Polyhedron {
     edges: Vec<PolyhedronEdge>,
     /// Vertices of all faces, one after the other.
     corners: Vec<u32>,
-    /// Edge from each of `corners` to the next of its face.
-    sides: Vec<u32>,
     /// For each vertex where its neighbours start; one more at the end.
     fan_starts: Vec<u32>,
     /// Across the edges at each vertex: the vertex, and the face to the left of the way there.
@@ -129,10 +128,10 @@ impl Polyhedron {
     pub fn from_points(points: &[DVec3]) -> Result<(Self, Pose), HullError> {
         let hull = hull_of_points(points)?;
         let solid = Solid::of_hull(&hull)?;
-        let (moments, axes) = diagonalise(solid.second_moment);
+        let (mean_squares, axes) = principal_axes(without_rounding(solid.second_moment));
         let to_body = axes.transpose();
         let place = |vertex: DVec3| to_body * (vertex - solid.centre);
-        let polyhedron = Self::of_hull(hull, solid.volume, moments, place);
+        let polyhedron = Self::of_hull(hull, solid.volume, mean_squares, place);
         let pose = Pose::new(solid.centre, DQuat::from_mat3(&axes).normalize());
         Ok((polyhedron, pose))
     }
@@ -142,9 +141,11 @@ impl Polyhedron {
     pub fn in_body_frame(points: &[DVec3]) -> Result<Self, HullError> {
         let hull = hull_of_points(points)?;
         let solid = Solid::of_hull(&hull)?;
-        let moments = solid.second_moment;
-        let moments = DVec3::new(moments.x_axis.x, moments.y_axis.y, moments.z_axis.z);
-        Ok(Self::of_hull(hull, solid.volume, moments, |vertex| vertex))
+        let second = solid.second_moment;
+        let mean_squares = DVec3::new(second.x_axis.x, second.y_axis.y, second.z_axis.z);
+        Ok(Self::of_hull(hull, solid.volume, mean_squares, |vertex| {
+            vertex
+        }))
     }
 
     /// A surface that is closed, wound outward and convex. See [`Polyhedron::from_points`].
@@ -173,17 +174,21 @@ impl Polyhedron {
 
     /// The polyhedron with this volume (m³) and these mean squares of the coordinates (m²);
     /// `place` gives points of the hull in the body's frame.
-    fn of_hull(hull: Hull, volume: f64, moments: DVec3, place: impl Fn(DVec3) -> DVec3) -> Self {
+    fn of_hull(
+        hull: Hull,
+        volume: f64,
+        mean_squares: DVec3,
+        place: impl Fn(DVec3) -> DVec3,
+    ) -> Self {
         let vertices: Vec<DVec3> = hull.vertices.iter().map(|&v| place(v)).collect();
         let mut polyhedron = Self {
             faces: Vec::with_capacity(hull.faces.len()),
             edges: Vec::new(),
             corners: Vec::new(),
-            sides: Vec::new(),
             fan_starts: Vec::new(),
             fans: Vec::new(),
             volume,
-            inertia_per_mass: DVec3::splat(moments.element_sum()) - moments,
+            inertia_per_mass: inertia_of(mean_squares),
             bounding_radius: vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
             inner_radius: 0.0,
             equivalent_radius: (0.75 / PI * volume).cbrt(),
@@ -220,41 +225,25 @@ impl Polyhedron {
         for (face, &PolyhedronFace { start, count, .. }) in self.faces.iter().enumerate() {
             for k in 0..count {
                 let [from, to] = [k, (k + 1) % count].map(|k| self.corners[(start + k) as usize]);
-                half_edges.push((
-                    [from.min(to), from.max(to)],
-                    from > to,
-                    face as u32,
-                    start + k,
-                ));
+                half_edges.push(([from.min(to), from.max(to)], from > to, face as u32));
             }
         }
         half_edges.sort_unstable();
-        self.sides = vec![0; self.corners.len()];
         let mut fans: Vec<(u32, Spoke)> = Vec::with_capacity(half_edges.len());
         for pair in half_edges.chunks_exact(2) {
-            let [(vertices, _, left, one), (_, _, right, two)] = [pair[0], pair[1]];
-            for side in [one, two] {
-                self.sides[side as usize] = self.edges.len() as u32;
-            }
+            let [(vertices, _, left), (_, _, right)] = [pair[0], pair[1]];
             self.edges.push(PolyhedronEdge {
                 vertices,
                 faces: [left, right],
             });
             let [a, b] = vertices;
-            fans.push((
-                a,
-                Spoke {
-                    vertex: b,
-                    face: left,
-                },
-            ));
-            fans.push((
-                b,
-                Spoke {
-                    vertex: a,
-                    face: right,
-                },
-            ));
+            for (vertex, other, face) in [(a, b, left), (b, a, right)] {
+                let spoke = Spoke {
+                    vertex: other,
+                    face,
+                };
+                fans.push((vertex, spoke));
+            }
         }
         fans.sort_unstable_by_key(|(vertex, spoke)| (*vertex, spoke.vertex));
         self.fan_starts = vec![0; self.vertices.len() + 1];
@@ -286,12 +275,6 @@ impl Polyhedron {
     pub fn corners_of(&self, face: usize) -> &[u32] {
         let PolyhedronFace { start, count, .. } = self.faces[face];
         &self.corners[start as usize..(start + count) as usize]
-    }
-
-    /// Edges of a face: number `k` joins its corners `k` and `k + 1`.
-    pub fn sides_of(&self, face: usize) -> &[u32] {
-        let PolyhedronFace { start, count, .. } = self.faces[face];
-        &self.sides[start as usize..(start + count) as usize]
     }
 
     fn spokes(&self, vertex: u32) -> &[Spoke] {
@@ -436,37 +419,22 @@ impl Solid {
     }
 }
 
-/// Eigenvalues and eigenvectors (columns, right-handed) of a symmetric matrix, by Jacobi rotations.
-/// A matrix that is diagonal to rounding keeps its axes.
-fn diagonalise(mut matrix: DMat3) -> (DVec3, DMat3) {
-    let mut axes = DMat3::IDENTITY;
-    let negligible = 1e-15 * (matrix.x_axis.x + matrix.y_axis.y + matrix.z_axis.z);
-    for _sweep in 0..16 {
-        let mut is_diagonal = true;
-        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
-            let off = matrix.col(q)[p];
-            if off.abs() <= negligible {
-                continue;
-            }
-            is_diagonal = false;
-            let theta = 0.5 * (matrix.col(q)[q] - matrix.col(p)[p]) / off;
-            let tangent = 1_f64.copysign(theta) / (theta.abs() + theta.hypot(1.0));
-            let cosine = 1.0 / tangent.hypot(1.0);
-            let sine = tangent * cosine;
-            let mut rotation = DMat3::IDENTITY;
-            rotation.col_mut(p)[p] = cosine;
-            rotation.col_mut(q)[q] = cosine;
-            rotation.col_mut(q)[p] = sine;
-            rotation.col_mut(p)[q] = -sine;
-            matrix = rotation.transpose() * matrix * rotation;
-            axes *= rotation;
-        }
-        if is_diagonal {
-            break;
-        }
-    }
-    let eigenvalues = DVec3::new(matrix.x_axis.x, matrix.y_axis.y, matrix.z_axis.z);
-    (eigenvalues, axes)
+/// Without the elements off the diagonal that are rounding alone: a body given in its own axes keeps
+/// them, however many of its moments are equal.
+fn without_rounding(tensor: DMat3) -> DMat3 {
+    let diagonal = DVec3::new(tensor.x_axis.x, tensor.y_axis.y, tensor.z_axis.z);
+    let negligible = 1e-15 * diagonal.element_sum();
+    let clean = |value: f64| if value.abs() > negligible { value } else { 0.0 };
+    let (xy, xz, yz) = (
+        clean(tensor.y_axis.x),
+        clean(tensor.z_axis.x),
+        clean(tensor.z_axis.y),
+    );
+    DMat3::from_cols(
+        DVec3::new(diagonal.x, xy, xz),
+        DVec3::new(xy, diagonal.y, yz),
+        DVec3::new(xz, yz, diagonal.z),
+    )
 }
 
 #[cfg(test)]
@@ -553,7 +521,7 @@ mod tests {
     fn regular_tetrahedron_has_its_mass_properties() {
         let points =
             [[1., 1., 1.], [1., -1., -1.], [-1., 1., -1.], [-1., -1., 1.]].map(DVec3::from);
-        let (body, _) = Polyhedron::from_points(&points).unwrap();
+        let (body, pose) = Polyhedron::from_points(&points).unwrap();
         let MassProperties {
             volume,
             inertia_per_mass,
@@ -561,6 +529,8 @@ mod tests {
         let edge = 8_f64.sqrt();
         assert!((volume - edge.powi(3) / 72_f64.sqrt()).abs() < 1e-12);
         assert_close(inertia_per_mass, DVec3::splat(edge * edge / 20.0));
+        // Equal moments have no axes of their own.
+        assert_eq!(pose.orientation, DQuat::IDENTITY);
         assert!((body.inner_radius() - edge / 24_f64.sqrt()).abs() < 1e-12);
     }
 

@@ -15,6 +15,7 @@ mod weld;
 pub use error::{MeshError, Place};
 pub use obj::parse_obj;
 pub use stl::parse_stl;
+pub(crate) use topology::EdgeSide;
 pub use topology::{Edge, EdgeKind};
 
 use crate::Aabb;

@@ -143,7 +143,12 @@ impl WallShape {
     /// From which side a container holds a body of this shape that touches this feature; `None` for
     /// rims and for walls that are no containers.
     pub fn side_of_body(&self, shape: &BodyShape, feature: u32) -> Option<Side> {
-        self.side_of(feature / parts_of(shape))
+        match shape {
+            BodyShape::Box { .. } | BodyShape::Cylinder { .. } | BodyShape::Polyhedron(_) => {
+                convex::container_side(self, feature)
+            }
+            _ => self.side_of(feature / parts_of(shape)),
+        }
     }
 }
 

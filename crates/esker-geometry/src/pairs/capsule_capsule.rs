@@ -22,8 +22,8 @@ const LINE_ENDS: [u32; 2] = [1, 2];
 pub(super) fn contacts(a: &Capsule, b: &Capsule, query: &BodyQuery, out: &mut Vec<ContactPoint>) {
     let (along_a, along_b) = a.nearest_points(b);
     let nearest = touch(a, along_a, b, along_b);
-    // Not a number: no contact.
-    if !(-nearest.overlap < query.margin) {
+    let is_near = -nearest.overlap < query.margin;
+    if !is_near {
         return;
     }
     let sine = a.axis.cross(b.axis).length();
@@ -72,7 +72,8 @@ pub(super) fn sphere_contact(
     };
     let along = a.nearest_to(centre);
     let touch = touch(a, along, &ball, 0.0);
-    if !(-touch.overlap < query.margin) {
+    let is_near = -touch.overlap < query.margin;
+    if !is_near {
         return None;
     }
     let is_end = along.abs() >= a.half_length;

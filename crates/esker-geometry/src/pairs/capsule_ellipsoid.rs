@@ -28,8 +28,8 @@ pub(super) fn contact(
 ) -> Option<ContactPoint> {
     let c = capsule.centre - centre;
     let reach = ellipsoid.size() + capsule.half_length + capsule.radius + query.margin;
-    // Not a number: no contact.
-    if !(c.length_squared() < reach * reach) {
+    let is_near = c.length_squared() < reach * reach;
+    if !is_near {
         return None;
     }
     let circle = Circle::across(capsule.axis);

@@ -6,7 +6,7 @@
 //! nearly parallel to it: then both ends are.
 
 use super::body_wall::WallQuery;
-use super::ellipsoid_box::BoxWall;
+use super::ellipsoid_box::{BoxWall, Sought};
 use super::sharp::{CapsuleMiddle, Near, Sharp};
 use super::sphere_frustum::{Frustum, feature};
 use super::{ellipsoid_mesh, sphere_box, sphere_frustum};
@@ -100,7 +100,7 @@ fn middle_contacts(
                 half: *half_extents,
                 open,
             };
-            if wall.is_out_of_reach(capsule.centre, middle.bound() + query.margin) {
+            if !wall.is_in_reach(capsule.centre, middle.bound() + query.margin) {
                 return;
             }
             let mut push_near = |near: Near, feature: u32| {
@@ -108,8 +108,9 @@ fn middle_contacts(
                     push(middle.contact(&near, feature));
                 }
             };
-            wall.each_edge(&middle, false, &mut push_near);
-            wall.each_corner(&middle, false, &mut push_near);
+            let sought = Sought::within(query.margin, &middle);
+            wall.each_edge(&middle, &sought, &mut push_near);
+            wall.each_corner(&middle, &sought, &mut push_near);
         }
         WallShape::Cylinder {
             radius,
@@ -151,9 +152,9 @@ impl Frustum {
             OpenFaces::NONE
         };
         let is_open = self.open_ends(open);
-        for end in 0..2 {
+        for (end, is_open) in is_open.into_iter().enumerate() {
             if self.rim(end).is_in_reach(middle, margin) {
-                self.each_rim_minimum(middle, end, is_open[end], |near, name| {
+                self.each_rim_minimum(middle, end, is_open, |near, name| {
                     if near.gap < margin {
                         push(middle.contact(&near, name));
                     }
@@ -175,7 +176,8 @@ impl Frustum {
         let axis = capsule.axis;
         let across = self.outward.x * axis.truncate().length();
         let cosine = -self.outward.y * axis.z / across;
-        if !(cosine.abs() <= 1.0) {
+        let has_tangent = cosine.abs() <= 1.0;
+        if !has_tangent {
             return;
         }
         for side in [-1.0, 1.0] {

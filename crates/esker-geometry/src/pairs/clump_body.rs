@@ -33,7 +33,8 @@ pub(super) fn contacts(
     };
     for (index, (centre, radius)) in (0..).zip(spheres(clump, a)) {
         let reach = bound + radius;
-        if !(centre.distance_squared(b.position) < reach * reach) {
+        let is_near = centre.distance_squared(b.position) < reach * reach;
+        if !is_near {
             continue;
         }
         let sphere = PlacedShape {

@@ -13,6 +13,30 @@ use crate::shape::{Face, OpenFaces};
 use crate::smooth::Support;
 use glam::DVec3;
 
+/// Which edges and corners are looked at.
+pub(super) struct Sought {
+    /// Those of open faces alone.
+    pub rims_only: bool,
+    /// Those nearer to the centre than this (m).
+    pub reach: f64,
+}
+
+impl Sought {
+    /// Wherever they are: one of them is the nearest.
+    const ALL: Self = Self {
+        rims_only: false,
+        reach: f64::INFINITY,
+    };
+
+    /// Those that a body can reach.
+    pub fn within(margin: f64, body: &impl Sharp) -> Self {
+        Self {
+            rims_only: false,
+            reach: body.bound() + margin,
+        }
+    }
+}
+
 /// A box wall.
 #[derive(Clone, Copy)]
 pub(super) struct BoxWall {
@@ -25,20 +49,24 @@ impl BoxWall {
         !self.open.contains(Face::across(axis, sign > 0))
     }
 
-    /// Calls `visit` with every edge that is the end of a closed face and nearest to the body
-    /// there, at any distance; with `is_inside` of open faces only.
-    pub fn each_edge(&self, body: &impl Sharp, is_inside: bool, mut visit: impl FnMut(Near, u32)) {
+    /// Calls `visit` with every edge that is the end of a closed face, is nearest to the body there
+    /// and can be in reach.
+    pub fn each_edge(&self, body: &impl Sharp, sought: &Sought, mut visit: impl FnMut(Near, u32)) {
         for axis in 0..3 {
             let [i, j] = [(axis + 1) % 3, (axis + 2) % 3];
             for (si, sj) in [(-1, -1), (-1, 1), (1, -1), (1, 1)] {
                 let mut signs = [0; 3];
                 (signs[i], signs[j]) = (si, sj);
                 let closed = [self.is_closed(i, si), self.is_closed(j, sj)];
-                if closed == [false; 2] || (is_inside && closed == [true; 2]) {
+                if closed == [false; 2] || (sought.rims_only && closed == [true; 2]) {
                     continue;
                 }
-                let mut origin = self.corner(signs);
-                origin[axis] = 0.0;
+                let origin = self.corner(signs);
+                let mut nearest = origin;
+                nearest[axis] = body.centre()[axis].clamp(-self.half[axis], self.half[axis]);
+                if nearest.distance_squared(body.centre()) > sought.reach * sought.reach {
+                    continue;
+                }
                 let Some(near) = body.near_line(origin, DVec3::AXES[axis]) else {
                     continue;
                 };
@@ -53,21 +81,25 @@ impl BoxWall {
         }
     }
 
-    /// Calls `visit` with every corner of a closed face that is nearest to the body there, at any
-    /// distance; with `is_inside` of open faces only.
+    /// Calls `visit` with every corner of a closed face that is nearest to the body there and can
+    /// be in reach.
     pub fn each_corner(
         &self,
         body: &impl Sharp,
-        is_inside: bool,
+        sought: &Sought,
         mut visit: impl FnMut(Near, u32),
     ) {
         for index in 0..8 {
             let signs = [0, 1, 2].map(|k| if index >> k & 1 == 1 { 1 } else { -1 });
             let closed = [0, 1, 2].map(|k| self.is_closed(k, signs[k]));
-            if closed == [false; 3] || (is_inside && closed == [true; 3]) {
+            if closed == [false; 3] || (sought.rims_only && closed == [true; 3]) {
                 continue;
             }
-            let Some(near) = body.near_point(self.corner(signs)) else {
+            let corner = self.corner(signs);
+            if corner.distance_squared(body.centre()) > sought.reach * sought.reach {
+                continue;
+            }
+            let Some(near) = body.near_point(corner) else {
                 continue;
             };
             // The edge along an axis is there when one of the faces across the others is.
@@ -84,10 +116,10 @@ impl BoxWall {
         self.half * DVec3::from(signs.map(f64::from))
     }
 
-    /// Whether a ball meets none of the box.
-    pub fn is_out_of_reach(&self, centre: DVec3, radius: f64) -> bool {
+    /// Whether a ball meets the box.
+    pub fn is_in_reach(&self, centre: DVec3, radius: f64) -> bool {
         let nearest = centre.clamp(-self.half, self.half);
-        !(centre.distance_squared(nearest) < radius * radius)
+        centre.distance_squared(nearest) < radius * radius
     }
 }
 
@@ -108,7 +140,7 @@ pub(super) fn shell(
     let is_inside = probe.is_held_inside(depth[nearest], is_nearest_closed);
     if is_inside {
         faces_from_inside(wall, body, query.margin, out);
-    } else if wall.is_out_of_reach(centre, body.bound() + query.margin) {
+    } else if !wall.is_in_reach(centre, body.bound() + query.margin) {
         return;
     } else if !is_open {
         from_outside(wall, body, OUTER, query.margin, out);
@@ -125,8 +157,12 @@ pub(super) fn shell(
                 out.push(body.contact(&near, feature));
             }
         };
-        wall.each_edge(body, is_inside, &mut push);
-        wall.each_corner(body, is_inside, &mut push);
+        let sought = Sought {
+            rims_only: is_inside,
+            ..Sought::within(query.margin, body)
+        };
+        wall.each_edge(body, &sought, &mut push);
+        wall.each_corner(body, &sought, &mut push);
     }
 }
 
@@ -141,7 +177,7 @@ pub(super) fn solid(
         half,
         open: OpenFaces::NONE,
     };
-    if !wall.is_out_of_reach(body.centre, body.bound() + query.margin) {
+    if wall.is_in_reach(body.centre, body.bound() + query.margin) {
         from_outside(&wall, body, 0, query.margin, out);
     }
 }
@@ -235,8 +271,8 @@ fn from_outside(
                 best = Some((near, feature));
             }
         };
-        wall.each_edge(body, false, &mut keep);
-        wall.each_corner(body, false, &mut keep);
+        wall.each_edge(body, &Sought::ALL, &mut keep);
+        wall.each_corner(body, &Sought::ALL, &mut keep);
         if let Some((near, feature)) = best {
             if near.gap < margin {
                 out.push(body.contact(&near, feature));

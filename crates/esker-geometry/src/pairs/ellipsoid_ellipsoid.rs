@@ -20,8 +20,8 @@ pub(super) fn nearest<B: Quadric>(
     query: &BodyQuery,
 ) -> Option<Separation> {
     let reach = a.size() + b.size() + query.margin;
-    // Not a number: no contact.
-    if !(c.length_squared() < reach * reach) {
+    let is_near = c.length_squared() < reach * reach;
+    if !is_near {
         return None;
     }
     let start = query.last_normal.filter(|n| {

@@ -132,8 +132,12 @@ impl Frustum {
         (0.0..=self.slant).contains(&along)
     }
 
-    /// Calls `visit` with the tangent planes that hold a body from inside.
-    fn each_hollow(&self, body: &PlacedEllipsoid, mut visit: impl FnMut(MantleView)) {
+    /// Calls `visit` with the tangent planes that hold a body from inside and can be in reach.
+    fn each_hollow(&self, body: &PlacedEllipsoid, margin: f64, mut visit: impl FnMut(MantleView)) {
+        // No plane is nearer to the centre than that at its own azimuth.
+        if self.distance_to_mantle(body.centre) >= body.bound() + margin {
+            return;
+        }
         let circle = self.normals();
         let (first, second) = circle.hollow_maxima(body.body, body.centre);
         let see = |extreme: &Extreme, name: u32| {
@@ -141,7 +145,7 @@ impl Frustum {
         };
         if let Some(second) = second {
             // Named by the end of the body, which does not change while it rolls.
-            let along = |extreme: &Extreme| body.body.long_axes()[0].dot(extreme.normal);
+            let along = |extreme: &Extreme| body.body.long_axis().dot(extreme.normal);
             let names = if along(&first) > along(&second) {
                 [1, 2]
             } else {
@@ -155,8 +159,11 @@ impl Frustum {
         let own = circle.angle_of(first.normal);
         for third in 1..3 {
             let angle = own + TAU / 3.0 * f64::from(third);
-            let plane = circle.measure(body.body, body.centre, Facing::Hollow, angle);
-            visit(see(&plane, third));
+            let normal = circle.at(angle);
+            if self.offset() - normal.dot(body.centre) < body.bound() + margin {
+                let plane = circle.measure(body.body, body.centre, Facing::Hollow, angle);
+                visit(see(&plane, third));
+            }
         }
     }
 
@@ -170,10 +177,12 @@ impl Frustum {
         out: &mut Vec<ContactPoint>,
     ) {
         let margin = query.margin;
-        self.each_hollow(body, |view| {
+        let caps = [0, 1].map(|end| self.cap_from_inside(body, end));
+        self.each_hollow(body, margin, |view| {
             let end = usize::from(view.along >= 0.5 * self.slant);
-            // As for spheres: a mantle whose foot lies off it hides behind the end it meets there.
-            let is_hidden = !is_beyond && view.surface.gap < 0.0;
+            // As for spheres: a mantle whose foot lies off it hides behind the end it meets there,
+            // if the body is through that end too. The tip of a long one need not be.
+            let is_hidden = !is_beyond && view.surface.gap < 0.0 && caps[end].0.gap < 0.0;
             let is_touched = self.is_on_mantle_at(view.along) || (!is_open[end] && !is_hidden);
             if is_touched && view.surface.gap < margin {
                 out.push(view.surface.contact(body.body, body.centre));
@@ -181,7 +190,7 @@ impl Frustum {
         });
         self.ellipsoid_tangents_ahead(body, is_open, query, out);
         for end in (0..2).filter(|end| !is_open[*end]) {
-            let (cap, foot) = self.cap_from_inside(body, end);
+            let (cap, foot) = caps[end];
             let radius = self.rim(end).radius;
             let is_seen = is_beyond || foot.truncate().length() <= radius || cap.gap >= 0.0;
             if radius > 0.0 && is_seen && cap.gap < margin {
@@ -251,7 +260,7 @@ impl Frustum {
         if self.distance_to_mantle(body.centre) < 0.0 {
             push(&self.outer_mantle(body));
         } else {
-            self.each_hollow(body, |view| push(&view));
+            self.each_hollow(body, margin, |view| push(&view));
             for end in (0..2).filter(|end| !is_open[*end]) {
                 let (cap, foot) = self.cap_from_inside(body, end);
                 let is_on_cap = foot.truncate().length() <= self.rim(end).radius;
@@ -284,9 +293,9 @@ impl Frustum {
         let bound = body.bound() + margin;
         let widest = self.bottom.x.max(self.top.x);
         let to_ends = self.distances_to_ends(body.centre);
-        let is_far = !(body.centre.truncate().length() < widest + bound)
-            || to_ends.iter().any(|to_end| -to_end > bound);
-        if is_far {
+        let is_beside = body.centre.truncate().length() < widest + bound;
+        let is_near = is_beside && to_ends.iter().all(|to_end| -to_end <= bound);
+        if !is_near {
             return;
         }
         let mantle = self.outer_mantle(body);
@@ -322,13 +331,13 @@ impl Frustum {
             // shallowest counts; the rims of open ends can be touched in several.
             let mut is_any = false;
             let mut best: Option<(Near, u32)> = None;
-            for end in 0..2 {
-                self.each_rim_minimum(body, end, is_open[end], |near, name| {
+            for (end, is_open) in is_open.into_iter().enumerate() {
+                self.each_rim_minimum(body, end, is_open, |near, name| {
                     is_any = true;
-                    if is_open[end] && near.gap < margin {
+                    if is_open && near.gap < margin {
                         out.push(body.contact(&near, name));
                     }
-                    if !is_open[end] && best.is_none_or(|(known, _)| near.gap > known.gap) {
+                    if !is_open && best.is_none_or(|(known, _)| near.gap > known.gap) {
                         best = Some((near, name));
                     }
                 });
@@ -366,7 +375,12 @@ impl Frustum {
     }
 
     /// Directions from a point of a rim into the mantle, and into the end if it is closed.
-    fn into_surface(&self, end: usize, is_open: bool, azimuth: f64) -> impl Iterator<Item = DVec3> {
+    fn inward_from_rim(
+        &self,
+        end: usize,
+        is_open: bool,
+        azimuth: f64,
+    ) -> impl Iterator<Item = DVec3> {
         let radial = DVec2::from_angle(azimuth).extend(0.0);
         let up = self.direction.x * radial + self.direction.y * DVec3::Z;
         let into_mantle = if end == 0 { up } else { -up };
@@ -388,28 +402,29 @@ impl Frustum {
             // An apex: the distance must grow all around.
             let near = body.near_point(rim.point(0.0));
             let around = (0..8).map(|k| TAU / 8.0 * f64::from(k));
-            let inward = around.flat_map(|azimuth| self.into_surface(end, true, azimuth));
+            let inward = around.flat_map(|azimuth| self.inward_from_rim(end, true, azimuth));
             if let Some(near) = near.filter(|near| body.is_minimum(near, inward)) {
                 visit(near, name);
             }
             return;
         }
-        let minima = rim.minima(body);
-        let mut count = 0;
-        for (index, (azimuth, near)) in (0..).zip(minima.iter()) {
-            if body.is_minimum(&near, self.into_surface(end, is_open, azimuth)) {
-                visit(near, name + (index as u32).min(2));
-                count += 1;
+        let is_minimum = |azimuth: f64, near: &Near| {
+            body.is_minimum(near, self.inward_from_rim(end, is_open, azimuth))
+        };
+        let minima = rim.minima(body).kept(body, is_minimum);
+        let &[(own, near)] = minima.as_slice() else {
+            let first = if minima.as_slice().len() == 2 { 1 } else { 0 };
+            for (index, (_, near)) in (first..).zip(minima.as_slice()) {
+                visit(*near, name + index);
             }
-        }
+            return;
+        };
+        visit(near, name);
         // As for spheres: a body on a rim about as wide as it is held from all sides.
-        let alone = minima.iter().next().filter(|_| count == 1 && is_open);
-        let Some((own, _)) = alone else { return };
-        for third in 1..3 {
+        for third in (1..3).filter(|_| is_open) {
             let azimuth = own + TAU / 3.0 * f64::from(third);
-            if let Some(near) = body.near_point(rim.point(azimuth))
-                && body.is_minimum(&near, self.into_surface(end, is_open, azimuth))
-            {
+            let near = body.near_point(rim.point(azimuth));
+            if let Some(near) = near.filter(|near| is_minimum(azimuth, near)) {
                 visit(near, name + third);
             }
         }

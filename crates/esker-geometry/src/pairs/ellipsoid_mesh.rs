@@ -21,7 +21,7 @@ use super::mesh_minima::{Minima, Minimum};
 use super::sharp::{Near, PlacedEllipsoid, Sharp};
 use super::sphere_mesh::FOOT_TOLERANCE;
 use crate::manifold::ContactPoint;
-use crate::mesh::TriangleMesh;
+use crate::mesh::{EdgeSide, TriangleMesh};
 use crate::smooth::Support;
 use glam::DVec3;
 
@@ -141,7 +141,8 @@ fn collect_minima(
     let topology = &mesh.topology;
     let facet = &topology.facets[triangle];
     let seen = view(mesh, body, triangle);
-    if !(seen.gap < margin) {
+    let is_near = seen.gap < margin;
+    if !is_near {
         return;
     }
     let tolerance = FOOT_TOLERANCE * body.bound();
@@ -163,14 +164,18 @@ fn collect_minima(
             });
         }
     };
-    for k in 0..3 {
-        let edge = topology.triangle_edges[triangle][k];
-        // Apart from the plane, the distance grows away from the foot: most edges need no search.
-        let may_be_minimum = seen.gap < 0.0 || sides[k] <= tolerance;
+    for (k, &edge) in topology.triangle_edges[triangle].iter().enumerate() {
+        // In a plane apart from the body the distance grows away from the foot: an edge on the far
+        // side of it is no minimum. So most need no search.
+        let may_be_minimum = |side: &EdgeSide| {
+            let seen = view(mesh, body, side.triangle as usize);
+            seen.gap < 0.0 || side.inward.dot(seen.foot - facet.corners[k]) <= tolerance
+        };
         let inward = || topology.edge_sides.of(edge).iter().map(|side| side.inward);
         if facet.owns_edge[k]
-            && may_be_minimum
+            && (seen.gap < 0.0 || sides[k] <= tolerance)
             && mesh.is_sharp(topology.edge_features[edge as usize])
+            && topology.edge_sides.of(edge)[1..].iter().all(may_be_minimum)
             && let Some(near) = near_edge(body, facet.corners[k], facet.corners[(k + 1) % 3])
             && body.is_minimum(&near, inward())
         {
@@ -217,7 +222,8 @@ fn near_vertex(
     }
     let point = mesh.topology.facets[triangle].corners[corner];
     let range = body.bound() + margin;
-    if !(point.distance_squared(body.centre()) < range * range) {
+    let is_near = point.distance_squared(body.centre()) < range * range;
+    if !is_near {
         return None;
     }
     let near = body.near_point(point)?;

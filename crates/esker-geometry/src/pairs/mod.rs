@@ -201,21 +201,9 @@ impl WallShape {
         }
     }
 
-    fn is_container(&self) -> bool {
-        match self {
-            Self::Box { side, .. } | Self::Cylinder { side, .. } | Self::Cone { side, .. } => {
-                *side == Side::Inside
-            }
-            Self::HalfSpace | Self::Mesh(_) => false,
-        }
-    }
-
     /// From which side a container holds a sphere that touches this feature; `None` for rims and
     /// for walls that are no containers.
     pub fn side_of(&self, feature: u32) -> Option<Side> {
-        if self.is_container() && convex::is_body_feature(feature) {
-            return convex::container_side(feature);
-        }
         match self {
             Self::Box {
                 side: Side::Inside, ..

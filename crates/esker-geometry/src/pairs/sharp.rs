@@ -43,6 +43,9 @@ pub(super) trait Sharp {
     /// Radius of a ball about the centre that holds the body (m).
     fn bound(&self) -> f64;
 
+    /// A direction fixed to the body, by which several contacts with one rim are told apart.
+    fn long_axis(&self) -> DVec3;
+
     /// Points of the body far from each other: the nearest points of a rim are near some of them.
     fn reach_points(&self) -> [DVec3; 4];
 
@@ -79,6 +82,10 @@ impl Sharp for PlacedEllipsoid<'_> {
 
     fn bound(&self) -> f64 {
         self.body.size()
+    }
+
+    fn long_axis(&self) -> DVec3 {
+        self.body.long_axis()
     }
 
     fn reach_points(&self) -> [DVec3; 4] {
@@ -150,6 +157,10 @@ impl Sharp for CapsuleMiddle<'_> {
         self.0.half_length + self.0.radius
     }
 
+    fn long_axis(&self) -> DVec3 {
+        self.0.axis
+    }
+
     fn reach_points(&self) -> [DVec3; 4] {
         let half = self.0.half_length;
         [half, -half, 0.5 * half, -0.5 * half].map(|along| self.0.at(along))
@@ -197,17 +208,45 @@ pub(super) struct Rim {
 /// Evaluations of the distance while a minimum is bracketed and refined.
 const MAX_EVALUATIONS: usize = 60;
 
-/// Minima of the distance to a rim: of long bodies there can be several.
+/// Places on one rim at most: so many have a name.
+const MAX_ON_RIM: usize = 3;
+
+/// Places on a rim, by azimuth: of long bodies there can be several.
 #[derive(Clone, Copy)]
-pub(super) struct RimMinima {
-    items: [(f64, Near); 4],
+pub(super) struct RimPlaces {
+    items: [(f64, Near); MAX_ON_RIM],
     count: usize,
 }
 
-impl RimMinima {
-    /// Azimuths and nearest points.
-    pub fn iter(&self) -> impl Iterator<Item = (f64, Near)> {
-        self.items.into_iter().take(self.count)
+impl RimPlaces {
+    const NONE: Self = Self {
+        items: [(0.0, BLANK); MAX_ON_RIM],
+        count: 0,
+    };
+
+    /// Adds a place, if there is room.
+    fn push(&mut self, place: (f64, Near)) {
+        if self.count < MAX_ON_RIM {
+            self.items[self.count] = place;
+            self.count += 1;
+        }
+    }
+
+    pub fn as_slice(&self) -> &[(f64, Near)] {
+        &self.items[..self.count]
+    }
+
+    /// Those that are kept, in their order along the body.
+    pub fn kept(&self, body: &impl Sharp, keep: impl Fn(f64, &Near) -> bool) -> Self {
+        let mut kept = Self::NONE;
+        for &(azimuth, near) in self.as_slice() {
+            if keep(azimuth, &near) {
+                kept.push((azimuth, near));
+            }
+        }
+        let along = |place: &(f64, Near)| body.long_axis().dot(place.1.surface);
+        kept.items[..kept.count].sort_by(|a, b| along(a).total_cmp(&along(b)));
+        kept
     }
 }
 
@@ -224,11 +263,8 @@ impl Rim {
     }
 
     /// The minima of the distance, each once.
-    pub fn minima(&self, body: &impl Sharp) -> RimMinima {
-        let mut minima = RimMinima {
-            items: [(0.0, BLANK); 4],
-            count: 0,
-        };
+    pub fn minima(&self, body: &impl Sharp) -> RimPlaces {
+        let mut minima = RimPlaces::NONE;
         let own = body.centre().truncate();
         let own = if own == DVec2::ZERO {
             0.0
@@ -240,13 +276,12 @@ impl Rim {
             let Some((azimuth, near)) = self.descend(body, start, index > 0) else {
                 continue;
             };
-            let is_known = minima.iter().any(|(known, _)| {
+            let is_known = minima.as_slice().iter().any(|(known, _)| {
                 let apart = (known - azimuth).rem_euclid(TAU);
                 apart.min(TAU - apart) < 1e-5
             });
-            if !is_known && minima.count < minima.items.len() {
-                minima.items[minima.count] = (azimuth, near);
-                minima.count += 1;
+            if !is_known {
+                minima.push((azimuth, near));
             }
         }
         minima

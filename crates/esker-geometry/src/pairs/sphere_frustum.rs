@@ -65,7 +65,7 @@ pub(super) fn is_plane_or_hollow(feature: u32) -> bool {
 
 /// Whether a feature is the inner side of the mantle.
 pub(super) fn is_hollow_mantle(feature: u32) -> bool {
-    feature < feature::RIM_BOTTOM || feature >= feature::TANGENT
+    !(feature::RIM_BOTTOM..feature::TANGENT).contains(&feature)
 }
 
 /// Whether the ends beyond which a centre is, or that it is nearest to, are closed.

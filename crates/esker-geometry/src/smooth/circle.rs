@@ -31,8 +31,8 @@ use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 const MAX_STEPS: usize = 60;
 /// Growth of `F` below this, in sizes of the body, is lost in rounding.
 const ROUNDING: f64 = 1e-13;
-/// Steps of the bracketed search in the cross-section: it is polished afterwards.
-const BRACKET_STEPS: usize = 40;
+/// Halvings of the bracket in the cross-section, to less than a thousandth of a radian: a start.
+const BRACKET_STEPS: usize = 11;
 
 /// The directions `n(φ)`.
 #[derive(Clone, Copy, Debug)]
@@ -74,10 +74,10 @@ impl Circle {
         Self { u, v, k }
     }
 
-    fn at(&self, angle: f64) -> (DVec3, DVec3) {
+    /// `n(φ)`.
+    pub fn at(&self, angle: f64) -> DVec3 {
         let (sin, cos) = angle.sin_cos();
-        let n = self.k + cos * self.u + sin * self.v;
-        (n, cos * self.v - sin * self.u)
+        self.k + cos * self.u + sin * self.v
     }
 
     /// Equation (1) at an angle.
@@ -86,7 +86,9 @@ impl Circle {
             Facing::Outer => -1.0,
             Facing::Hollow => 1.0,
         };
-        let (n, d) = self.at(angle);
+        let (sin, cos) = angle.sin_cos();
+        let n = self.k + cos * self.u + sin * self.v;
+        let d = cos * self.v - sin * self.u;
         let extent = body.extent(n);
         let point = body.point(&extent);
         let second = -(n - self.k).dot(p + sign * point) + sign * body.bend(&extent, d);

@@ -65,6 +65,11 @@ impl Ellipsoid {
         self.semi_axes.min_element()
     }
 
+    /// The longest semi-axis (m).
+    pub fn long_axis(&self) -> DVec3 {
+        self.transposed.col(self.semi_axes.max_position())
+    }
+
     /// The two longest semi-axes (m).
     pub fn long_axes(&self) -> [DVec3; 2] {
         let short = self.semi_axes.min_position();

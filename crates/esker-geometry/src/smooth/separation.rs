@@ -71,7 +71,8 @@ pub(crate) fn separation<A: Support, B: Support>(
         let (step, growth) = newton_step(&here, c);
         let length = step.length();
         if growth < ROUNDING * size {
-            if !(length < 0.5 * last_step) {
+            let is_converging = length < 0.5 * last_step;
+            if !is_converging {
                 return Some(here);
             }
             last_step = length;

@@ -18,7 +18,8 @@
 
 use super::epa;
 use super::gjk::{self, Proximity};
-use super::solid::{Circle, Core, Solid};
+use super::polygon::nearest_on_segments;
+use super::solid::{Circle, Core, Extreme, Solid};
 use glam::{DMat2, DMat3, DVec2, DVec3};
 
 /// What an edge must be better by than a face, in inner radii.
@@ -32,6 +33,9 @@ const PARALLEL: f64 = 1e-3;
 
 /// Overlap, in inner radii, up to which the face of the last contact is not doubted.
 const SHALLOW: f64 = 0.05;
+
+/// Angles (rad) and lengths (inner radii) that are rounding alone.
+const EXACT: f64 = 1e-9;
 
 /// Whose face the normal belongs to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,10 +122,7 @@ pub(super) fn general(a: &Solid, b: &Solid, margin: f64, last: Option<DVec3>) ->
         }
     };
     let on_a = a.circle(guess);
-    let on_b = b.circle(-guess).map(|circle| Circle {
-        axis: -circle.axis,
-        ..circle
-    });
+    let on_b = b.circle(-guess).map(reversed);
     let has_curved = is_curved(a) || is_curved(b);
     if let (Some(one), Some(two)) = (on_a, on_b)
         && (is_overlapping || has_curved)
@@ -159,6 +160,34 @@ pub(super) fn last_face(a: &Solid, b: &Solid, margin: f64, last: DVec3) -> Optio
     };
     let is_same = face.normal.dot(last) > 0.999;
     (is_same && face.gap < margin && face.gap > -SHALLOW * inner).then_some(face)
+}
+
+/// The same where the last normal was square to a line of each body: they still cross, so that no
+/// direction next to theirs is better.
+pub(super) fn last_edges(a: &Solid, b: &Solid, margin: f64, last: DVec3) -> Option<Axes> {
+    let inner = smaller_inner_radius(a, b);
+    let normal = crossing(a.circle(last)?, reversed(b.circle(-last)?), last)?;
+    let other = axis(a, b, normal, Owner::Neither);
+    let is_same = normal.dot(last) > 0.999;
+    if !is_same || other.gap > margin || other.gap < -SHALLOW * inner {
+        return None;
+    }
+    let (Extreme::Line { ends: one, .. }, Extreme::Line { ends: two, .. }) =
+        (a.extreme(normal, EXACT), b.extreme(-normal, EXACT))
+    else {
+        return None;
+    };
+    let [from, to] = nearest_on_segments(&one, &two);
+    let is_crossing = (to - from).cross(normal).length() < EXACT * inner;
+    is_crossing.then(|| Axes::choose(faces_towards(a, b, normal), other, a, b))
+}
+
+/// Directions out of `b` as directions from `a` to `b`.
+fn reversed(circle: Circle) -> Circle {
+    Circle {
+        axis: -circle.axis,
+        ..circle
+    }
 }
 
 /// Where two circles of directions cross, next to a guess.

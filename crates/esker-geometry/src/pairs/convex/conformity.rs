@@ -11,9 +11,6 @@ use super::solid::Solid;
 use crate::manifold::Conformity;
 use glam::{DMat3, DVec3};
 
-/// Ratio of principal curvatures up to which `Φ` is known.
-const MAX_RATIO: f64 = 1000.0;
-
 /// Least half length of a line contact, in radii.
 const MIN_LENGTH: f64 = 1e-3;
 
@@ -43,12 +40,17 @@ pub(super) fn on_face(
     line: Option<&[Corner; 2]>,
 ) -> Option<Conformity> {
     let curvature = body.curvature(direction, line)?;
-    Some(match line {
-        Some(line) => {
-            let half_length = 0.5 * line[0].point.distance(line[1].point);
-            line_contact(curvature, half_length, body.rounding)
-        }
-        None => curved(curvature),
+    let Some(line) = line else {
+        return Some(curved(curvature));
+    };
+    let along = line[1].point - line[0].point;
+    let half_length = 0.5 * along.length();
+    Some(if body.rounding > 0.0 {
+        // From lying to standing on an end the change is gradual.
+        let sine = along.normalize_or_zero().dot(direction);
+        Conformity::of_line_end(body.rounding, half_length, sine)
+    } else {
+        line_contact(curvature, half_length)
     })
 }
 
@@ -67,8 +69,7 @@ pub(super) fn along_lines(
         [Some(one), Some(two)] => one + two,
         [one, two] => one.or(two)?,
     };
-    let rounding = a.rounding.max(b.rounding);
-    Some(line_contact(curvature, half_length, rounding))
+    Some(line_contact(curvature, half_length))
 }
 
 /// A single point.
@@ -102,29 +103,18 @@ fn trace(matrix: &DMat3) -> f64 {
     matrix.x_axis.x + matrix.y_axis.y + matrix.z_axis.z
 }
 
-/// A line with one curvature; the round end of a capsule is at least as stiff as its sphere.
-fn line_contact(curvature: DMat3, half_length: f64, rounding: f64) -> Conformity {
+/// A line with one curvature.
+fn line_contact(curvature: DMat3, half_length: f64) -> Conformity {
     let radius = trace(&curvature).recip();
-    let least = rounding.min(radius).max(MIN_LENGTH * radius);
     Conformity::Curved {
-        radius: (radius * half_length.max(least)).sqrt(),
+        radius: (radius * half_length.max(MIN_LENGTH * radius)).sqrt(),
         ellipse_factor: 1.0,
     }
 }
 
-/// Hertz's ellipse from the sum of the curvatures in the contact plane:
-/// `R = (κ₁ κ₂)^(-1/2)`, `Φ = 1 + 0.02157 x² − 6.33e-4 x³ + 8.78e-5 x⁴`, `x = ln (κ₁/κ₂)`.
+/// Hertz's ellipse from the sum of the curvatures in the contact plane.
 fn curved(curvature: DMat3) -> Conformity {
-    let mean = 0.5 * trace(&curvature);
-    let squares = trace(&(curvature * curvature));
-    // Half the difference of the two: κ₁² + κ₂² = 2 (mean² + difference²).
-    let difference = (0.5 * squares - mean * mean).max(0.0).sqrt();
-    let greatest = mean + difference;
-    let least = (mean - difference).max(greatest / MAX_RATIO);
-    let x = (greatest / least).ln();
-    let x = if x < 1e-7 { 0.0 } else { x };
-    Conformity::Curved {
-        radius: (greatest * least).sqrt().recip(),
-        ellipse_factor: 1.0 + x * x * (0.021_57 + x * (-6.33e-4 + x * 8.78e-5)),
-    }
+    let trace = trace(&curvature);
+    let squares = self::trace(&(curvature * curvature));
+    Conformity::from_curvature(trace, 0.5 * (trace * trace - squares))
 }

@@ -4,7 +4,7 @@
 //! lies within it. From inside every wall is flat or hollow, so that a convex body touches it with
 //! points of its outline: corners, and of a cylinder points of its rims. Points beyond an open face
 //! touch nothing, and the rim around it is touched like an edge. From outside the shell is a solid
-//! block, cylinder or cone.
+//! block, cylinder or cone, but where that is touched in an open face: there only rims are.
 //!
 //! What is approximate: a round rim is taken as [`CHORDS`] straight pieces; a hollow mantle touches a
 //! body in [`MAX_POINTS`] points at most, each with the tangent plane at its azimuth; a body that moves
@@ -17,21 +17,24 @@ use super::polygon::{Candidate, Corner, MAX_POINTS, mix, reduce};
 use super::solid::{Core, Extreme, RIM_POINTS, Solid};
 use super::{box_contacts, frustum_contacts};
 use crate::manifold::{Conformity, ContactPoint};
-use crate::pairs::sphere_frustum::{Frustum, Meridian};
-use crate::pairs::{Probe, WallQuery};
-use crate::shape::{Face, MAX_CONFORMITY, OpenFaces, Side};
+use crate::pairs::body_wall::WallQuery;
+use crate::pairs::sphere_frustum::{Frustum, Meridian, is_closed_there};
+use crate::shape::{Face, MAX_CONFORMITY, OpenFaces, Side, WallShape};
 use glam::{DMat3, DVec2, DVec3};
 use smallvec::SmallVec;
 use std::f64::consts::TAU;
 
 /// The upper two bits of a body's feature at a container: from which side it is held, or that it
-/// touches a rim. Features of spheres have none of them.
+/// touches a rim.
 const INSIDE: u32 = 0b01 << 30;
 const OUTSIDE: u32 = 0b10 << 30;
 const RIM: u32 = 0b11 << 30;
 
 /// Straight pieces of a round rim.
 const CHORDS: u32 = 64;
+
+/// Sine of the angle by which a normal may lean along a piece of a round rim: two pieces' turn.
+const MAX_SLOPE: f64 = 0.2;
 
 /// Points of a rim nearer than this are one, in inner radii.
 const SAME: f64 = 1e-3;
@@ -42,13 +45,16 @@ const TRIALS: u32 = 24;
 /// Departure of tangent planes from a mantle that is accepted, in inner radii; as for spheres.
 const MAX_SAGITTA: f64 = 0.2;
 
-/// Whether a feature of a container is one of a body that these functions gave.
-pub(crate) fn is_body_feature(feature: u32) -> bool {
-    feature & RIM != 0
-}
-
-/// From which side a container holds a body that touches it with this feature; `None` for rims.
-pub(crate) fn container_side(feature: u32) -> Option<Side> {
+/// From which side a container holds a body that touches it with this feature; `None` for rims and
+/// for walls that are no containers.
+pub(crate) fn container_side(wall: &WallShape, feature: u32) -> Option<Side> {
+    match wall {
+        WallShape::Box { side, .. }
+        | WallShape::Cylinder { side, .. }
+        | WallShape::Cone { side, .. }
+            if *side == Side::Inside => {}
+        _ => return None,
+    }
     match feature & RIM {
         INSIDE => Some(Side::Inside),
         OUTSIDE => Some(Side::Outside),
@@ -63,15 +69,11 @@ fn rename(points: &mut [ContactPoint], side: u32, part: u32) {
     }
 }
 
-fn is_held_inside(body: &Solid, query: &WallQuery, depth: f64, is_closed: bool) -> bool {
-    let probe = Probe {
-        centre: body.position,
-        radius: body.inner_radius,
-        margin: query.margin,
-        motion: query.motion,
-        last_side: query.last_side,
-    };
-    probe.is_held_inside(depth, is_closed)
+impl ContactPoint {
+    /// The touched point of the wall.
+    fn on_wall(&self) -> DVec3 {
+        self.point + 0.5 * self.gap * self.normal
+    }
 }
 
 /// A straight piece of the rim of an open face.
@@ -79,6 +81,8 @@ struct RimPiece {
     ends: [DVec3; 2],
     /// From the rim into the wall that ends there.
     into_wall: DVec3,
+    /// Whether the rim goes on beyond the ends: then they are not touched.
+    goes_on: bool,
     name: u32,
 }
 
@@ -109,15 +113,14 @@ impl RimPiece {
             margin,
         };
         pair.contacts(None, out);
-        let is_seen = |point: &ContactPoint| point.normal.dot(self.into_wall) >= -1e-9;
+        let is_seen = |point: &ContactPoint| {
+            let is_across = !self.goes_on || point.normal.dot(along).abs() < MAX_SLOPE;
+            is_across && point.normal.dot(self.into_wall) >= -1e-9
+        };
         if !out[first..].iter().all(is_seen) {
             out.truncate(first);
         }
         rename(&mut out[first..], RIM, self.name);
-        let conformity = flat_at_wall(body);
-        out[first..]
-            .iter_mut()
-            .for_each(|point| point.conformity = conformity);
     }
 }
 
@@ -144,21 +147,46 @@ impl BoxShell {
             let others_within = (0..3).all(|k| k == axis || depth[k] >= 0.0);
             is_beyond_open(axis) && others_within
         });
-        if is_held_inside(body, query, depth[nearest], is_closed) || is_over_opening {
-            self.from_inside(body, query.margin, out);
+        let probe = query.probe(centre, body.inner_radius);
+        if probe.is_held_inside(depth[nearest], is_closed) || is_over_opening {
+            self.touches_inside(body, query.margin, out);
+            return;
+        }
+        let first = out.len();
+        box_contacts(body, self.half, query.margin, out);
+        let is_on_lid = |point: &ContactPoint| {
+            let at = point.on_wall();
+            let reach = self.half - TOLERANCE * body.inner_radius;
+            let beyond = |k: usize| at[k].abs() > reach[k];
+            (0..3).any(|axis| {
+                let is_alone = (0..3).all(|k| k == axis || !beyond(k));
+                beyond(axis) && is_alone && self.is_open(axis, at[axis] >= 0.0)
+            })
+        };
+        if out[first..].iter().any(is_on_lid) {
+            out.truncate(first);
+            self.all_rims(body, query.margin, out);
         } else {
-            let first = out.len();
-            box_contacts(body, self.half, query.margin, out);
             rename(&mut out[first..], OUTSIDE, 0);
         }
     }
 
-    fn from_inside(&self, body: &Solid, margin: f64, out: &mut Vec<ContactPoint>) {
+    fn all_rims(&self, body: &Solid, margin: f64, out: &mut Vec<ContactPoint>) {
+        for axis in 0..3 {
+            for is_upper in [false, true] {
+                if self.is_open(axis, is_upper) {
+                    self.rims(body, axis, is_upper, margin, out);
+                }
+            }
+        }
+    }
+
+    fn touches_inside(&self, body: &Solid, margin: f64, out: &mut Vec<ContactPoint>) {
+        self.all_rims(body, margin, out);
         for axis in 0..3 {
             for is_upper in [false, true] {
                 let sign = if is_upper { 1.0 } else { -1.0 };
                 if self.is_open(axis, is_upper) {
-                    self.rims(body, axis, is_upper, margin, out);
                     continue;
                 }
                 let plane = Plane {
@@ -206,6 +234,7 @@ impl BoxShell {
                 let rim = RimPiece {
                     ends: [middle - half, middle + half],
                     into_wall: -opening,
+                    goes_on: false,
                     name: 8 * one + two,
                 };
                 rim.contacts(body, margin, out);
@@ -254,21 +283,36 @@ impl FrustumShell {
         let half = self.half_length();
         let to_ends = [centre.z + half, half - centre.z];
         let depth = nearest.distance.min(to_ends[0]).min(to_ends[1]);
-        let is_out = |end: usize| to_ends[end] < 0.0 || to_ends[end] == depth;
-        let is_closed = (0..2).all(|end| !(self.is_open[end] && is_out(end)));
+        let is_closed = is_closed_there(self.is_open, to_ends, depth);
         let across = centre.truncate().length();
         let is_over_opening = (0..2)
             .any(|end| self.is_open[end] && to_ends[end] < 0.0 && across <= self.radii()[end]);
-        if is_held_inside(body, query, depth, is_closed) || is_over_opening {
-            self.from_inside(body, query, out);
+        let probe = query.probe(centre, body.inner_radius);
+        if probe.is_held_inside(depth, is_closed) || is_over_opening {
+            self.touches_inside(body, query, out);
+            return;
+        }
+        let first = out.len();
+        frustum_contacts(body, self, query.margin, out);
+        let is_on_lid = |point: &ContactPoint| {
+            let at = point.on_wall();
+            let slack = TOLERANCE * body.inner_radius;
+            let end = usize::from(at.z >= 0.0);
+            let is_at_end = at.z.abs() > half - slack;
+            let is_within = at.truncate().length() < self.radii()[end] - slack;
+            self.is_open[end] && is_at_end && is_within
+        };
+        if out[first..].iter().any(is_on_lid) {
+            out.truncate(first);
+            for end in (0..2).filter(|end| self.is_open[*end]) {
+                self.rim(body, end, query.margin, out);
+            }
         } else {
-            let first = out.len();
-            frustum_contacts(body, self, query.margin, out);
             rename(&mut out[first..], OUTSIDE, 0);
         }
     }
 
-    fn from_inside(&self, body: &Solid, query: &WallQuery, out: &mut Vec<ContactPoint>) {
+    fn touches_inside(&self, body: &Solid, query: &WallQuery, out: &mut Vec<ContactPoint>) {
         self.mantle(body, query, out);
         for end in 0..2 {
             let radius = self.radii()[end];
@@ -435,13 +479,14 @@ impl FrustumShell {
             let piece = RimPiece {
                 ends,
                 into_wall,
+                goes_on: true,
                 name: CHORDS * (end as u32 + 1),
             };
             piece.contacts(body, margin, out);
         }
         keep_spread(out, first, body);
         for (k, point) in out[first..].iter_mut().enumerate() {
-            point.feature = RIM | CHORDS * (end as u32 + 1) + k as u32;
+            point.feature = RIM | (CHORDS * (end as u32 + 1) + k as u32);
         }
     }
 }

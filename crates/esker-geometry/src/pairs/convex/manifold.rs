@@ -7,7 +7,10 @@
 
 use super::axis::{self, Axis, Owner, smaller_inner_radius};
 use super::conformity::{self, flat};
-use super::polygon::{Candidate, Corner, WITHIN, Window, clip, clip_segment, crossing, reduce};
+use super::polygon::{
+    Candidate, Corner, WITHIN, Window, clip, clip_segment, crossing, nearest_on_segment,
+    nearest_on_segments, reduce,
+};
 use super::solid::{Core, Extreme, Solid};
 use crate::manifold::{Conformity, ContactPoint};
 use glam::DVec3;
@@ -45,7 +48,8 @@ impl Pair<'_> {
             if known.is_some_and(|face| self.on_face(&face, face.gap + TOLERANCE * inner, out)) {
                 return;
             }
-            axis::general(a, b, margin, last_normal)
+            let known = last_normal.and_then(|last| axis::last_edges(a, b, margin, last));
+            known.or_else(|| axis::general(a, b, margin, last_normal))
         };
         let Some(mut axes) = found else { return };
         if self.on_face(&axes.chosen, axes.best.gap + MISSED * inner, out) {
@@ -94,7 +98,7 @@ impl Pair<'_> {
                     clipped.into_iter().flatten().for_each(consider);
                     let along = (ends[1].point - ends[0].point).normalize_or_zero();
                     let is_lying = along.dot(outward).abs() < LINE_TILT;
-                    let line = clipped.filter(|_| is_lying);
+                    let line = clipped.filter(|_| is_lying || incident.rounding > 0.0);
                     law = conformity::on_face(incident, -outward, line.as_ref());
                 }
                 Extreme::Point(corner) => {
@@ -226,26 +230,4 @@ fn shared_stretch(one: &[Corner; 2], two: &[Corner; 2]) -> Option<[[Corner; 2]; 
         end(from, (0.0, one[0]), others[0].1),
         end(to, (length, one[1]), others[1].1),
     ])
-}
-
-fn nearest_on_segment(ends: &[Corner; 2], point: DVec3) -> DVec3 {
-    let along = ends[1].point - ends[0].point;
-    let part = along.dot(point - ends[0].point) / along.length_squared();
-    ends[0].point + part.clamp(0.0, 1.0) * along
-}
-
-/// The points of two segments that are nearest to one another.
-fn nearest_on_segments(one: &[Corner; 2], two: &[Corner; 2]) -> [DVec3; 2] {
-    let (u, v) = (one[1].point - one[0].point, two[1].point - two[0].point);
-    let between = one[0].point - two[0].point;
-    let (uu, uv, vv) = (u.dot(u), u.dot(v), v.dot(v));
-    let (ub, vb) = (u.dot(between), v.dot(between));
-    let determinant = uu * vv - uv * uv;
-    let along_u = if determinant > 0.0 {
-        ((uv * vb - vv * ub) / determinant).clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
-    let at_two = nearest_on_segment(two, one[0].point + along_u * u);
-    [nearest_on_segment(one, at_two), at_two]
 }

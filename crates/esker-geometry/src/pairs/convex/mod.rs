@@ -19,18 +19,19 @@ mod plane;
 mod polygon;
 mod solid;
 
-use super::{BodyQuery, WallQuery};
+use super::body_body::BodyQuery;
+use super::body_wall::WallQuery;
 use crate::Pose;
 use crate::body::{BodyShape, PlacedShape};
 use crate::manifold::ContactPoint;
 use crate::shape::{Side, WallShape};
 use container::{BoxShell, FrustumShell};
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 use manifold::Pair;
 use plane::Plane;
 use solid::Solid;
 
-pub(crate) use container::{container_side, is_body_feature};
+pub(crate) use container::container_side;
 
 #[cfg(test)]
 mod tests;
@@ -50,6 +51,11 @@ pub(crate) fn body_contacts(
     // About the centre of a: far from the origin digits would be lost.
     two.position -= one.position;
     one.position = DVec3::ZERO;
+    let reach = one.bounding_radius() + two.bounding_radius() + query.margin;
+    let is_near = two.position.length_squared() < reach * reach;
+    if !is_near {
+        return;
+    }
     let first = out.len();
     let pair = Pair {
         a: &one,
@@ -70,7 +76,7 @@ pub(crate) fn wall_contacts(
     query: &WallQuery,
     out: &mut Vec<ContactPoint>,
 ) {
-    let Some(solid) = Solid::new(body) else {
+    let Some(solid) = Solid::new(body).filter(|solid| solid.position.is_finite()) else {
         return;
     };
     match wall {
@@ -133,9 +139,12 @@ fn box_contacts(body: &Solid, half_edges: DVec3, margin: f64, out: &mut Vec<Cont
 
 /// A body at a solid cylinder or cone.
 fn frustum_contacts(body: &Solid, shell: &FrustumShell, margin: f64, out: &mut Vec<ContactPoint>) {
-    let shape = BodyShape::Sphere { radius: 1.0 };
-    let placed = PlacedShape::new(&shape, 1.0, Pose::IDENTITY);
-    let wall = Solid::frustum(shell.radii(), shell.half_length(), &placed);
+    let wall = Solid::frustum(
+        shell.radii(),
+        shell.half_length(),
+        DVec3::ZERO,
+        DMat3::IDENTITY,
+    );
     solid_contacts(body, wall, margin, out);
 }
 

@@ -149,7 +149,10 @@ struct ClipCorner {
 
 /// The part of `polygon` within the prism over the window, with corners named within the pair.
 pub(super) fn clip(polygon: &[Corner], window: &Window) -> Polygon {
-    let mut kept: SmallVec<[ClipCorner; 12]> = SmallVec::new();
+    // Two buffers take turns; they are too large to be moved.
+    let mut buffers: [SmallVec<[ClipCorner; 12]>; 2] = [SmallVec::new(), SmallVec::new()];
+    let [kept, result] = &mut buffers;
+    let (mut kept, mut result) = (kept, result);
     for (k, &corner) in polygon.iter().enumerate() {
         let next = polygon[if k + 1 == polygon.len() { 0 } else { k + 1 }].name;
         kept.push(ClipCorner {
@@ -161,12 +164,11 @@ pub(super) fn clip(polygon: &[Corner], window: &Window) -> Polygon {
             height: 0.0,
         });
     }
-    let mut result: SmallVec<[ClipCorner; 12]> = SmallVec::new();
     let tolerance = window.tolerance;
     for number in 0..window.corners.len() {
         let (origin, outward) = window.side(number);
         let mut is_cut = false;
-        for at in &mut kept {
+        for at in kept.iter_mut() {
             at.height = outward.dot(at.corner.point - origin);
             is_cut |= at.height > tolerance;
         }
@@ -204,7 +206,7 @@ pub(super) fn clip(polygon: &[Corner], window: &Window) -> Polygon {
         }
         std::mem::swap(&mut kept, &mut result);
     }
-    kept.into_iter().map(|at| at.corner).collect()
+    kept.iter().map(|at| at.corner).collect()
 }
 
 /// The part of a segment within the prism over the window; its ends keep their names.
@@ -226,6 +228,29 @@ pub(super) fn clip_segment(ends: [Corner; 2], window: &Window) -> Option<[Corner
         name: window.own_vertex(name),
     };
     (first <= last).then(|| [at(first, ends[0].name), at(last, ends[1].name)])
+}
+
+/// The point of a segment that is nearest to another.
+pub(super) fn nearest_on_segment(ends: &[Corner; 2], point: DVec3) -> DVec3 {
+    let along = ends[1].point - ends[0].point;
+    let part = along.dot(point - ends[0].point) / along.length_squared();
+    ends[0].point + part.clamp(0.0, 1.0) * along
+}
+
+/// The points of two segments that are nearest to one another.
+pub(super) fn nearest_on_segments(one: &[Corner; 2], two: &[Corner; 2]) -> [DVec3; 2] {
+    let (u, v) = (one[1].point - one[0].point, two[1].point - two[0].point);
+    let between = one[0].point - two[0].point;
+    let (uu, uv, vv) = (u.dot(u), u.dot(v), v.dot(v));
+    let (ub, vb) = (u.dot(between), v.dot(between));
+    let determinant = uu * vv - uv * uv;
+    let along_u = if determinant > 0.0 {
+        ((uv * vb - vv * ub) / determinant).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    let at_two = nearest_on_segment(two, one[0].point + along_u * u);
+    [nearest_on_segment(one, at_two), at_two]
 }
 
 /// A corner with its distance from the other body.

@@ -98,7 +98,8 @@ impl<'a> Solid<'a> {
                 return Some(Self::frustum(
                     [scale * radius; 2],
                     scale * half_length,
-                    placed,
+                    placed.position,
+                    placed.rotation,
                 ));
             }
             BodyShape::Polyhedron(ref hull) => {
@@ -116,12 +117,12 @@ impl<'a> Solid<'a> {
         })
     }
 
-    /// A frustum of a cone with its axis along z of the placed frame.
-    pub fn frustum(radii: [f64; 2], half_length: f64, placed: &PlacedShape) -> Self {
+    /// A frustum of a cone with its axis along z of its frame.
+    pub fn frustum(radii: [f64; 2], half_length: f64, position: DVec3, rotation: DMat3) -> Self {
         Self {
             core: Core::Frustum { radii, half_length },
-            position: placed.position,
-            rotation: placed.rotation,
+            position,
+            rotation,
             rounding: 0.0,
             inner_radius: half_length.min(0.5 * (radii[0] + radii[1])),
             is_wall: false,
@@ -495,6 +496,8 @@ impl<'a> Solid<'a> {
             outer(n.cross(along))
         };
         match &self.core {
+            // A straight piece of a rim.
+            Core::Segment { .. } if self.rounding == 0.0 => None,
             Core::Point => Some((DMat3::IDENTITY - outer(n)) * self.rounding.recip()),
             Core::Segment { .. } => Some(match line {
                 Some(line) => across(line) * self.rounding.recip(),

@@ -3,7 +3,7 @@
 use super::body_contacts;
 use crate::body::{BodyShape, PlacedShape, Polyhedron};
 use crate::manifold::{Conformity, ContactPoint};
-use crate::pairs::BodyQuery;
+use crate::pairs::body_body::BodyQuery;
 use crate::{DQuat, DVec3, Pose};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -123,6 +123,32 @@ fn rotated_stack_has_four_points_of_the_octagon() {
 }
 
 #[test]
+fn rotated_stack_keeps_its_face_and_its_points_under_tiny_tilts() {
+    // Edges that cross nearly in the plane of the faces overlap as little as the faces do.
+    for lower in cubes(0.1) {
+        for upper in cubes(0.1) {
+            let at_tilt = |tilt: DVec3| {
+                let rotation = DQuat::from_scaled_axis(tilt) * DQuat::from_rotation_z(0.6);
+                let pose = Pose::new(DVec3::Z * 0.1999, rotation);
+                contacts((&lower, Pose::IDENTITY), (&upper, pose), 0.01)
+            };
+            let reference = at_tilt(DVec3::ZERO);
+            for k in 0..12 {
+                let (sin, cos) = f64::from(k).sin_cos();
+                for size in [1e-12, 1e-9, 1e-6, 1e-4] {
+                    let points = at_tilt(size * DVec3::new(cos, sin, 0.0));
+                    assert_eq!(points.len(), 4, "{size}: {points:?}");
+                    assert!(points[0].normal.z > 1.0 - 1e-7);
+                    if size < 1e-6 {
+                        assert_eq!(sorted_features(&points), sorted_features(&reference));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn exchanging_the_bodies_mirrors_the_manifold() {
     let [boxed, hulled] = cubes(0.1);
     let large = BodyShape::Box {
@@ -193,6 +219,22 @@ fn cube_within_a_larger_one_leaves_through_the_nearest_face() {
             assert_eq!(points.len(), 4);
             assert!((gap(&points) + 0.3).abs() < 1e-12);
             assert!((points[0].normal - DVec3::X).length() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn bodies_nowhere_touch_nothing() {
+    let lost = Pose::from_position(DVec3::new(f64::NAN, 0.0, 0.0));
+    for body in cubes(0.1) {
+        assert!(contacts((&body, Pose::IDENTITY), (&body, lost), 0.1).is_empty());
+        assert!(contacts((&body, lost), (&body, Pose::IDENTITY), 0.1).is_empty());
+    }
+    // One in the other: some way out, of finite length.
+    for one in cubes(0.1) {
+        for two in cubes(0.1) {
+            let points = contacts((&one, Pose::IDENTITY), (&two, Pose::IDENTITY), 0.1);
+            assert!((gap(&points) + 0.2).abs() < 1e-12);
         }
     }
 }
@@ -501,7 +543,7 @@ fn rock() -> impl Strategy<Value = BodyShape> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn hulls_are_as_far_apart_as_brute_force_says(
@@ -512,7 +554,7 @@ proptest! {
         // Bodies about this far apart.
         let (mut low, mut high) = (0.0, 3.0);
         let a = Outline::of(&one, Pose::IDENTITY);
-        for _ in 0..20 {
+        for _ in 0..12 {
             let middle = 0.5 * (low + high);
             let found = exact_gap(&a, &Outline::of(&two, pose(middle)));
             if found < gap_sought { low = middle } else { high = middle }
@@ -585,7 +627,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_pair_of_shapes_is_as_far_apart_as_a_search_over_directions_says(
@@ -664,7 +706,7 @@ fn search(value: impl Fn(DVec3) -> f64) -> f64 {
             let (t, s) = n.any_orthonormal_pair();
             let better = (0..16)
                 .map(|k| {
-                    let (sin, cos) = (f64::from(k) * 0.392_699_081_698_724_14).sin_cos();
+                    let (sin, cos) = (f64::from(k) * std::f64::consts::FRAC_PI_8).sin_cos();
                     let new = (n + step * (cos * t + sin * s)).normalize();
                     (value(new), new)
                 })

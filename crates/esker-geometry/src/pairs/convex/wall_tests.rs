@@ -3,7 +3,7 @@
 use super::wall_contacts;
 use crate::body::{BodyShape, PlacedShape, Polyhedron};
 use crate::manifold::{Conformity, ContactPoint};
-use crate::pairs::WallQuery;
+use crate::pairs::body_wall::WallQuery;
 use crate::{DQuat, DVec3, Face, OpenFaces, Pose, Side, TriangleMesh, TriangleSoup, WallShape};
 use proptest::prelude::*;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, TAU};
@@ -152,7 +152,10 @@ fn corner_of_a_container_is_felt_face_by_face() {
         assert_eq!(on_face.len(), 4);
         for point in on_face {
             assert!((point.gap - expected).abs() < 1e-12);
-            assert_eq!(wall.side_of(point.feature), Some(Side::Inside));
+            assert_eq!(
+                wall.side_of_body(&cube(0.1), point.feature),
+                Some(Side::Inside)
+            );
         }
     }
 }
@@ -176,7 +179,7 @@ fn container_holds_a_body_from_the_side_it_was_on() {
             } else {
                 Side::Outside
             };
-            assert_eq!(wall.side_of(point.feature), Some(side));
+            assert_eq!(wall.side_of_body(&cube(0.1), point.feature), Some(side));
         }
     }
 }
@@ -200,7 +203,7 @@ fn open_face_lets_a_body_through_and_its_rim_holds_one() {
     assert!(
         across
             .iter()
-            .all(|point| wall.side_of(point.feature).is_none())
+            .all(|point| wall.side_of_body(&cube(0.1), point.feature).is_none())
     );
     assert!(across.iter().any(|point| point.point.x < -0.49));
     assert!(across.iter().any(|point| point.point.x > 0.49));
@@ -213,6 +216,51 @@ fn open_face_lets_a_body_through_and_its_rim_holds_one() {
             .iter()
             .all(|point| (point.normal + tilt * DVec3::Z).length() < 1e-9)
     );
+}
+
+#[test]
+fn nothing_closes_an_opening_for_a_body_outside() {
+    // Its centre beside the container, its end over and in the opening: the rim alone is touched,
+    // from above, not a lid.
+    let plate = BodyShape::Box {
+        half_edges: DVec3::new(0.4, 0.1, 0.02),
+    };
+    let lean = DQuat::from_rotation_y(-0.3);
+    let up = lean * DVec3::Z;
+    let along = lean * DVec3::X;
+    let tray = container(DVec3::splat(0.5), OpenFaces::NONE.with(Face::Top));
+    let tube = WallShape::Cylinder {
+        radius: 0.5,
+        length: 1.0,
+        side: Side::Inside,
+        open: OpenFaces::ENDS,
+    };
+    for (wall, tolerance) in [(tray, 1e-9), (tube, 1e-2)] {
+        let rim = DVec3::new(0.5, 0.0, 0.5);
+        let pose = Pose::new(rim + (0.02 - 1e-3) * up + 0.1 * along, lean);
+        assert!(pose.position.x > 0.5 && pose.to_world(DVec3::new(-0.4, 0.0, 0.0)).z < 0.5);
+        let points = contacts(&wall, &plate, pose, 0.01);
+        assert!(!points.is_empty());
+        for point in &points {
+            assert!((point.normal + up).length() < 1e-9, "{wall:?}: {points:?}");
+            assert!((point.gap + 1e-3).abs() < tolerance, "{wall:?}: {points:?}");
+        }
+    }
+}
+
+#[test]
+fn fast_body_sees_the_mantle_that_its_corners_can_reach() {
+    let query = WallQuery {
+        margin: 0.01,
+        motion: 0.8,
+        last_side: &|| None,
+    };
+    let (body, pose) = (cube(0.1), at(0.3, 0.0, 0.0));
+    let mut out = Vec::new();
+    let wall = drum(OpenFaces::NONE);
+    wall_contacts(&wall, &PlacedShape::new(&body, 1.0, pose), &query, &mut out);
+    assert!(out.len() >= 8, "{out:?}");
+    assert!(contacts(&wall, &body, pose, 0.01).is_empty());
 }
 
 #[test]
