@@ -181,12 +181,7 @@ impl ShapeTables {
             BodyShape::Polyhedron(polyhedron) => {
                 let points = polyhedron.vertices().iter();
                 self.point.extend(points.map(|v| [v.x, v.y, v.z, 0.0]));
-                for face in 0..polyhedron.faces().len() {
-                    let corners = polyhedron.corners_of(face);
-                    let fan = corners.windows(2).skip(1);
-                    self.triangle
-                        .extend(fan.map(|pair| [corners[0], pair[0], pair[1]]));
-                }
+                self.triangle.extend(polyhedron.triangles());
                 "polyhedron"
             }
             BodyShape::Clump(clump) => {

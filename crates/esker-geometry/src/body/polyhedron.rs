@@ -282,6 +282,15 @@ impl Polyhedron {
         &self.fans[self.fan_starts[vertex] as usize..self.fan_starts[vertex + 1] as usize]
     }
 
+    /// The surface as triangles, counter-clockwise seen from outside.
+    pub fn triangles(&self) -> impl Iterator<Item = [u32; 3]> + '_ {
+        (0..self.faces.len()).flat_map(|face| {
+            let corners = self.corners_of(face);
+            let fan = corners.windows(2).skip(1);
+            fan.map(|pair| [corners[0], pair[0], pair[1]])
+        })
+    }
+
     /// Vertices across the edges that leave a vertex.
     pub fn neighbours_of(&self, vertex: u32) -> impl Iterator<Item = u32> + '_ {
         self.spokes(vertex).iter().map(|spoke| spoke.vertex)
