@@ -70,7 +70,7 @@ fn open_faces(open: OpenFaces, side: Side) -> OpenFaces {
 }
 
 /// Corner `x + 2y + 4z` with each of `x`, `y`, `z` 0 or 1; faces in the order of [`Face::ALL`].
-fn cuboid(half: DVec3, open: OpenFaces) -> TriangleSoup {
+pub(crate) fn cuboid(half: DVec3, open: OpenFaces) -> TriangleSoup {
     let sign = |bit: u32| if bit == 0 { -1.0 } else { 1.0 };
     let corner = |k: u32| half * DVec3::new(sign(k & 1), sign(k & 2), sign(k & 4));
     let faces = [

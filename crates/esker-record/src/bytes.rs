@@ -61,6 +61,13 @@ impl Plain for DQuat {
     }
 }
 
+/// The values one after another.
+pub(crate) fn bytes_of<T: Plain>(values: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    values.iter().for_each(|value| value.put(&mut bytes));
+    bytes
+}
+
 /// Appends a length and the values one after another.
 pub(crate) fn put_list<T: Plain>(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = T>) {
     (values.len() as u64).put(out);

@@ -25,12 +25,16 @@ pub struct Frame {
     pub orientation: Vec<DQuat>,
     /// Angular velocities, rad/s.
     pub spin: Vec<DVec3>,
-    /// Radii, m.
+    /// Radii, m; of spheres of equal volume, where grains are none.
     pub radius: Vec<f64>,
     /// Indices of materials.
     pub material: Vec<u16>,
     /// Masses, kg.
     pub mass: Vec<f64>,
+    /// Numbers of shapes: 0 for a sphere, else one more than the index in the header.
+    pub shape: Vec<u16>,
+    /// Factors on the lengths of shapes; radii of spheres, m.
+    pub scale: Vec<f64>,
     /// Contacts that touch or carry load.
     pub contacts: Vec<FrameContact>,
     /// Walls.
@@ -173,6 +177,14 @@ impl Frame {
                 GrainField::Radius => frame.radius = pick(&order, |i| grains.radius[i]),
                 GrainField::Material => frame.material = pick(&order, |i| grains.material[i]),
                 GrainField::Mass => frame.mass = pick(&order, |i| grains.mass[i]),
+                GrainField::Shape => {
+                    let number = |i| grains.shape_of(i).map_or(0, |s| s.shape + 1);
+                    frame.shape = pick(&order, number);
+                }
+                GrainField::Scale => {
+                    let scale = |i| grains.shape_of(i).map_or(grains.radius[i], |s| s.scale);
+                    frame.scale = pick(&order, scale);
+                }
             }
         }
         if settings.contacts {

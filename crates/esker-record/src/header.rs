@@ -1,20 +1,24 @@
 //! The header of a recording: what is known before its first frame.
 
-use esker_geometry::TriangleSoup;
+use esker_geometry::{BodyShape, TriangleSoup};
 use glam::DVec3;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::SceneIdentity;
-use crate::bytes::{Malformed, Plain, put_list, put_text};
+use crate::bytes::{Malformed, Plain, bytes_of, put_list, put_text};
 use crate::error::RecordError;
 use crate::hdf5::{Number, Reader, Writer};
 use crate::layout::{GrainField, Precision, RecordSettings};
 use crate::probes::{COLUMNS, GROUP, ProbeTable};
+use crate::shapes::{read_shapes, write_shapes};
 
-/// Version of the format that this program writes; older ones are read.
-pub const RECORDING_FORMAT: u32 = 3;
+/// Newest version of the format. Older ones are read, and written where nothing
+/// of a recording needs a newer one: earlier programs read those.
+pub const RECORDING_FORMAT: u32 = SHAPE_FORMAT;
 /// First format with an origin.
 const ORIGIN_FORMAT: u32 = 3;
+/// First format with shapes of grains.
+const SHAPE_FORMAT: u32 = 4;
 
 /// Text of the root attribute `format`, by which people know a recording.
 const FORMAT_NAME: &str = "Esker recording";
@@ -55,6 +59,9 @@ pub struct RecordingHeader {
     /// that single precision tells grains apart also far from the scene's zero.
     /// Whoever reads frames gets places in the scene.
     pub origin: DVec3,
+    /// Shapes of grains that are no spheres, by the index that grains carry. Where
+    /// there are any, grains are recorded with shape, scale and orientation.
+    pub shapes: Vec<BodyShape>,
     /// Walls.
     pub walls: Vec<WallSurface>,
     /// What probes record; checked with their rows.
@@ -64,10 +71,23 @@ pub struct RecordingHeader {
 }
 
 impl RecordingHeader {
+    /// Version of the format that a recording with this header has.
+    pub fn format(&self) -> u32 {
+        let of_shapes = [GrainField::Shape, GrainField::Scale];
+        let has_shapes =
+            !self.shapes.is_empty() || of_shapes.iter().any(|f| self.settings.fields.contains(f));
+        if has_shapes {
+            SHAPE_FORMAT
+        } else {
+            ORIGIN_FORMAT
+        }
+    }
+
     /// Takes over what frames already written depend on.
     pub(crate) fn take_over(&mut self, old: &RecordingHeader) {
         self.settings = old.settings.clone();
         self.origin = old.origin;
+        self.shapes = old.shapes.clone();
         self.walls = old.walls.clone();
         self.step = old.step;
         self.impulse_step = old.impulse_step;
@@ -104,6 +124,10 @@ pub(crate) fn header_checksum(header: &RecordingHeader, format: u32) -> u64 {
     header.impulse_step.put(&mut bytes);
     if format >= ORIGIN_FORMAT {
         header.origin.put(&mut bytes);
+    }
+    if format >= SHAPE_FORMAT {
+        // What they are has a checksum of its own.
+        (header.shapes.len() as u64).put(&mut bytes);
     }
     for wall in &header.walls {
         put_text(&mut bytes, &wall.name);
@@ -211,7 +235,7 @@ pub(crate) fn write_header(
             "about/format",
             Number::U32,
             &[][..],
-            RECORDING_FORMAT.to_le_bytes().to_vec(),
+            header.format().to_le_bytes().to_vec(),
             ("1", "version of this format"),
         ),
         (
@@ -270,7 +294,7 @@ pub(crate) fn write_header(
             "about/checksum",
             Number::U64,
             &[],
-            header_checksum(header, RECORDING_FORMAT)
+            header_checksum(header, header.format())
                 .to_le_bytes()
                 .to_vec(),
             ("1", "XXH3 of about/* and of the walls' surfaces"),
@@ -286,6 +310,7 @@ pub(crate) fn write_header(
         writer.constant(path, number, extents, &bytes, about)?;
     }
     write_surfaces(writer, header)?;
+    write_shapes(writer, &header.shapes)?;
     let lines: Vec<String> = header.probes.iter().flat_map(ProbeTable::lines).collect();
     if lines.is_empty() {
         return Ok(());
@@ -425,6 +450,7 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
             ORIGIN_FORMAT.. => vector("about/origin")?,
             _ => DVec3::ZERO,
         },
+        shapes: read_shapes(reader)?,
         walls: read_surfaces(reader, names("walls/name")?)?,
         probes: ProbeTable::from_lines(&names(COLUMNS)?).map_err(|Malformed| damaged(COLUMNS))?,
         settings: RecordSettings {
@@ -503,10 +529,4 @@ fn read_surfaces(reader: &Reader, names: Vec<String>) -> Result<Vec<WallSurface>
         path: reader.path().to_owned(),
         what: "surfaces of walls contradict their table".into(),
     })
-}
-
-fn bytes_of<T: Plain>(values: &[T]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    values.iter().for_each(|v| v.put(&mut bytes));
-    bytes
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! about/          format, name, scene, version, identity, materials, gravity, origin (since format 3), …
+//! shapes/         kind, size, point, triangle, …: shapes of grains (since format 4)
 //! walls/          name, vertex, triangle, first_vertex, first_triangle: surfaces in their own frames
 //! grains          table: id and the chosen quantities, all frames one after another
 //! contacts        table: the same for contacts
@@ -53,12 +54,16 @@ pub enum GrainField {
     Orientation,
     /// Angular velocity, rad/s.
     Spin,
-    /// Radius, m.
+    /// Radius, m; of the sphere of equal volume, where a grain is none.
     Radius,
     /// Index of the material.
     Material,
     /// Mass, kg.
     Mass,
+    /// Number of the shape: 0 for a sphere, else one more than its index.
+    Shape,
+    /// Factor on the lengths of the shape; the radius of a sphere, m.
+    Scale,
 }
 
 /// What is recorded, and how.
@@ -91,6 +96,19 @@ impl Default for RecordSettings {
 }
 
 impl RecordSettings {
+    /// Adds what grains that are no spheres are drawn and measured by.
+    pub(crate) fn add_shapes(&mut self) {
+        for field in [
+            GrainField::Orientation,
+            GrainField::Shape,
+            GrainField::Scale,
+        ] {
+            if !self.fields.contains(&field) {
+                self.fields.push(field);
+            }
+        }
+    }
+
     /// The chosen fields in the order of the file, each once.
     pub(crate) fn ordered_fields(&self) -> impl Iterator<Item = GrainField> + '_ {
         GrainField::ALL
@@ -148,7 +166,7 @@ pub(crate) const fn member(
 
 impl GrainField {
     /// All fields, in the order of the file.
-    pub const ALL: [GrainField; 7] = [
+    pub const ALL: [GrainField; 9] = [
         GrainField::Position,
         GrainField::Velocity,
         GrainField::Orientation,
@@ -156,6 +174,8 @@ impl GrainField {
         GrainField::Radius,
         GrainField::Material,
         GrainField::Mass,
+        GrainField::Shape,
+        GrainField::Scale,
     ];
 
     /// Its name in files.
@@ -187,6 +207,20 @@ impl GrainField {
                 "index of the material in about/materials",
             ),
             GrainField::Mass => member("mass", real, 1, "kg", "mass"),
+            GrainField::Shape => member(
+                "shape",
+                Number::U16,
+                1,
+                "1",
+                "0: a sphere, else one more than the index of its shape in shapes/*",
+            ),
+            GrainField::Scale => member(
+                "scale",
+                real,
+                1,
+                "1",
+                "factor on all lengths of the shape; the radius in m of a sphere",
+            ),
         }
     }
 
@@ -199,6 +233,8 @@ impl GrainField {
             GrainField::Radius => precision.put(out, &[frame.radius[i]]),
             GrainField::Material => frame.material[i].put(out),
             GrainField::Mass => precision.put(out, &[frame.mass[i]]),
+            GrainField::Shape => frame.shape[i].put(out),
+            GrainField::Scale => precision.put(out, &[frame.scale[i]]),
         }
     }
 
@@ -224,6 +260,11 @@ impl GrainField {
             GrainField::Mass => {
                 let [mass] = precision.get(source)?;
                 frame.mass.push(mass);
+            }
+            GrainField::Shape => frame.shape.push(source.get()?),
+            GrainField::Scale => {
+                let [scale] = precision.get(source)?;
+                frame.scale.push(scale);
             }
         }
         Ok(())

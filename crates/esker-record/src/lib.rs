@@ -23,6 +23,7 @@ pub mod problem_file;
 mod recorder;
 mod recording;
 mod series;
+mod shapes;
 mod state_codec;
 mod tables;
 mod vtk;

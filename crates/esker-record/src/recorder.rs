@@ -12,7 +12,7 @@ use crate::bytes::Plain;
 use crate::error::RecordError;
 use crate::frame::{Frame, LoadInterval};
 use crate::hdf5::{Member, TableId, TableSpec, Writer};
-use crate::header::{RECORDING_FORMAT, RecordingHeader, write_header};
+use crate::header::{RecordingHeader, write_header};
 use crate::layout::{
     BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, LOAD_MEMBERS, RecordSettings,
     SCALAR_BLOCKS, SCALAR_TABLE, WALL_LOADS, WALL_STATES, contact_members, grain_members,
@@ -81,9 +81,12 @@ impl Recorder {
     /// Starts a recording; `expected_grains` sizes its chunks.
     pub fn create(
         path: &Path,
-        header: RecordingHeader,
+        mut header: RecordingHeader,
         expected_grains: usize,
     ) -> Result<Self, RecordError> {
+        if !header.shapes.is_empty() {
+            header.settings.add_shapes();
+        }
         let mut writer = Writer::create(path)?;
         write_header(&mut writer, &header)?;
         let [least, most] = CHUNK_ROWS;
@@ -117,7 +120,7 @@ impl Recorder {
         };
         let walls = table(
             WALL_STATES,
-            wall_members(RECORDING_FORMAT),
+            wall_members(header.format()),
             "poses and loads of all walls, frame after frame",
             false,
         )?;

@@ -316,9 +316,11 @@ fn grain_arrays(fields: &[GrainField]) -> Vec<Array> {
         GrainField::Position => None,
         GrainField::Velocity | GrainField::Spin => Some(array(field.name(), Some(3))),
         GrainField::Orientation => Some(array(field.name(), Some(4))),
-        GrainField::Radius | GrainField::Material | GrainField::Mass => {
-            Some(array(field.name(), None))
-        }
+        GrainField::Radius
+        | GrainField::Material
+        | GrainField::Mass
+        | GrainField::Shape
+        | GrainField::Scale => Some(array(field.name(), None)),
     });
     std::iter::once(array("id", None)).chain(others).collect()
 }
@@ -338,6 +340,8 @@ fn grain_step(frame: &Frame, fields: &[GrainField]) -> Step {
         GrainField::Radius => Some(frame.radius.clone()),
         GrainField::Material => Some(frame.material.iter().map(|&m| f64::from(m)).collect()),
         GrainField::Mass => Some(frame.mass.clone()),
+        GrainField::Shape => Some(frame.shape.iter().map(|&s| f64::from(s)).collect()),
+        GrainField::Scale => Some(frame.scale.clone()),
     });
     let ids = frame.id.iter().map(|&id| id as f64).collect();
     Step {

@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{emitting_world, full_settings, header_of, record_run};
+use common::{emitting_world, full_settings, header_of, record_run, shaped_world, sphere_settings};
 use esker_record::{Checkpoint, GrainField, Precision, Recorder, Recording};
 use esker_world::World;
 
@@ -19,8 +19,13 @@ fn data(name: &str) -> PathBuf {
 #[test]
 #[ignore = "writes test data"]
 fn write_files_of_this_version() {
-    let mut world = World::new(&emitting_world()).unwrap();
+    let mut world = World::new(&shaped_world()).unwrap();
     let header = header_of(&world, full_settings(Precision::Single, 4));
+    let mut recorder = Recorder::create(&data("recording-4.h5"), header, 8).unwrap();
+    record_run(&mut world, &mut recorder, 24, 12);
+    recorder.finish().unwrap();
+    let mut world = World::new(&emitting_world()).unwrap();
+    let header = header_of(&world, sphere_settings(Precision::Single, 4));
     let identity = header.identity;
     let mut recorder = Recorder::create(&data("recording-3.h5"), header, 12).unwrap();
     record_run(&mut world, &mut recorder, 36, 12);
@@ -81,6 +86,26 @@ fn recordings_of_format_2_open_with_places_as_they_are() {
     }
     assert_eq!(frame.contacts.len(), 3);
     assert!(recording.scalars().unwrap().loads().count() == 36);
+}
+
+#[test]
+fn recordings_of_format_3_open_without_shapes() {
+    let recording = Recording::open(&data("recording-3.h5")).unwrap();
+    assert!(recording.header().shapes.is_empty());
+    let frame = recording.frame(2).unwrap();
+    assert_eq!(frame.id.len(), 18);
+    assert!(frame.shape.is_empty() && frame.scale.is_empty());
+}
+
+#[test]
+fn recordings_of_format_4_open_with_their_shapes() {
+    let recording = Recording::open(&data("recording-4.h5")).unwrap();
+    let shapes = &recording.header().shapes;
+    assert_eq!(shapes[0], shaped_world().shapes[0]);
+    assert_eq!(shapes.len(), 7);
+    let frame = recording.frame(1).unwrap();
+    assert_eq!(frame.shape, [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(frame.scale[0], frame.radius[0]);
 }
 
 #[test]

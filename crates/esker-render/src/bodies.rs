@@ -1,38 +1,55 @@
-//! Grains and bars in camera space, addressed by one index.
+//! Grains, bars and solids in camera space, addressed by one index.
 
 use glam::{DQuat, DVec3};
 
 use crate::camera::View;
 use crate::color::Linear;
 use crate::framing::is_drawable;
-use crate::picture::{Line, Picture, Sphere};
+use crate::picture::{Line, Picture, Solid, Sphere};
+use crate::solids::PlacedSolid;
 use crate::visibility::{Ball, Capsule, VisibilityBuffer};
 
 /// Light that the dark octants of a grain with orientation return, relative to the others.
 const DARK_OCTANT: f32 = 0.66;
 
-/// Bodies of one kind of layer, in the order of the picture: first the grains, then the bars.
-pub(crate) struct Bodies {
+/// Bodies of one kind of layer, in the order of the picture: first the spheres, then the bars,
+/// then the other grains.
+pub(crate) struct Bodies<'a> {
     balls: Vec<Ball>,
     /// From camera axes to the grain's own axes, where the grain shows its rotation.
     markers: Vec<Option<DQuat>>,
     capsules: Vec<Capsule>,
+    solids: Vec<PlacedSolid<'a>>,
     colors: Vec<Linear>,
     /// Camera axes in world coordinates, to undo the turn into camera space.
     axes: [DVec3; 3],
-    /// Balls whose centres lie in or near the picture.
-    shown: Vec<u32>,
+    /// Balls whose centres lie in or near the picture, those around solids too.
+    shown: Vec<Ball>,
 }
 
-impl Bodies {
-    pub fn new(picture: &Picture, spheres: &[Sphere], lines: &[Line], view: &View) -> Self {
+/// What one layer of a picture shows.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Subjects<'a> {
+    pub spheres: &'a [Sphere],
+    pub solids: &'a [Solid<'a>],
+    pub lines: &'a [Line],
+}
+
+impl<'a> Bodies<'a> {
+    pub fn new(picture: &Picture, subjects: Subjects<'a>, view: &View) -> Self {
+        let Subjects {
+            spheres,
+            solids,
+            lines,
+        } = subjects;
         let range = picture.effective_range();
         let color = |value: f64| picture.color(value, range);
         let mut bodies = Self {
             balls: Vec::with_capacity(spheres.len()),
             markers: Vec::with_capacity(spheres.len()),
             capsules: Vec::with_capacity(lines.len()),
-            colors: Vec::with_capacity(spheres.len() + lines.len()),
+            solids: Vec::with_capacity(solids.len()),
+            colors: Vec::with_capacity(spheres.len() + lines.len() + solids.len()),
             axes: [view.right, view.up, view.forward],
             shown: Vec::new(),
         };
@@ -42,7 +59,7 @@ impl Bodies {
                 radius: sphere.radius * view.scale,
             };
             if is_near_picture(view, &ball, picture.size) {
-                bodies.shown.push(bodies.balls.len() as u32);
+                bodies.shown.push(ball);
             }
             bodies.balls.push(ball);
             let marker = sphere
@@ -61,6 +78,16 @@ impl Bodies {
                 });
                 bodies.colors.push(color(line.value));
             }
+        }
+        for solid in solids {
+            let Some(placed) = PlacedSolid::new(solid, view) else {
+                continue;
+            };
+            if is_near_picture(view, &placed.ball(), picture.size) {
+                bodies.shown.push(placed.ball());
+            }
+            bodies.solids.push(placed);
+            bodies.colors.push(color(solid.value));
         }
         bodies
     }
@@ -99,6 +126,13 @@ impl Bodies {
             };
             buffer.draw_capsule(view, &capsule, (self.balls.len() + index) as u32);
         }
+        let first = (self.balls.len() + self.capsules.len()) as u32;
+        let placed = self.solids.iter().map(|solid| solid.moved(&place, scale));
+        let mut from_near: Vec<(u32, PlacedSolid<'_>)> = (first..).zip(placed).collect();
+        from_near.sort_by(|(_, a), (_, b)| a.centre.z.total_cmp(&b.centre.z));
+        for (index, solid) in &from_near {
+            buffer.draw_solid(view, solid, *index);
+        }
     }
 
     /// Balls in or near the picture; bars are represented by their ends.
@@ -109,8 +143,7 @@ impl Bodies {
                 radius: bar.radius,
             })
         });
-        let balls = self.shown.iter().map(|&index| self.balls[index as usize]);
-        balls.chain(ends)
+        self.shown.iter().copied().chain(ends)
     }
 
     /// Mean radius of the balls in the picture, of the bars if there are none; 0 without bodies.
@@ -122,29 +155,48 @@ impl Bodies {
                 self.capsules.len(),
             )
         } else {
-            let radii = self
-                .shown
-                .iter()
-                .map(|&index| self.balls[index as usize].radius);
+            let radii = self.shown.iter().map(|ball| ball.radius);
             mean(radii.sum(), self.shown.len())
         }
     }
 
+    fn body(&self, item: u32) -> Body<'_, 'a> {
+        let index = item as usize;
+        let Some(ball) = self.balls.get(index) else {
+            let index = index - self.balls.len();
+            return match self.capsules.get(index) {
+                Some(bar) => Body::Bar(bar),
+                None => Body::Solid(&self.solids[index - self.capsules.len()]),
+            };
+        };
+        Body::Ball(ball)
+    }
+
     /// Unit normal of a body at a point of its surface.
     pub fn normal(&self, item: u32, p: DVec3) -> DVec3 {
-        let index = item as usize;
-        let inner = match self.balls.get(index) {
-            Some(ball) => ball.centre,
-            None => self.capsules[index - self.balls.len()].axis_point(p),
+        let inner = match self.body(item) {
+            Body::Ball(ball) => ball.centre,
+            Body::Bar(bar) => bar.axis_point(p),
+            Body::Solid(solid) => return solid.normal(p),
         };
         (p - inner).normalize_or(DVec3::NEG_Z)
     }
 
+    /// Radius of a body, or of a ball that holds it.
     pub fn radius(&self, item: u32) -> f64 {
-        let index = item as usize;
-        match self.balls.get(index) {
-            Some(ball) => ball.radius,
-            None => self.capsules[index - self.balls.len()].radius,
+        match self.body(item) {
+            Body::Ball(ball) => ball.radius,
+            Body::Bar(bar) => bar.radius,
+            Body::Solid(solid) => solid.ball().radius,
+        }
+    }
+
+    /// How far inside the outline of a body, and inside its edges, a point of its surface
+    /// appears, in radii; `facing` is the cosine between normal and sight line.
+    pub fn inset(&self, item: u32, p: DVec3, towards_eye: DVec3, facing: f64) -> f64 {
+        match self.body(item) {
+            Body::Ball(_) | Body::Bar(_) => 1.0 - (1.0 - facing * facing).sqrt(),
+            Body::Solid(solid) => solid.inset(p, towards_eye, facing) / solid.ball().radius,
         }
     }
 
@@ -162,6 +214,13 @@ impl Bodies {
             color
         }
     }
+}
+
+/// A body of a layer.
+enum Body<'b, 'a> {
+    Ball(&'b Ball),
+    Bar(&'b Capsule),
+    Solid(&'b PlacedSolid<'a>),
 }
 
 /// Whether a ball's centre lies in the picture or within a fifth of its size around it.

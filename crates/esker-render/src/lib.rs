@@ -29,8 +29,8 @@
 //!
 //! # Passes
 //!
-//! 1. `visibility`: the nearest grain or bar at four samples per pixel, by exact ray–sphere
-//!    and ray–capsule intersection.
+//! 1. `visibility`: the nearest grain or bar at four samples per pixel, by exact
+//!    intersection of sight lines with spheres, bars and `solids`.
 //! 2. `occlusion`: how open each pixel is to the sky and to the key light.
 //! 3. `walls`, `floor`: translucent surfaces, sorted by depth at every sample.
 //! 4. `light`: shading; the samples of a pixel are averaged in linear light.
@@ -50,6 +50,7 @@ mod occlusion;
 mod overlay;
 mod picture;
 mod render;
+mod solids;
 mod visibility;
 mod walls;
 
@@ -57,5 +58,6 @@ pub use camera::{Camera, Projected, Projection};
 pub use color::{ColorMap, UnknownColorMap};
 pub use framing::{Bounds, Framing};
 pub use image::{EncodeError, Image, encode_apng, encode_gif};
-pub use picture::{Background, Floor, Legend, Line, Picture, Sphere, Triangle, Wall};
+pub use picture::{Background, Floor, Legend, Line, Picture, Solid, Sphere, Triangle, Wall};
 pub use render::render;
+pub use solids::{Face, Form};

@@ -4,6 +4,7 @@ use glam::{DQuat, DVec3};
 
 use crate::camera::Camera;
 use crate::color::{ColorMap, Linear, from_srgb};
+use crate::solids::Form;
 
 /// A grain. Skipped when its centre or radius is not finite, or its radius is not positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +18,22 @@ pub struct Sphere {
     /// Rotation from the grain's own axes to the world's. When given, the grain wears a faint
     /// two-tone pattern of octants, so that its rotation can be seen.
     pub orientation: Option<DQuat>,
+}
+
+/// A grain that is no sphere, with its sharp edges as thin lines. Skipped when it is not finite or
+/// its scale is not positive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Solid<'a> {
+    /// Its shape.
+    pub form: &'a Form,
+    /// Where the origin of the shape is, m.
+    pub centre: DVec3,
+    /// Factor on all lengths of the shape.
+    pub scale: f64,
+    /// Rotation from the shape's axes to the world's.
+    pub orientation: DQuat,
+    /// The scalar shown as a colour; a neutral grey when it is not finite.
+    pub value: f64,
 }
 
 /// A triangle of a wall. Its front is the side from which the corners run counter-clockwise.
@@ -120,6 +137,8 @@ impl Background {
 pub struct Picture<'a> {
     /// Grains.
     pub spheres: &'a [Sphere],
+    /// Grains that are no spheres.
+    pub solids: &'a [Solid<'a>],
     /// Opacity of the grains, 0 to 1. Below 1 the nearest grain lets the lines behind it show
     /// through, which is how a force network inside a packing becomes visible.
     pub sphere_opacity: f32,
@@ -153,6 +172,7 @@ impl Picture<'_> {
     pub fn new(camera: Camera, size: (u32, u32)) -> Self {
         Self {
             spheres: &[],
+            solids: &[],
             sphere_opacity: 1.0,
             walls: &[],
             floors: &[],
@@ -186,6 +206,7 @@ impl Picture<'_> {
         let values = || {
             let of_spheres = self.spheres.iter().map(|sphere| sphere.value);
             of_spheres
+                .chain(self.solids.iter().map(|solid| solid.value))
                 .chain(self.lines.iter().map(|line| line.value))
                 .filter(|value| value.is_finite())
         };

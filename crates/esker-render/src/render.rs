@@ -1,6 +1,6 @@
 //! The passes of one picture.
 
-use crate::bodies::Bodies;
+use crate::bodies::{Bodies, Subjects};
 use crate::camera::View;
 use crate::color::{Linear, from_srgb, to_srgb};
 use crate::floor::FloorLayer;
@@ -42,13 +42,13 @@ fn background_color(Background { top, bottom }: Background, y: u32, height: u32)
 }
 
 /// Bodies, seen through one visibility buffer.
-struct Layer {
-    bodies: Bodies,
+struct Layer<'a> {
+    bodies: Bodies<'a>,
     seen: VisibilityBuffer,
 }
 
-impl Layer {
-    fn new(bodies: Bodies, view: &View, size: (u32, u32)) -> Self {
+impl<'a> Layer<'a> {
+    fn new(bodies: Bodies<'a>, view: &View, size: (u32, u32)) -> Self {
         let mut seen = VisibilityBuffer::new(size);
         bodies.draw(view, &mut seen);
         Self { bodies, seen }
@@ -60,10 +60,10 @@ struct Scene<'a> {
     view: &'a View,
     light: Light,
     /// What hides everything behind it.
-    opaque: Layer,
+    opaque: Layer<'a>,
     openness: Vec<Openness>,
     /// Translucent grains and their opacity.
-    ghosts: Option<(Layer, f32)>,
+    ghosts: Option<(Layer<'a>, f32)>,
     walls: WallLayer,
     floors: FloorLayer,
     shadows: ShadowMap,
@@ -72,25 +72,35 @@ struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    fn new(picture: &Picture, view: &'a View) -> Self {
+    fn new(picture: &Picture<'a>, view: &'a View) -> Self {
         let size = picture.size;
         let opacity = if picture.sphere_opacity.is_nan() {
             1.0
         } else {
             picture.sphere_opacity.clamp(0.0, 1.0)
         };
-        let (solid, ghostly) = if opacity < 1.0 {
-            (&[][..], picture.spheres)
+        let grains = Subjects {
+            spheres: picture.spheres,
+            solids: picture.solids,
+            lines: &[],
+        };
+        let (shown, ghostly) = if opacity < 1.0 {
+            (Subjects::default(), grains)
         } else {
-            (picture.spheres, &[][..])
+            (grains, Subjects::default())
+        };
+        let shown = Subjects {
+            lines: picture.lines,
+            ..shown
         };
         let light = Light::new(view, picture.camera.up);
-        let opaque = Layer::new(Bodies::new(picture, solid, picture.lines, view), view, size);
+        let opaque = Layer::new(Bodies::new(picture, shown, view), view, size);
         let shadows = ShadowMap::new(&opaque.bodies, &light, size.0.max(size.1));
         let openness = openness(&opaque.bodies, view, &shadows, &opaque.seen);
-        let ghosts = (opacity > 0.0 && !ghostly.is_empty()).then(|| {
+        let has_ghosts = !(ghostly.spheres.is_empty() && ghostly.solids.is_empty());
+        let ghosts = (opacity > 0.0 && has_ghosts).then(|| {
             (
-                Layer::new(Bodies::new(picture, ghostly, &[], view), view, size),
+                Layer::new(Bodies::new(picture, ghostly, view), view, size),
                 opacity,
             )
         });
@@ -159,7 +169,13 @@ impl<'a> Scene<'a> {
     }
 
     /// Colour of what a layer shows at a sample.
-    fn shade(&self, layer: &Layer, row: usize, column: usize, open: Openness) -> Option<Linear> {
+    fn shade(
+        &self,
+        layer: &Layer<'_>,
+        row: usize,
+        column: usize,
+        open: Openness,
+    ) -> Option<Linear> {
         let sample = layer.seen.index(row, column);
         let item = layer.seen.item[sample];
         if item == NOTHING {
@@ -170,11 +186,12 @@ impl<'a> Scene<'a> {
             self.view.v(sample_y(row)),
         );
         let nearness = f64::from(layer.seen.nearness[sample]);
-        let normal = layer.bodies.normal(item, self.view.point(u, v, nearness));
+        let point = self.view.point(u, v, nearness);
+        let normal = layer.bodies.normal(item, point);
         let towards_eye = self.view.towards_eye(u, v);
         let facing = normal.dot(towards_eye).clamp(0.0, 1.0);
         let pixels = layer.bodies.radius(item) * self.view.magnification(nearness);
-        let from_rim = pixels * (1.0 - (1.0 - facing * facing).sqrt());
+        let from_rim = pixels * layer.bodies.inset(item, point, towards_eye, facing);
         // Grains of few pixels would be all outline: theirs is thinner and fainter.
         let width = self.outline.min(0.2 * pixels);
         let strength = ((pixels - 1.5) / 5.0).clamp(0.0, 1.0);

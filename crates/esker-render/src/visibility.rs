@@ -24,6 +24,7 @@
 use glam::DVec3;
 
 use crate::camera::View;
+use crate::solids::PlacedSolid;
 
 /// Samples per pixel, one in each quarter row.
 pub(crate) const SAMPLES: usize = 4;
@@ -222,6 +223,37 @@ impl VisibilityBuffer {
         }
     }
 
+    /// Draws a solid, by the sight lines that meet a ball around it.
+    pub fn draw_solid(&mut self, view: &View, solid: &PlacedSolid<'_>, item: u32) {
+        let ball = solid.ball();
+        if !ball.is_in_front(view) {
+            return;
+        }
+        let nearest = view.nearness(ball.centre.z - ball.radius) as f32;
+        for row in self.rows_between(view, ball.slope_extent(view, ball.centre.y)) {
+            let v = view.v(sample_y(row));
+            let Some(span) = ball.row(view, v) else {
+                continue;
+            };
+            for column in self.columns_between(view, row, (span.from, span.to)) {
+                let sample = self.index(row, column);
+                if self.nearness[sample] >= nearest {
+                    continue;
+                }
+                let (origin, direction) =
+                    sight_line(view, view.u(column as f64 + sample_x(row)), v);
+                let Some(z) = solid.depth(origin, direction) else {
+                    continue;
+                };
+                let candidate = view.nearness(z) as f32;
+                if candidate > self.nearness[sample] {
+                    self.nearness[sample] = candidate;
+                    self.item[sample] = item;
+                }
+            }
+        }
+    }
+
     /// Draws a bar. Its picture is covered by boxes around short pieces, because one box around
     /// a long slanting bar would be mostly empty.
     pub fn draw_capsule(&mut self, view: &View, capsule: &Capsule, item: u32) {
@@ -266,14 +298,19 @@ impl VisibilityBuffer {
     }
 }
 
-/// Depth `z` at which the sight line through `(u, v)` first meets the bar: the nearest of the
-/// side (where the foot point lies between the ends) and of the two end spheres.
-fn depth_of_capsule(view: &View, capsule: &Capsule, u: f64, v: f64) -> Option<f64> {
-    let (origin, direction) = if view.perspective {
+/// Origin and direction of the sight line through `(u, v)`; its parameter is the depth.
+fn sight_line(view: &View, u: f64, v: f64) -> (DVec3, DVec3) {
+    if view.perspective {
         (DVec3::ZERO, DVec3::new(u, v, 1.0))
     } else {
         (DVec3::new(u, v, 0.0), DVec3::Z)
-    };
+    }
+}
+
+/// Depth `z` at which the sight line through `(u, v)` first meets the bar: the nearest of the
+/// side (where the foot point lies between the ends) and of the two end spheres.
+fn depth_of_capsule(view: &View, capsule: &Capsule, u: f64, v: f64) -> Option<f64> {
+    let (origin, direction) = sight_line(view, u, v);
     let entry = |offset: DVec3, direction: DVec3| {
         let a = direction.length_squared();
         let b = offset.dot(direction);

@@ -3,7 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use esker_geometry::BodyShape;
 use esker_world::definition::ListedGrain;
+use glam::DQuat;
 
 /// Where a scene's files come from.
 ///
@@ -32,18 +34,33 @@ pub struct GrainList {
     pub materials: Vec<String>,
     /// Material of each grain, by its index in `materials`; empty as they are.
     pub material: Vec<u16>,
+    /// Shapes of grains that are no spheres.
+    pub shapes: Vec<BodyShape>,
+    /// Shape of each grain that is no sphere; empty where all are spheres.
+    pub shape: Vec<Option<ListedShape>>,
+}
+
+/// Shape and orientation of a listed grain; its radius is that of the sphere of
+/// equal volume.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ListedShape {
+    /// Index into [`GrainList::shapes`].
+    pub index: usize,
+    /// Orientation, a unit quaternion.
+    pub orientation: DQuat,
 }
 
 impl GrainList {
     /// Keeps the grains that are wanted.
     pub fn keep(&mut self, wanted: impl Fn(&ListedGrain) -> bool) {
         let keep: Vec<bool> = self.grains.iter().map(wanted).collect();
-        let mut kept = keep.iter();
-        self.grains
-            .retain(|_| kept.next().is_some_and(|&keep| keep));
-        let mut kept = keep.iter();
-        self.material
-            .retain(|_| kept.next().is_some_and(|&keep| keep));
+        fn retain<T>(list: &mut Vec<T>, keep: &[bool]) {
+            let mut kept = keep.iter();
+            list.retain(|_| kept.next().is_some_and(|&keep| keep));
+        }
+        retain(&mut self.grains, &keep);
+        retain(&mut self.material, &keep);
+        retain(&mut self.shape, &keep);
     }
 }
 

@@ -50,7 +50,7 @@ use esker_world::packing::count_estimate;
 use toml::de::DeTable;
 
 pub use color::parse_color;
-pub use files::{Files, Folder, GrainList, NoFiles, RunError};
+pub use files::{Files, Folder, GrainList, ListedShape, NoFiles, RunError};
 pub use reference::reference;
 pub use report::{ProblemKind, SceneError, SceneErrors};
 pub use scene::{CheckpointDef, Field, Precision, RecordDef, RunDef, Scene};

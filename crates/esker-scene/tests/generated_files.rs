@@ -4,8 +4,9 @@
 
 use std::f64::consts::TAU;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use esker_geometry::{TriangleMesh, TriangleSoup};
+use esker_geometry::{Aabb, BodyShape, Polyhedron, TriangleMesh, TriangleSoup};
 use glam::DVec3;
 
 fn repository(path: &str) -> PathBuf {
@@ -96,6 +97,30 @@ fn the_lifter_drum_is_what_its_dimensions_say() {
     soup.write_stl_binary(&mut bytes).unwrap();
     assert!(bytes.len() < 200_000);
     assert_current("scenes/meshes/lifter-drum.stl", &bytes);
+}
+
+/// A rock, m: the hull of points on a spiral about an ellipsoid, some farther out than others.
+#[test]
+fn the_rock_is_convex_and_of_its_size() {
+    const COUNT: u32 = 20;
+    let point = |k: u32| {
+        let share = (f64::from(k) + 0.5) / f64::from(COUNT);
+        let height = 1.0 - 2.0 * share;
+        let (sin, cos) = (2.399_963 * f64::from(k)).sin_cos();
+        let across = (1.0 - height * height).sqrt();
+        let swell = 1.0 + 0.15 * (5.0 * f64::from(k)).sin();
+        swell * DVec3::new(across * cos, across * sin, height) * DVec3::new(0.055, 0.045, 0.038)
+    };
+    let points: Vec<DVec3> = (0..COUNT).map(point).collect();
+    let (rock, _) = Polyhedron::from_points(&points).unwrap();
+    let soup = BodyShape::Polyhedron(Arc::new(rock)).triangulate();
+    assert!(Polyhedron::from_surface(&soup).is_ok());
+    let size = Aabb::of_points(soup.vertices.iter().copied()).size();
+    assert!(
+        size.max_element() < 0.125 && size.min_element() > 0.06,
+        "{size}"
+    );
+    assert_mesh("scenes/meshes/rock.stl", &soup);
 }
 
 /// Adds a surface over a grid of points: `point(i, j)` for `i` to `rows` and

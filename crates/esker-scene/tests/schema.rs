@@ -115,10 +115,13 @@ fn shipped_scenes_meet_the_schema() {
         "bounce",
         "column",
         "conveyor",
+        "dice",
         "drum",
         "hopper",
         "lifter-drum",
         "pile",
+        "pills",
+        "rubble",
         "silo",
     ] {
         assert!(accepts(&schema, &shipped(name)), "{name}");

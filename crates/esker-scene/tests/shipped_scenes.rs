@@ -7,14 +7,17 @@ use esker_scene::{Scene, load};
 use esker_world::definition::{Method, Motion, Placement, SizeDistribution};
 use glam::DVec3;
 
-const SHIPPED: [&str; 8] = [
+const SHIPPED: [&str; 11] = [
     "bounce",
     "column",
     "conveyor",
+    "dice",
     "drum",
     "hopper",
     "lifter-drum",
     "pile",
+    "pills",
+    "rubble",
     "silo",
 ];
 

@@ -552,7 +552,7 @@ pub struct PackingDef {
 }
 
 /// Which shape grains have, and how they are turned at first.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ShapeUse {
     /// Index into [`WorldDef::shapes`].
     pub shape: usize,
@@ -561,13 +561,15 @@ pub struct ShapeUse {
 }
 
 /// Orientation of new grains.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Orientation {
     /// All orientations are equally likely.
     #[default]
     Random,
     /// The same for all, a unit quaternion.
     Given(DQuat),
+    /// Of each grain of [`Placement::Listed`], unit quaternions in its order.
+    Listed(Arc<Vec<DQuat>>),
 }
 
 /// How grains are placed at the start.

@@ -27,15 +27,16 @@ struct Shaped {
 
 impl Outline {
     /// Of grains with a shape of this list, or of spheres.
-    pub(crate) fn new(shapes: &[BodyShape], shape: Option<ShapeUse>) -> Self {
+    pub(crate) fn new(shapes: &[BodyShape], shape: Option<&ShapeUse>) -> Self {
         let shaped = shape.map(|ShapeUse { shape, orientation }| {
-            let volume_radius = shapes[shape].volume_radius();
+            let (index, shape) = (*shape, &shapes[*shape]);
+            let volume_radius = shape.volume_radius();
             Shaped {
-                index: shape,
-                shape: shapes[shape].clone(),
-                orientation,
+                index,
+                shape: shape.clone(),
+                orientation: orientation.clone(),
                 volume_radius,
-                stretch: shapes[shape].bounding_radius() / volume_radius,
+                stretch: shape.bounding_radius() / volume_radius,
             }
         });
         Outline { shaped }
@@ -47,11 +48,13 @@ impl Outline {
         self.shaped.as_ref().map_or(1.0, |shaped| shaped.stretch)
     }
 
-    /// Orientation of the next grain. Spheres draw nothing.
-    pub(crate) fn orientation(&self, stream: &mut RandomStream) -> DQuat {
-        match self.shaped.as_ref().map(|shaped| shaped.orientation) {
+    /// Orientation of the next grain, with this number among those of a list.
+    /// Spheres draw nothing.
+    pub(crate) fn orientation(&self, number: usize, stream: &mut RandomStream) -> DQuat {
+        match self.shaped.as_ref().map(|shaped| &shaped.orientation) {
             None => DQuat::IDENTITY,
-            Some(Orientation::Given(orientation)) => orientation,
+            Some(Orientation::Given(orientation)) => *orientation,
+            Some(Orientation::Listed(orientations)) => orientations[number],
             Some(Orientation::Random) => {
                 // Shoemake's: uniform on the unit sphere of quaternions.
                 let [u, v, w] = stream.uniform3();

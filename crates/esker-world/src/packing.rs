@@ -72,10 +72,10 @@ const LATTICE_SPACING: f64 = 1.02;
 pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError> {
     let packing = &def.packings[index];
     let mut stream = RandomStream::new(def.seed, Source::Packing(index));
-    let outline = Outline::new(&def.shapes, packing.shape);
+    let outline = Outline::new(&def.shapes, packing.shape.as_ref());
     let mut grains = place_spheres(def, packing, outline.stretch(), &mut stream)?;
-    for grain in &mut grains {
-        grain.orientation = outline.orientation(&mut stream);
+    for (number, grain) in grains.iter_mut().enumerate() {
+        grain.orientation = outline.orientation(number, &mut stream);
         grain.shape = outline.shape(grain.radius, grain.mass);
     }
     Ok(grains)

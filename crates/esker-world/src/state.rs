@@ -280,7 +280,7 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
     let outlines: Vec<Outline> = (0..def.shapes.len())
         .map(|shape| {
             let orientation = Orientation::Random;
-            Outline::new(&def.shapes, Some(ShapeUse { shape, orientation }))
+            Outline::new(&def.shapes, Some(&ShapeUse { shape, orientation }))
         })
         .collect();
     for grain in &state.grains {

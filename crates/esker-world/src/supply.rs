@@ -50,7 +50,7 @@ impl Emitter {
             def: emitter.clone(),
             progress: EmitterProgress::default(),
             density: def.materials[emitter.material].density,
-            outline: Outline::new(&def.shapes, emitter.shape),
+            outline: Outline::new(&def.shapes, emitter.shape.as_ref()),
             stream: RandomStream::new(def.seed, Source::Emitter(index)),
         }
     }
@@ -154,7 +154,7 @@ impl Emitter {
                     position,
                     velocity: self.def.velocity,
                     spin: DVec3::ZERO,
-                    orientation: outline.orientation(&mut self.stream),
+                    orientation: outline.orientation(0, &mut self.stream),
                     radius,
                     mass,
                     material: self.def.material as u16,

@@ -402,20 +402,33 @@ fn shapes(def: &WorldDef) -> Checked {
     })
 }
 
-fn shape_use(def: &WorldDef, path: &str, shape: Option<ShapeUse>) -> Checked {
+/// The shape of grains of which `listed` are listed one by one.
+fn shape_use(def: &WorldDef, path: &str, shape: Option<&ShapeUse>, listed: usize) -> Checked {
     let Some(ShapeUse { shape, orientation }) = shape else {
         return Ok(());
     };
-    require(shape < def.shapes.len(), &format!("{path}.shape"), || {
+    require(*shape < def.shapes.len(), &format!("{path}.shape"), || {
         (
             format!("there is no shape {shape}"),
             format!("there are {}", def.shapes.len()),
         )
     })?;
-    let is_turn = match orientation {
-        Orientation::Random => true,
-        Orientation::Given(q) => q.is_finite() && q.is_normalized(),
+    let orientations = match orientation {
+        Orientation::Random => &[][..],
+        Orientation::Given(q) => std::slice::from_ref(q),
+        Orientation::Listed(list) => {
+            require(list.len() == listed, &format!("{path}.orientation"), || {
+                (
+                    format!("{} orientations for {listed} listed grains", list.len()),
+                    "list one for each, or take Random or Given".into(),
+                )
+            })?;
+            list
+        }
     };
+    let is_turn = orientations
+        .iter()
+        .all(|q| q.is_finite() && q.is_normalized());
     require(is_turn, &format!("{path}.orientation"), || {
         ("this is no unit quaternion".into(), "normalise it".into())
     })
@@ -423,7 +436,11 @@ fn shape_use(def: &WorldDef, path: &str, shape: Option<ShapeUse>) -> Checked {
 
 fn packing(def: &WorldDef, path: &str, packing: &PackingDef) -> Checked {
     let density = material_of_grains(def, path, packing.material)?;
-    shape_use(def, path, packing.shape)?;
+    let listed = match &packing.placement {
+        Placement::Listed { grains } => grains.len(),
+        _ => 0,
+    };
+    shape_use(def, path, packing.shape.as_ref(), listed)?;
     vector(format_args!("{path}.velocity"), packing.velocity)?;
     match &packing.placement {
         Placement::Lattice {
@@ -481,7 +498,7 @@ fn packing(def: &WorldDef, path: &str, packing: &PackingDef) -> Checked {
 
 fn emitter(def: &WorldDef, path: &str, emitter: &EmitterDef) -> Checked {
     let density = material_of_grains(def, path, emitter.material)?;
-    shape_use(def, path, emitter.shape)?;
+    shape_use(def, path, emitter.shape.as_ref(), 0)?;
     region(&format!("{path}.region"), &emitter.region)?;
     let (Rate::Number(rate) | Rate::Mass(rate)) = emitter.rate;
     not_negative(format_args!("{path}.rate"), rate)?;

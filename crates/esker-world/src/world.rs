@@ -218,6 +218,11 @@ impl World {
         &self.method
     }
 
+    /// Shapes that grains may have, by the index that they carry.
+    pub fn shapes(&self) -> &[BodyShape] {
+        &self.shapes
+    }
+
     /// Gravity, m/s².
     pub fn gravity(&self) -> DVec3 {
         self.gravity

@@ -8,7 +8,8 @@ use esker_render::{
 };
 use glam::DVec3;
 
-use crate::scenery::{Scenery, Shown, shown_grains};
+use crate::grain_forms::{DrawnGrain, GrainForms};
+use crate::scenery::{Scenery, Shown};
 
 /// What the colour of a grain shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -67,6 +68,7 @@ impl Style {
 pub struct Drawing<'a> {
     recording: &'a Recording,
     style: Style,
+    forms: GrainForms,
     camera: Camera,
     range: (f64, f64),
     palette: Vec<[u8; 3]>,
@@ -89,6 +91,7 @@ impl<'a> Drawing<'a> {
         check_fields(recording, &style)?;
         style.shown.check(recording.header())?;
         let palette = palette(recording, &style)?;
+        let forms = GrainForms::new(&recording.header().shapes);
         let up = up(recording.header().gravity);
         let direction = view_direction(&style.view, up)?;
         let mut bounds = Bounds::EMPTY;
@@ -97,11 +100,12 @@ impl<'a> Drawing<'a> {
         let last = frames.last().copied();
         for index in frames.iter().copied().step_by(stride).chain(last) {
             let frame = recording.frame(index)?;
-            let spheres = shown_grains(spheres(recording, &frame, style.color), &style.shown);
-            let bulk = Bounds::of_bulk(&spheres, TRIM);
+            let values = values(recording, &frame, style.color);
+            let grains = shown_grains(&forms, &frame, &values, &style.shown);
+            let bulk = bulk(&grains);
             let scenery = Scenery::new(recording.header(), &frame, bulk, &style.shown);
             bounds = bounds.union(&scenery.subject);
-            let (low, high) = color_range(&spheres);
+            let (low, high) = color_range(&grains);
             range = (range.0.min(low), range.1.max(high));
         }
         let mut framing = Framing {
@@ -124,6 +128,7 @@ impl<'a> Drawing<'a> {
         Ok(Drawing {
             recording,
             style,
+            forms,
             camera,
             range,
             palette,
@@ -134,9 +139,10 @@ impl<'a> Drawing<'a> {
     pub fn draw(&self, index: usize) -> anyhow::Result<Image> {
         let frame = self.recording.frame(index)?;
         let shown = &self.style.shown;
-        let spheres = shown_grains(spheres(self.recording, &frame, self.style.color), shown);
-        let bulk = Bounds::of_bulk(&spheres, TRIM);
-        let scenery = Scenery::new(self.recording.header(), &frame, bulk, shown);
+        let values = values(self.recording, &frame, self.style.color);
+        let grains = shown_grains(&self.forms, &frame, &values, shown);
+        let scenery = Scenery::new(self.recording.header(), &frame, bulk(&grains), shown);
+        let (spheres, solids) = self.forms.drawn(&grains);
         let lines = if self.style.chains {
             self.chains(&frame)
         } else {
@@ -154,6 +160,7 @@ impl<'a> Drawing<'a> {
         };
         Ok(render(&Picture {
             spheres: &spheres,
+            solids: &solids,
             sphere_opacity: if self.style.chains { GHOST } else { 1.0 },
             walls: &scenery.walls,
             floors: &scenery.floors,
@@ -285,7 +292,27 @@ fn view_direction(view: &str, up: DVec3) -> anyhow::Result<DVec3> {
     })
 }
 
-fn spheres(recording: &Recording, frame: &Frame, color: Color) -> Vec<Sphere> {
+/// The grains of a frame that are shown, with the values that their colours show.
+fn shown_grains(
+    forms: &GrainForms,
+    frame: &Frame,
+    values: &[f64],
+    shown: &Shown,
+) -> Vec<DrawnGrain> {
+    let grains = (0..frame.id.len()).map(|i| forms.grain(frame, i, values[i]));
+    grains
+        .filter(|grain| shown.shows(grain.hull.centre))
+        .collect()
+}
+
+/// Where most of the grains are.
+fn bulk(grains: &[DrawnGrain]) -> Bounds {
+    let hulls: Vec<Sphere> = grains.iter().map(|grain| grain.hull).collect();
+    Bounds::of_bulk(&hulls, TRIM)
+}
+
+/// What the colours of grains show.
+fn values(recording: &Recording, frame: &Frame, color: Color) -> Vec<f64> {
     let header = recording.header();
     let up = up(header.gravity);
     let mut force = Vec::new();
@@ -304,25 +331,20 @@ fn spheres(recording: &Recording, frame: &Frame, color: Color) -> Vec<Sphere> {
         }
     }
     (0..frame.id.len())
-        .map(|i| Sphere {
-            centre: frame.position[i],
-            radius: frame.radius[i],
-            value: match color {
-                Color::Speed => frame.velocity[i].length(),
-                Color::Radius => frame.radius[i],
-                Color::Material => f64::from(frame.material[i]),
-                Color::Height => frame.position[i].dot(up),
-                Color::Force => force[i],
-            },
-            orientation: None,
+        .map(|i| match color {
+            Color::Speed => frame.velocity[i].length(),
+            Color::Radius => frame.radius[i],
+            Color::Material => f64::from(frame.material[i]),
+            Color::Height => frame.position[i].dot(up),
+            Color::Force => force[i],
         })
         .collect()
 }
 
 /// Values that the colours span: all but the highest few, so that one grain in
 /// free fall does not turn all others dark.
-fn color_range(spheres: &[Sphere]) -> (f64, f64) {
-    let mut values: Vec<f64> = spheres.iter().map(|s| s.value).collect();
+fn color_range(grains: &[DrawnGrain]) -> (f64, f64) {
+    let mut values: Vec<f64> = grains.iter().map(|grain| grain.hull.value).collect();
     values.sort_unstable_by(f64::total_cmp);
     let highest = (COLORED_SHARE * (values.len().saturating_sub(1)) as f64).ceil() as usize;
     match (values.first(), values.get(highest)) {

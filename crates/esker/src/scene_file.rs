@@ -8,6 +8,7 @@ use esker::SceneFolder;
 use esker_record::{Recording, SceneIdentity};
 use esker_scene::{Files, GrainList, RunError, Scene};
 use esker_world::definition::ListedGrain;
+use glam::DQuat;
 
 use crate::run_folder::recording_path;
 
@@ -48,6 +49,25 @@ fn bytes_of(list: &GrainList) -> Vec<u8> {
         vectors.chain([grain.radius])
     });
     let mut bytes: Vec<u8> = numbers.flat_map(f64::to_le_bytes).collect();
+    for shape in &list.shape {
+        let (number, orientation) = match shape {
+            None => (0, DQuat::IDENTITY),
+            Some(shape) => (1 + shape.index as u64, shape.orientation),
+        };
+        bytes.extend(number.to_le_bytes());
+        bytes.extend(
+            orientation
+                .to_array()
+                .into_iter()
+                .flat_map(f64::to_le_bytes),
+        );
+    }
+    // All digits of all dimensions.
+    bytes.extend(
+        list.shapes
+            .iter()
+            .flat_map(|s| format!("{s:?}").into_bytes()),
+    );
     bytes.extend(list.material.iter().flat_map(|m| m.to_le_bytes()));
     bytes.extend(list.materials.join("\n").into_bytes());
     bytes

@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 
 use esker_record::{Checkpoint, CheckpointStore, GrainField, Recording};
-use esker_scene::{Files, Folder, GrainList, RunError};
+use esker_scene::{Files, Folder, GrainList, ListedShape, RunError};
 use esker_world::definition::ListedGrain;
-use glam::DVec3;
+use glam::{DQuat, DVec3};
 
 /// Name of the recording in the folder of a run.
 pub const RECORDING_FILE_NAME: &str = "recording.h5";
@@ -41,7 +41,7 @@ impl Files for SceneFolder {
                 let folder = path.parent().unwrap_or(Path::new(""));
                 let recording = Recording::open(&folder.join(RECORDING_FILE_NAME)).ok();
                 let checkpoint = Checkpoint::read(&path).map_err(because)?;
-                Ok(of_checkpoint(&checkpoint, recording.as_ref()))
+                of_checkpoint(&checkpoint, recording.as_ref())
             }
             _ => of_recording(&Recording::open(&path).map_err(because)?, at),
         }
@@ -66,22 +66,36 @@ fn of_folder(folder: &Path, at: Option<f64>) -> Result<GrainList, RunError> {
         if let Some(checkpoint) = newest
             && end.is_none_or(|end| checkpoint.state.steps_done >= end)
         {
-            return Ok(of_checkpoint(&checkpoint, recorded));
+            return of_checkpoint(&checkpoint, recorded);
         }
     }
     of_recording(&recording.map_err(because)?, at)
 }
 
-/// The grains of a checkpoint; the names of their materials are in the
-/// recording of the same run, if that is there.
-fn of_checkpoint(checkpoint: &Checkpoint, recording: Option<&Recording>) -> GrainList {
+/// The grains of a checkpoint; the names of their materials and their shapes are in
+/// the recording of the same run, if that is there.
+fn of_checkpoint(
+    checkpoint: &Checkpoint,
+    recording: Option<&Recording>,
+) -> Result<GrainList, RunError> {
     let mut grains: Vec<_> = checkpoint.state.grains.iter().collect();
     // The order of ids, as in recordings: that in memory means nothing.
     grains.sort_unstable_by_key(|grain| grain.id);
     let header = recording.map(Recording::header);
-    let names = header.filter(|header| header.identity == checkpoint.scene);
-    let materials = names.map_or_else(Vec::new, |header| header.materials.clone());
-    GrainList {
+    let header = header.filter(|header| header.identity == checkpoint.scene);
+    let materials = header.map_or_else(Vec::new, |header| header.materials.clone());
+    let shapes = header.map_or_else(Vec::new, |header| header.shapes.clone());
+    let numbers: Vec<u16> = grains.iter().map(|grain| grain.shape).collect();
+    let orientations: Vec<DQuat> = grains.iter().map(|grain| grain.orientation).collect();
+    Ok(GrainList {
+        shape: listed_shapes(&numbers, &orientations, shapes.len()).ok_or_else(|| {
+            RunError(
+                "the shapes of its grains are in the recording of the run, which is not there: \
+                 put the checkpoint beside it"
+                    .into(),
+            )
+        })?,
+        shapes,
         has_velocities: true,
         material: match materials.is_empty() {
             true => Vec::new(),
@@ -97,7 +111,29 @@ fn of_checkpoint(checkpoint: &Checkpoint, recording: Option<&Recording>) -> Grai
                 spin: grain.spin,
             })
             .collect(),
+    })
+}
+
+/// Shapes of grains by their numbers, of which 0 is a sphere; `None` where one is
+/// beyond the list of shapes.
+fn listed_shapes(
+    numbers: &[u16],
+    orientations: &[DQuat],
+    shapes: usize,
+) -> Option<Vec<Option<ListedShape>>> {
+    if numbers.iter().all(|&number| number == 0) {
+        return Some(Vec::new());
     }
+    let shape = |(&number, orientation): (&u16, &DQuat)| match usize::from(number) {
+        0 => Some(None),
+        number if number <= shapes => Some(Some(ListedShape {
+            index: number - 1,
+            // Recordings have fewer digits.
+            orientation: orientation.normalize(),
+        })),
+        _ => None,
+    };
+    numbers.iter().zip(orientations).map(shape).collect()
 }
 
 /// The grains of the frame nearest to a time, or of the last.
@@ -127,6 +163,9 @@ fn of_recording(recording: &Recording, at: Option<f64>) -> Result<GrainList, Run
         _ => Vec::new(),
     };
     Ok(GrainList {
+        shape: listed_shapes(&frame.shape, &frame.orientation, header.shapes.len())
+            .ok_or_else(|| RunError(format!("recording `{name}` names a shape it has not")))?,
+        shapes: header.shapes.clone(),
         has_velocities: has(GrainField::Velocity),
         materials: match material.is_empty() {
             true => Vec::new(),

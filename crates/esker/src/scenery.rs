@@ -5,7 +5,7 @@ use std::str::FromStr;
 use anyhow::bail;
 use esker_geometry::TriangleSoup;
 use esker_record::{Frame, RecordingHeader, walls_in_frame};
-use esker_render::{Bounds, Floor, Sphere, Triangle, Wall};
+use esker_render::{Bounds, Floor, Triangle, Wall};
 use glam::DVec3;
 
 const WALL_COLOR: [f32; 4] = [0.45, 0.52, 0.60, 0.22];
@@ -187,13 +187,6 @@ fn normal_of_square(soup: &TriangleSoup) -> Option<DVec3> {
     };
     let (one, other) = (normal(0)?, normal(1)?);
     (one.dot(other) > 1.0 - 1e-9).then_some(one)
-}
-
-/// The grains of a frame that are shown.
-pub fn shown_grains(spheres: Vec<Sphere>, shown: &Shown) -> Vec<Sphere> {
-    let mut spheres = spheres;
-    spheres.retain(|sphere| shown.shows(sphere.centre));
-    spheres
 }
 
 #[cfg(test)]

@@ -52,31 +52,37 @@ impl Clump {
     ///
     /// Volume and inertia are those of the union, to a relative error of 1e-9.
     pub fn new(spheres: &[(DVec3, f64)]) -> Result<(Self, Pose), ClumpError> {
-        if spheres.is_empty() {
-            return Err(ClumpError::Empty);
-        }
-        for (sphere, &(centre, radius)) in (1..).zip(spheres) {
-            if !(radius > 0.0 && radius.is_finite()) {
-                return Err(ClumpError::Radius { sphere, radius });
-            }
-            if !centre.is_finite() {
-                return Err(ClumpError::Centre { sphere, centre });
-            }
-        }
+        check(spheres)?;
         let moments = Moments::of_union(spheres);
         let (centroid, second) = moments.central();
         let (extents, axes) = principal_axes(second * (1.0 / moments.volume));
         let pose = Pose::new(centroid, DQuat::from_mat3(&axes).normalize());
         let local = |&(centre, radius): &(DVec3, f64)| (pose.to_local(centre), radius);
-        let clump = Self {
-            spheres: spheres.iter().map(local).collect(),
+        let spheres = spheres.iter().map(local).collect();
+        Ok((Self::of_spheres(spheres, moments.volume, extents), pose))
+    }
+
+    /// The clump of spheres that are given in its own frame, as [`Clump::spheres`] gives them:
+    /// they stay where they are, also where principal axes are a matter of choice.
+    pub fn in_body_frame(spheres: &[(DVec3, f64)]) -> Result<Self, ClumpError> {
+        check(spheres)?;
+        let moments = Moments::of_union(spheres);
+        let (_, second) = moments.central();
+        let extents = DVec3::new(second.x_axis.x, second.y_axis.y, second.z_axis.z);
+        let volume = moments.volume;
+        Ok(Self::of_spheres(spheres.to_vec(), volume, extents / volume))
+    }
+
+    /// A clump with this volume (m³) and these mean squares of the coordinates (m²).
+    fn of_spheres(spheres: Vec<(DVec3, f64)>, volume: f64, extents: DVec3) -> Self {
+        Self {
             mass_properties: MassProperties {
-                volume: moments.volume,
+                volume,
                 inertia_per_mass: inertia_of(extents),
             },
-            is_connected: is_connected(spheres),
-        };
-        Ok((clump, pose))
+            is_connected: is_connected(&spheres),
+            spheres,
+        }
     }
 
     /// Centres in the body frame and radii (m).
@@ -98,6 +104,21 @@ impl Clump {
         let values = self.spheres.iter().map(|&(c, r)| value(c, r));
         values.fold(0.0, f64::max)
     }
+}
+
+fn check(spheres: &[(DVec3, f64)]) -> Result<(), ClumpError> {
+    if spheres.is_empty() {
+        return Err(ClumpError::Empty);
+    }
+    for (sphere, &(centre, radius)) in (1..).zip(spheres) {
+        if !(radius > 0.0 && radius.is_finite()) {
+            return Err(ClumpError::Radius { sphere, radius });
+        }
+        if !centre.is_finite() {
+            return Err(ClumpError::Centre { sphere, centre });
+        }
+    }
+    Ok(())
 }
 
 fn is_connected(spheres: &[(DVec3, f64)]) -> bool {
@@ -148,6 +169,21 @@ mod tests {
                 .0
                 .is_connected()
         );
+    }
+
+    /// Four spheres at the corners of a tetrahedron have no principal axes of their own.
+    #[test]
+    fn spheres_in_the_body_frame_stay_where_they_are() {
+        let corners = [[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]];
+        let turn = DQuat::from_rotation_y(0.4);
+        let given = corners.map(|c| (turn * DVec3::from(c.map(f64::from)), 1.2));
+        let clump = Clump::in_body_frame(&given).unwrap();
+        assert_eq!(clump.spheres(), given);
+        let (other, _) = Clump::new(&given).unwrap();
+        let (kept, turned) = (clump.mass_properties(), other.mass_properties());
+        assert!((kept.volume / turned.volume - 1.0).abs() < 1e-8);
+        let ratio = kept.inertia_per_mass / turned.inertia_per_mass;
+        assert!((ratio - 1.0).abs().max_element() < 1e-8, "{ratio}");
     }
 
     #[test]

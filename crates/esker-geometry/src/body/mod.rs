@@ -14,6 +14,7 @@ mod clump;
 mod hull;
 mod polyhedron;
 mod principal;
+mod surface;
 mod union;
 
 pub use clump::{Clump, ClumpError};

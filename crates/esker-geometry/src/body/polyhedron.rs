@@ -126,14 +126,26 @@ impl Polyhedron {
     /// ignored. With it the pose of its frame in that of the points: the centre of mass and the
     /// principal axes, in which the polyhedron is kept.
     pub fn from_points(points: &[DVec3]) -> Result<(Self, Pose), HullError> {
-        if points.len() < 4 {
-            let count = points.len();
-            return Err(HullError::TooFewPoints { count });
-        }
-        if let Some(index) = points.iter().position(|point| !point.is_finite()) {
-            return Err(HullError::NonFinite { index });
-        }
-        Self::of_hull(convex_hull(points)?)
+        let hull = hull_of_points(points)?;
+        let solid = Solid::of_hull(&hull)?;
+        let (mean_squares, axes) = principal_axes(without_rounding(solid.second_moment));
+        let to_body = axes.transpose();
+        let place = |vertex: DVec3| to_body * (vertex - solid.centre);
+        let polyhedron = Self::of_hull(hull, solid.volume, mean_squares, place);
+        let pose = Pose::new(solid.centre, DQuat::from_mat3(&axes).normalize());
+        Ok((polyhedron, pose))
+    }
+
+    /// The convex hull of points that are given in its own frame, as [`Polyhedron::vertices`]
+    /// gives them: they stay where they are, also where principal axes are a matter of choice.
+    pub fn in_body_frame(points: &[DVec3]) -> Result<Self, HullError> {
+        let hull = hull_of_points(points)?;
+        let solid = Solid::of_hull(&hull)?;
+        let second = solid.second_moment;
+        let mean_squares = DVec3::new(second.x_axis.x, second.y_axis.y, second.z_axis.z);
+        Ok(Self::of_hull(hull, solid.volume, mean_squares, |vertex| {
+            vertex
+        }))
     }
 
     /// A surface that is closed, wound outward and convex. See [`Polyhedron::from_points`].
@@ -160,29 +172,26 @@ impl Polyhedron {
         Self::from_points(&mesh.soup().vertices)
     }
 
-    fn of_hull(hull: Hull) -> Result<(Self, Pose), HullError> {
-        let solid = Solid::of(&hull.vertices, &hull.triangles);
-        if solid.volume.is_nan() || solid.volume <= 0.0 {
-            return Err(HullError::Flat);
-        }
-        let (mean_squares, axes) = principal_axes(without_rounding(solid.second_moment));
-        let to_body = axes.transpose();
-        let vertices: Vec<DVec3> = hull
-            .vertices
-            .iter()
-            .map(|&vertex| to_body * (vertex - solid.centre))
-            .collect();
+    /// The polyhedron with this volume (m³) and these mean squares of the coordinates (m²);
+    /// `place` gives points of the hull in the body's frame.
+    fn of_hull(
+        hull: Hull,
+        volume: f64,
+        mean_squares: DVec3,
+        place: impl Fn(DVec3) -> DVec3,
+    ) -> Self {
+        let vertices: Vec<DVec3> = hull.vertices.iter().map(|&v| place(v)).collect();
         let mut polyhedron = Self {
             faces: Vec::with_capacity(hull.faces.len()),
             edges: Vec::new(),
             corners: Vec::new(),
             fan_starts: Vec::new(),
             fans: Vec::new(),
-            volume: solid.volume,
+            volume,
             inertia_per_mass: inertia_of(mean_squares),
             bounding_radius: vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
             inner_radius: 0.0,
-            equivalent_radius: (0.75 / PI * solid.volume).cbrt(),
+            equivalent_radius: (0.75 / PI * volume).cbrt(),
             vertices,
         };
         for face in &hull.faces {
@@ -191,8 +200,7 @@ impl Polyhedron {
         polyhedron.join_edges();
         let offsets = polyhedron.faces.iter().map(|face| face.offset);
         polyhedron.inner_radius = offsets.fold(f64::INFINITY, f64::min);
-        let pose = Pose::new(solid.centre, DQuat::from_mat3(&axes).normalize());
-        Ok((polyhedron, pose))
+        polyhedron
     }
 
     fn push_face(&mut self, corners: &[u32]) {
@@ -272,6 +280,15 @@ impl Polyhedron {
     fn spokes(&self, vertex: u32) -> &[Spoke] {
         let vertex = vertex as usize;
         &self.fans[self.fan_starts[vertex] as usize..self.fan_starts[vertex + 1] as usize]
+    }
+
+    /// The surface as triangles, counter-clockwise seen from outside.
+    pub fn triangles(&self) -> impl Iterator<Item = [u32; 3]> + '_ {
+        (0..self.faces.len()).flat_map(|face| {
+            let corners = self.corners_of(face);
+            let fan = corners.windows(2).skip(1);
+            fan.map(|pair| [corners[0], pair[0], pair[1]])
+        })
     }
 
     /// Vertices across the edges that leave a vertex.
@@ -354,6 +371,17 @@ fn enclosed_volume(soup: &TriangleSoup, origin: DVec3) -> Option<f64> {
     Some((0..soup.triangles.len()).map(sixth).sum())
 }
 
+fn hull_of_points(points: &[DVec3]) -> Result<Hull, HullError> {
+    if points.len() < 4 {
+        let count = points.len();
+        return Err(HullError::TooFewPoints { count });
+    }
+    if let Some(index) = points.iter().position(|point| !point.is_finite()) {
+        return Err(HullError::NonFinite { index });
+    }
+    convex_hull(points)
+}
+
 /// Equations (1) and (2).
 struct Solid {
     volume: f64,
@@ -363,6 +391,14 @@ struct Solid {
 }
 
 impl Solid {
+    fn of_hull(hull: &Hull) -> Result<Self, HullError> {
+        let solid = Self::of(&hull.vertices, &hull.triangles);
+        if solid.volume.is_nan() || solid.volume <= 0.0 {
+            return Err(HullError::Flat);
+        }
+        Ok(solid)
+    }
+
     fn of(vertices: &[DVec3], triangles: &[[u32; 3]]) -> Self {
         // About a point within, so that a far origin costs no digits.
         let within = Aabb::of_points(vertices.iter().copied()).centre();
@@ -665,5 +701,30 @@ mod tests {
                 .collect();
             check(&points, 1e-6)?;
         }
+    }
+
+    /// A cube has no principal axes of its own: kept points must not be turned to others.
+    #[test]
+    fn points_in_the_body_frame_stay_where_they_are() {
+        let turn = DQuat::from_rotation_z(0.3) * DQuat::from_rotation_x(0.7);
+        let corner = |k: u32| {
+            let sign = |bit: u32| if k & bit == 0 { -1.0 } else { 1.0 };
+            turn * DVec3::new(sign(1), sign(2), sign(4))
+        };
+        let corners: Vec<DVec3> = (0..8).map(corner).collect();
+        let cube = Polyhedron::in_body_frame(&corners).unwrap();
+        for corner in &corners {
+            assert!(cube.vertices().contains(corner), "{corner}");
+        }
+        assert_eq!(cube.faces().len(), 6);
+        let inertia = cube.mass_properties().inertia_per_mass;
+        assert!(
+            (inertia - 2.0 / 3.0).abs().max_element() < 1e-14,
+            "{inertia}"
+        );
+        assert!(matches!(
+            Polyhedron::in_body_frame(&corners[..3]),
+            Err(HullError::TooFewPoints { count: 3 })
+        ));
     }
 }

@@ -3,8 +3,9 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use esker_geometry::{Pose, Region, WallShape};
+use esker_geometry::{BodyShape, Clump, Polyhedron, Pose, Region, WallShape};
 use esker_record::{
     Frame, GrainField, LoadInterval, Precision, RecordSettings, Recorder, RecordingHeader,
     SceneIdentity, WallSurface,
@@ -87,6 +88,67 @@ pub fn emitting_world() -> WorldDef {
     }
 }
 
+/// Grains of all shapes, and a sphere, in flight with different scales.
+pub fn shaped_world() -> WorldDef {
+    let length = 0.01;
+    let corners = [[0, 0, 0], [3, 0, 0], [0, 2, 0], [0, 0, 1], [2, 2, 2]];
+    let corners = corners.map(|c| length * DVec3::from(c.map(f64::from)));
+    let spheres = [(DVec3::ZERO, length), (length * DVec3::X, 0.5 * length)];
+    let shapes = vec![
+        BodyShape::Ellipsoid {
+            semi_axes: length * DVec3::new(0.5, 1.0, 2.0),
+        },
+        BodyShape::Capsule {
+            radius: length,
+            half_length: 1.5 * length,
+        },
+        BodyShape::Cylinder {
+            radius: length,
+            half_length: 0.5 * length,
+        },
+        BodyShape::Box {
+            half_edges: length * DVec3::new(1.0, 2.0, 3.0),
+        },
+        BodyShape::Polyhedron(Arc::new(Polyhedron::from_points(&corners).unwrap().0)),
+        BodyShape::Clump(Arc::new(Clump::new(&spheres).unwrap().0)),
+        BodyShape::Sphere { radius: length },
+    ];
+    let packing = |number: usize, shape: Option<usize>| PackingDef {
+        shape: shape.map(|shape| ShapeUse {
+            shape,
+            orientation: Orientation::Random,
+        }),
+        material: 0,
+        velocity: DVec3::Y,
+        placement: Placement::Listed {
+            grains: Arc::new(vec![ListedGrain {
+                position: 0.1 * number as f64 * DVec3::X,
+                radius: 2e-3 * (number + 1) as f64,
+                velocity: DVec3::ZERO,
+                spin: DVec3::new(1.0, 2.0, 3.0),
+            }]),
+        },
+    };
+    let shaped = (0..shapes.len()).map(|i| packing(i + 1, Some(i)));
+    WorldDef {
+        packings: std::iter::once(packing(0, None)).chain(shaped).collect(),
+        shapes,
+        walls: Vec::new(),
+        emitters: Vec::new(),
+        sinks: Vec::new(),
+        ..emitting_world()
+    }
+}
+
+/// Everything that can be recorded of spheres.
+pub fn sphere_settings(precision: Precision, compression: u8) -> RecordSettings {
+    let mut settings = full_settings(precision, compression);
+    settings
+        .fields
+        .retain(|f| !matches!(f, GrainField::Shape | GrainField::Scale));
+    settings
+}
+
 /// Everything that can be recorded.
 pub fn full_settings(precision: Precision, compression: u8) -> RecordSettings {
     RecordSettings {
@@ -110,6 +172,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
         step: world.step_length(),
         impulse_step: world.row_step(),
         origin: DVec3::ZERO,
+        shapes: world.shapes().to_vec(),
         walls: world
             .walls
             .iter()

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use esker_geometry::{Pose, Region};
 use esker_world::definition::{
-    EmitterDef, PackingDef, Placement, Rate, SinkDef, SizeDistribution, Total,
+    EmitterDef, Orientation, PackingDef, Placement, Rate, ShapeUse, SinkDef, SizeDistribution,
+    Total,
 };
 use glam::{DQuat, DVec3};
 
@@ -18,7 +19,7 @@ use crate::walk::Node;
 
 impl Builder<'_, '_> {
     /// Packings, and the section that each comes from: grains listed one by one
-    /// are a packing per material.
+    /// are a packing per material and shape.
     pub(super) fn packings(&mut self, root: &Node) -> (Vec<PackingDef>, Vec<usize>) {
         let (mut packings, mut sections) = (Vec::new(), Vec::new());
         for (section, node) in root.list("grains").iter().enumerate() {
@@ -35,8 +36,11 @@ impl Builder<'_, '_> {
     fn packing(&mut self, node: &Node) -> Option<PackingDef> {
         let material = self.material_of_grains(node);
         let outlines = self.outlines(node);
-        let shape = outlines.as_ref().and_then(|outlines| outlines.shape);
-        let placement = self.placement(node, outlines.map(|outlines| outlines.sizes));
+        let (shape, sizes) = match outlines {
+            Some(outlines) => (outlines.shape, Some(outlines.sizes)),
+            None => (None, None),
+        };
+        let placement = self.placement(node, sizes);
         Some(PackingDef {
             shape,
             material: material?,
@@ -99,39 +103,54 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Grains listed by a file or an earlier run, one packing per material.
+    /// Grains listed by a file or an earlier run, one packing per material
+    /// and shape.
     fn listed_packings(&mut self, node: &Node) -> Option<Vec<PackingDef>> {
         let list = match node.text("place")? {
             "run" => self.run_grains(node)?,
             _ => self.csv_grains(node)?,
         };
         let velocity = node.vector("velocity")?;
-        let packing = |material, grains| PackingDef {
-            shape: None,
-            material,
-            velocity,
-            placement: Placement::Listed {
-                grains: Arc::new(grains),
-            },
-        };
-        if list.materials.is_empty() || self.locations.has(&node.at("material")) {
-            let material = self.material_of_grains(node)?;
-            return Some(vec![packing(material, list.grains)]);
+        let is_named = !list.materials.is_empty() && !self.locations.has(&node.at("material"));
+        // Grains of one packing share material and shape.
+        let mut packings: BTreeMap<_, (Vec<_>, Vec<_>)> = BTreeMap::new();
+        for (i, grain) in list.grains.iter().enumerate() {
+            let material = match is_named {
+                true => Some(*list.material.get(i)?),
+                false => None,
+            };
+            let shape = list.shape.get(i).copied().flatten();
+            let packing = (material, shape.map(|shape| shape.index));
+            let (grains, orientations) = packings.entry(packing).or_default();
+            grains.push(*grain);
+            orientations.extend(shape.map(|shape| shape.orientation));
         }
-        let mut by_material = vec![Vec::new(); list.materials.len()];
-        for (grain, &material) in list.grains.iter().zip(&list.material) {
-            by_material.get_mut(usize::from(material))?.push(*grain);
+        let first_shape = self.shapes.len();
+        self.shapes.extend(list.shapes);
+        let mut found = Vec::new();
+        for ((material, shape), (grains, orientations)) in packings {
+            let material = match material {
+                None => self.material_of_grains(node)?,
+                Some(material) => {
+                    let name = list.materials.get(usize::from(material))?;
+                    let material = self.material_named(name, &node.at("file"))?;
+                    self.require_density(material);
+                    material
+                }
+            };
+            found.push(PackingDef {
+                shape: shape.map(|index| ShapeUse {
+                    shape: first_shape + index,
+                    orientation: Orientation::Listed(Arc::new(orientations)),
+                }),
+                material,
+                velocity,
+                placement: Placement::Listed {
+                    grains: Arc::new(grains),
+                },
+            });
         }
-        let mut packings = Vec::new();
-        for (name, grains) in list.materials.iter().zip(by_material) {
-            if grains.is_empty() {
-                continue;
-            }
-            let material = self.material_named(name, &node.at("file"))?;
-            self.require_density(material);
-            packings.push(packing(material, grains));
-        }
-        Some(packings)
+        Some(found)
     }
 
     fn csv_grains(&mut self, node: &Node) -> Option<GrainList> {

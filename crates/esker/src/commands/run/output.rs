@@ -293,6 +293,7 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
         step: world.step_length(),
         impulse_step: world.row_step(),
         origin: origin(world, scene.record.precision),
+        shapes: world.shapes().to_vec(),
         walls: world
             .walls
             .iter()
