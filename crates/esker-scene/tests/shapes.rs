@@ -130,7 +130,7 @@ fn scales_and_rotations_are_those_of_the_scene() {
     let turned = scene(&format!(
         "{keys}rotation = {{ axis = [0, 0, 1], degrees = 90 }}"
     ));
-    let shape = turned.world.packings[0].shape.expect("a shape");
+    let shape = turned.world.packings[0].shape.clone().expect("a shape");
     let Orientation::Given(orientation) = shape.orientation else {
         panic!("{shape:?}")
     };

@@ -21,6 +21,7 @@
 //!         presence: Presence::ALWAYS,
 //!     }],
 //!     packings: vec![PackingDef {
+//!         shape: None,
 //!         material: 0,
 //!         velocity: DVec3::ZERO,
 //!         placement: Placement::Column {
