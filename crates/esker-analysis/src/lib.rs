@@ -11,6 +11,7 @@
 //! | [`surface`] | upper surface, pile height, bed profile and its unevenness |
 //! | [`repose`] | static and dynamic angles of repose |
 //! | [`packing`] | packing fraction |
+//! | [`orientation`] | nematic order of the axes of long grains |
 //! | [`mixing`] | Lacey's mixing index, segregation |
 //! | [`runout`] | position of a front |
 //! | [`plug`] | share of grains that move with a turning drum |
@@ -30,6 +31,7 @@ pub mod fit;
 pub mod ledger;
 pub mod mixing;
 pub mod network;
+pub mod orientation;
 pub mod packing;
 pub mod plug;
 pub mod repose;

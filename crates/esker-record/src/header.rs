@@ -467,6 +467,9 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
             contacts: byte("about/contacts")? == 1,
         },
     };
+    if !header.shapes.is_empty() && !header.settings.has_shapes() {
+        return Err(damaged("it has shapes, but grains without them"));
+    }
     if reader.has(APPEARANCE_CHECKSUM) {
         let checksum = constant(APPEARANCE_CHECKSUM, Number::U64).map(|b| u64::get(&b))?;
         if appearance_checksum(&header) != checksum {

@@ -95,14 +95,22 @@ impl Default for RecordSettings {
     }
 }
 
+/// What grains that are no spheres are drawn and measured by.
+const SHAPE_FIELDS: [GrainField; 3] = [
+    GrainField::Orientation,
+    GrainField::Shape,
+    GrainField::Scale,
+];
+
 impl RecordSettings {
+    /// Whether shapes of grains can be drawn and measured.
+    pub(crate) fn has_shapes(&self) -> bool {
+        SHAPE_FIELDS.iter().all(|field| self.fields.contains(field))
+    }
+
     /// Adds what grains that are no spheres are drawn and measured by.
     pub(crate) fn add_shapes(&mut self) {
-        for field in [
-            GrainField::Orientation,
-            GrainField::Shape,
-            GrainField::Scale,
-        ] {
+        for field in SHAPE_FIELDS {
             if !self.fields.contains(&field) {
                 self.fields.push(field);
             }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use esker_geometry::TriangleSoup;
 use esker_world::WallLoad;
-use glam::DVec3;
+use glam::{DQuat, DVec3};
 
 use crate::frame::Frame;
 use crate::header::RecordingHeader;
@@ -48,8 +48,9 @@ pub fn write_scalars_csv(scalars: &Scalars, out: &mut impl Write) -> io::Result<
     Ok(())
 }
 
-/// Writes the grains of a frame as CSV that scenes read back, as far as they
-/// were recorded: places, sizes, velocities, angular velocities, materials.
+/// Writes the grains of a frame as CSV, as far as they were recorded: places,
+/// sizes, velocities, angular velocities, materials, and shapes where there are
+/// any. Scenes read spheres back, and refuse the columns of shapes.
 pub fn write_grains_csv(
     header: &RecordingHeader,
     frame: &Frame,
@@ -68,6 +69,11 @@ pub fn write_grains_csv(
         [_] => vec![material(0); frame.id.len()],
         _ => Vec::new(),
     };
+    let turn = |q: &DQuat| format!("{},{},{},{}", q.x, q.y, q.z, q.w);
+    let orientations = match frame.shape.is_empty() {
+        true => Vec::new(),
+        false => frame.orientation.iter().map(turn).collect(),
+    };
     let columns = [
         ("id", frame.id.iter().map(u64::to_string).collect()),
         vector("x,y,z", &frame.position),
@@ -75,6 +81,9 @@ pub fn write_grains_csv(
         vector("vx,vy,vz", &frame.velocity),
         vector("wx,wy,wz", &frame.spin),
         ("material", materials),
+        ("shape", frame.shape.iter().map(u16::to_string).collect()),
+        ("scale", frame.scale.iter().map(f64::to_string).collect()),
+        ("qx,qy,qz,qw", orientations),
     ];
     let there = columns.iter().filter(|(_, cells)| !cells.is_empty());
     let names: Vec<&str> = there.clone().map(|(name, _)| *name).collect();

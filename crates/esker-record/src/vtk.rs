@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use esker_geometry::{BodyShape, Pose, TriangleSoup};
 use glam::DVec3;
 
 use crate::bytes::Plain;
@@ -236,8 +237,8 @@ fn flat(vectors: &[DVec3]) -> Vec<f64> {
 }
 
 /// Writes grains, walls and contacts of all frames as files that ParaView
-/// opens; returns their paths. Show grains as point Gaussians or glyphs scaled
-/// by `radius`.
+/// opens; returns their paths. Show spheres as point Gaussians or glyphs scaled
+/// by `radius`; the surfaces of all other grains are in a file of their own.
 pub fn export_vtk(recording: &Recording, dir: &Path) -> Result<Vec<PathBuf>, RecordError> {
     let settings = &recording.header().settings;
     if !settings.fields.contains(&GrainField::Position) {
@@ -253,6 +254,22 @@ pub fn export_vtk(recording: &Recording, dir: &Path) -> Result<Vec<PathBuf>, Rec
         &grain_arrays(&fields),
         |frame| grain_step(frame, &fields),
     )?];
+    let shapes = &recording.header().shapes;
+    if !shapes.is_empty() {
+        let surfaces: Vec<TriangleSoup> = shapes.iter().map(BodyShape::triangulate).collect();
+        let shown: Vec<GrainField> = fields
+            .iter()
+            .copied()
+            .filter(|field| SURFACE_FIELDS.contains(field))
+            .collect();
+        paths.push(export(
+            recording,
+            &dir.join("surfaces.vtkhdf"),
+            Cell::Triangle,
+            &grain_arrays(&shown),
+            |frame| surface_step(frame, &surfaces, &shown),
+        )?);
+    }
     if !recording.header().walls.is_empty() {
         let arrays = [Array {
             name: "wall",
@@ -351,6 +368,45 @@ fn grain_step(frame: &Frame, fields: &[GrainField]) -> Step {
     }
 }
 
+/// What triangles of a grain carry; more would be many times the size of the grains.
+const SURFACE_FIELDS: [GrainField; 3] = [
+    GrainField::Velocity,
+    GrainField::Material,
+    GrainField::Shape,
+];
+
+/// Surfaces of grains that are no spheres, with the values of their grains.
+fn surface_step(frame: &Frame, surfaces: &[TriangleSoup], fields: &[GrainField]) -> Step {
+    let grains = grain_step(frame, fields);
+    let mut step = Step {
+        arrays: vec![Vec::new(); grains.arrays.len()],
+        ..Step::default()
+    };
+    let mut corners = Vec::new();
+    for (i, &number) in frame.shape.iter().enumerate() {
+        let surface = usize::from(number).checked_sub(1);
+        let Some(soup) = surface.and_then(|index| surfaces.get(index)) else {
+            continue;
+        };
+        let pose = Pose::new(frame.position[i], frame.orientation[i]);
+        let first = step.points.len() as i64;
+        let vertices = soup.vertices.iter();
+        step.points
+            .extend(vertices.map(|&vertex| pose.to_world(frame.scale[i] * vertex)));
+        let triangles = soup.triangles.iter().flatten();
+        corners.extend(triangles.map(|&corner| first + i64::from(corner)));
+        for (of_triangles, of_grains) in step.arrays.iter_mut().zip(&grains.arrays) {
+            let columns = of_grains.len() / frame.id.len();
+            let values = &of_grains[columns * i..columns * (i + 1)];
+            for _ in &soup.triangles {
+                of_triangles.extend(values);
+            }
+        }
+    }
+    step.corners = Some(corners);
+    step
+}
+
 fn wall_step(recording: &Recording, frame: &Frame) -> Step {
     let mut step = Step::default();
     let (mut corners, mut walls) = (Vec::new(), Vec::new());
@@ -410,4 +466,35 @@ fn contact_step(frame: &Frame, impulse_step: f64) -> Step {
     }
     step.arrays = arrays;
     step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::DQuat;
+
+    /// A mirrored, misplaced or unscaled surface would miss the grain's corners.
+    #[test]
+    fn surfaces_of_grains_lie_where_the_grains_are() {
+        let half_edges = DVec3::new(1.0, 2.0, 3.0);
+        let surfaces = [BodyShape::Box { half_edges }.triangulate()];
+        let orientation = DQuat::from_rotation_x(0.3) * DQuat::from_rotation_z(1.1);
+        let frame = Frame {
+            id: vec![7, 8],
+            position: vec![DVec3::ZERO, DVec3::Y * 5.0],
+            velocity: vec![DVec3::ZERO, DVec3::new(1.0, 2.0, 3.0)],
+            orientation: vec![DQuat::IDENTITY, orientation],
+            shape: vec![0, 1],
+            scale: vec![1.0, 0.5],
+            ..Frame::default()
+        };
+        let step = surface_step(&frame, &surfaces, &[GrainField::Velocity]);
+        assert_eq!(step.points.len(), 8);
+        let corner = DVec3::Y * 5.0 + orientation * (0.5 * half_edges);
+        let distances = step.points.iter().map(|p| p.distance(corner));
+        assert!(distances.fold(f64::INFINITY, f64::min) < 1e-12);
+        assert_eq!(step.corners.unwrap().len(), 36);
+        assert_eq!(step.arrays[0], [8.0; 12]);
+        assert_eq!(step.arrays[1], [1.0, 2.0, 3.0].repeat(12));
+    }
 }

@@ -31,7 +31,7 @@ fn rounded(frame: &Frame) -> Frame {
     frame.orientation.iter_mut().for_each(|q| {
         *q = glam::DQuat::from_array(q.to_array().map(f));
     });
-    for list in [&mut frame.radius, &mut frame.mass] {
+    for list in [&mut frame.radius, &mut frame.mass, &mut frame.scale] {
         list.iter_mut().for_each(|x| *x = f(*x));
     }
     for c in &mut frame.contacts {

@@ -252,3 +252,86 @@ fn exported_grains_are_read_back() {
     assert_eq!(from_table["state_hash"], from_run["state_hash"]);
     assert!(Path::new(&bench.path("filled/export/scalars.csv")).exists());
 }
+
+/// Rods and spheres settle in the tube of the filling.
+fn rods() -> String {
+    let rods = r#"
+    [[grains]]
+    place = "lattice"
+    material = "glass"
+    region = { cylinder = { position = [0, 0, 0.04], radius = 0.039, length = 0.075 } }
+    shape = { capsule = { radius = 0.004, length = 0.008 } }
+    count = 12
+    [[grains]]
+    place = "lattice"
+    material = "lead"
+    region = { cylinder = { position = [0, 0, 0.1], radius = 0.039, length = 0.02 } }
+    diameter = 0.01
+    "#;
+    next(rods, &[("duration = 0.3", "duration = 0.05")])
+}
+
+/// From a checkpoint they go on to the last bit; from a recording as it has them.
+#[test]
+fn grains_that_are_no_spheres_keep_shape_and_orientation() {
+    let bench = Bench {
+        dir: tempfile::tempdir().unwrap(),
+    };
+    bench.run("filled", &rods());
+    let left = bench.state("filled");
+    let rods_of = |state: &WorldState| -> Vec<_> {
+        let grains = state.grains.iter().filter(|grain| grain.shape > 0);
+        let mut rods: Vec<_> = grains
+            .map(|g| (g.position, g.orientation, g.radius))
+            .collect();
+        rods.sort_by(|a, b| a.0.to_array().partial_cmp(&b.0.to_array()).unwrap());
+        rods
+    };
+    assert_eq!(rods_of(&left).len(), 12);
+    // One step so short that nothing moves by more than rounding.
+    let still = [
+        ("duration = 0.3", "duration = 1e-9"),
+        ("step = 1e-3", "step = 1e-9"),
+    ];
+    for (name, file) in [
+        ("from-checkpoint", "filled"),
+        ("from-recording", "filled/recording.h5"),
+    ] {
+        let begin = format!("[[grains]]\nplace = \"run\"\nfile = \"{file}\"");
+        bench.run(name, &next(&begin, &still));
+        let taken = bench.state(name);
+        assert_eq!(taken.grains.len(), left.grains.len());
+        for (taken, left) in rods_of(&taken).iter().zip(rods_of(&left)) {
+            assert!(
+                taken.0.distance(left.0) < 1e-8,
+                "{name}: {taken:?} {left:?}"
+            );
+            assert!(
+                taken.1.dot(left.1).abs() > 1.0 - 1e-12,
+                "{name}: {taken:?} {left:?}"
+            );
+            assert!(
+                (taken.2 / left.2 - 1.0).abs() < 1e-12,
+                "{name}: {taken:?} {left:?}"
+            );
+        }
+    }
+}
+
+/// A checkpoint alone does not say what its shapes are.
+#[test]
+fn a_checkpoint_of_shaped_grains_without_its_recording_is_refused() {
+    let bench = Bench {
+        dir: tempfile::tempdir().unwrap(),
+    };
+    bench.run("filled", &rods());
+    std::fs::remove_file(bench.path("filled/recording.h5")).unwrap();
+    bench.write("next.toml", &next(BEGIN, &[]));
+    let output = bench.esker(&["check", "next.toml"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(
+        told.contains("the shapes of its grains are in the recording"),
+        "{told}"
+    );
+}

@@ -7,9 +7,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use esker_analysis::orientation::nematic_order;
 use esker_analysis::series::statistics;
 use esker_analysis::surface::{self, HeightMap, pile_height};
 use esker_analysis::{ContactState, MissingField, Partner, Snapshot, network, repose};
+use esker_geometry::BodyShape;
 use esker_record::{
     Frame, FramePartner, ProbeRow, ProbeTable, Recording, RecordingHeader, Scalars,
 };
@@ -21,7 +23,7 @@ use crate::arguments::time;
 use crate::probe_table;
 use crate::run_folder::{open_recording, read_scalars};
 
-/// Measure the grains of a recording: pile, drum, motion, overlaps, forces, walls, probes.
+/// Measure the grains of a recording: pile, drum, motion, overlaps, forces, walls, orientations, probes.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  esker measure out/pile\n  esker measure out/drum drum motion --csv\n  esker measure out/hopper probes --csv"
@@ -64,6 +66,8 @@ enum Measure {
     Network,
     /// Force, torque and power of walls: means since the frame before, and the greatest force of a step
     Walls,
+    /// Order of the longest axes of grains that have one, and their mean direction
+    Orientation,
     /// Rows of the scene's probes: the last one up to the time, or with --csv all of them
     Probes,
 }
@@ -85,6 +89,8 @@ const PILE_ANGLE: &str = "pile_angle";
 /// the frame before.
 struct Moment<'a> {
     snapshot: Snapshot,
+    /// Longest axes of the grains that have one; `None` where all are spheres.
+    axes: Option<Vec<DVec3>>,
     walls: Vec<WallState<'a>>,
     probes: Vec<ProbeState<'a>>,
 }
@@ -146,6 +152,7 @@ impl<'a> Moment<'a> {
         });
         Ok(Moment {
             snapshot: snapshot(header, &frame)?,
+            axes: (!header.shapes.is_empty()).then(|| long_axes(&header.shapes, &frame)),
             walls,
             probes: probes.collect(),
         })
@@ -166,6 +173,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let tables = &recording.header().probes;
     if arguments.measures.contains(&Measure::Probes) && tables.is_empty() {
         bail!("the scene of this run has no probes: add a [[probe]] and run it again");
+    }
+    let has_shapes = !recording.header().shapes.is_empty();
+    if arguments.measures.contains(&Measure::Orientation) && !has_shapes {
+        bail!("the grains of this run are spheres, which have no longest axis");
     }
     if arguments.csv && arguments.measures == [Measure::Probes] {
         println!("{}", probe_table::header(tables));
@@ -335,6 +346,20 @@ fn take(
                 ("strong_load", Some(network.strong_load), ""),
             ]
         }
+        Measure::Orientation => match &moment.axes {
+            None => Vec::new(),
+            Some(axes) => {
+                let found = nematic_order(axes);
+                let along = |axis: DVec3| found.map(|found| found.director.dot(axis));
+                vec![
+                    ("long_grains", Some(axes.len() as f64), ""),
+                    ("nematic_order", found.map(|found| found.order), ""),
+                    ("director_x", along(DVec3::X), ""),
+                    ("director_y", along(DVec3::Y), ""),
+                    ("director_z", along(DVec3::Z), ""),
+                ]
+            }
+        },
         Measure::Walls => return Ok(moment.walls.iter().flat_map(loads).collect()),
         Measure::Probes => return Ok(moment.probes.iter().flat_map(probe_numbers).collect()),
     };
@@ -396,6 +421,35 @@ fn loads(wall: &WallState<'_>) -> [Number; 8] {
             Cow::Borrowed(unit),
         )
     })
+}
+
+/// How much the two smallest moments of inertia of a long body differ at least.
+const LONG: f64 = 1.01;
+
+/// Longest axes of the grains that have one, in world axes.
+fn long_axes(shapes: &[BodyShape], frame: &Frame) -> Vec<DVec3> {
+    let of_shapes: Vec<Option<DVec3>> = shapes.iter().map(long_axis).collect();
+    let grains = frame.shape.iter().zip(&frame.orientation);
+    grains
+        .filter_map(|(&number, orientation)| {
+            let index = usize::from(number).checked_sub(1)?;
+            let axis = (*of_shapes.get(index)?)?;
+            Some((*orientation * axis).normalize_or(axis))
+        })
+        .collect()
+}
+
+/// The axis about which a body turns most easily, in its own frame; `None` where
+/// two are alike, as in a sphere, a cube or a tablet.
+fn long_axis(shape: &BodyShape) -> Option<DVec3> {
+    let inertia = shape.mass_properties().inertia_per_mass;
+    let mut axes = [
+        (inertia.x, DVec3::X),
+        (inertia.y, DVec3::Y),
+        (inertia.z, DVec3::Z),
+    ];
+    axes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    (axes[1].0 > LONG * axes[0].0).then_some(axes[0].1)
 }
 
 /// Level of the lowest point of a grain, m.
@@ -501,4 +555,32 @@ fn contact(
         partner_velocity: DVec3::ZERO,
         friction: 0.0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::DQuat;
+
+    #[test]
+    fn long_axes_turn_with_their_grains_and_tablets_have_none() {
+        let shapes = [
+            BodyShape::Capsule {
+                radius: 1.0,
+                half_length: 2.0,
+            },
+            BodyShape::Ellipsoid {
+                semi_axes: DVec3::new(2.0, 2.0, 1.0),
+            },
+        ];
+        let orientation = DQuat::from_rotation_x(std::f64::consts::FRAC_PI_2);
+        let frame = Frame {
+            shape: vec![0, 1, 2],
+            orientation: vec![orientation; 3],
+            ..Frame::default()
+        };
+        let axes = long_axes(&shapes, &frame);
+        assert_eq!(axes.len(), 1);
+        assert!((axes[0].y.abs() - 1.0).abs() < 1e-12, "{axes:?}");
+    }
 }
