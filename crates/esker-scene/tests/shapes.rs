@@ -146,7 +146,7 @@ fn shapes_that_cannot_be_are_refused_with_a_reason() {
             ["ellipsoid", "positive"],
         ),
         ("shape = { box = [0.01, -0.01, 0.01] }", ["box", "positive"]),
-        ("shape = { }", ["ellipsoid", "missing"]),
+        ("shape = { }", ["ellipsoid", "needs one of"]),
         (
             "diameter = 0.01\nshape = { box = [0.01, 0.01, 0.01] }",
             ["`diameter`", "`shape`"],

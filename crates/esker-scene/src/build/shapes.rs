@@ -83,8 +83,10 @@ impl Builder<'_, '_> {
             })
         } else if let Some(polyhedron) = node.table("polyhedron") {
             self.polyhedron(polyhedron)?
-        } else {
+        } else if self.locations.has(&node.at("clump")) {
             self.clump(node)?
+        } else {
+            return None;
         };
         if let Err(error) = found.0.validate() {
             self.report(ProblemKind::BadValue, &node.path, error.to_string());
