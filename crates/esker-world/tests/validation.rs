@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
+use esker_geometry::{BodyShape, OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::definition::*;
 use esker_world::{BuildError, RestoreError, World};
 use glam::{DQuat, DVec3};
@@ -388,6 +388,21 @@ const DAMAGES: &[(&str, Damage)] = &[
     ("grains.2.0.velocity", |d| list(d, |g| g.velocity.x = NAN)),
     ("grains.2.0.spin", |d| list(d, |g| g.spin.x = INFINITY)),
     ("grains.2.0.radius", |d| list(d, |g| g.radius = -1e-3)),
+    ("grains.2.shape", |d| {
+        d.packings[2].shape = capsules(d, Orientation::Random);
+        d.shapes.clear();
+    }),
+    ("grains.2.orientation", |d| {
+        let turn = DQuat::from_xyzw(0.0, 0.0, 0.0, 2.0);
+        d.packings[2].shape = capsules(d, Orientation::Given(turn));
+    }),
+    ("grains.2.orientation", |d| {
+        d.packings[2].shape = capsules(d, Orientation::Listed(Arc::default()));
+    }),
+    ("emitter.0.orientation", |d| {
+        let turns = Arc::new(vec![DQuat::IDENTITY]);
+        d.emitters[0].shape = capsules(d, Orientation::Listed(turns));
+    }),
     ("grains.3.sizes", |d| {
         d.packings[3] = sized(SizeDistribution::Uniform {
             min: 2e-3,
@@ -471,6 +486,17 @@ const DAMAGES: &[(&str, Damage)] = &[
     ("bounds", |d| d.bounds = Some([DVec3::ONE, DVec3::ZERO])),
     ("bounds", |d| d.bounds = Some([DVec3::X * NAN, DVec3::ONE])),
 ];
+
+fn capsules(def: &mut WorldDef, orientation: Orientation) -> Option<ShapeUse> {
+    def.shapes = vec![BodyShape::Capsule {
+        radius: 1e-3,
+        half_length: 1e-3,
+    }];
+    Some(ShapeUse {
+        shape: 0,
+        orientation,
+    })
+}
 
 fn list(def: &mut WorldDef, change: fn(&mut ListedGrain)) {
     if let Placement::Listed { grains } = &mut def.packings[2].placement {

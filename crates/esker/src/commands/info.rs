@@ -99,6 +99,10 @@ fn of_recording(path: &Path) -> anyhow::Result<Vec<Fact>> {
     let walls: Vec<&str> = header.walls.iter().map(|w| w.name.as_str()).collect();
     let probes: Vec<&str> = header.probes.iter().map(|p| p.name.as_str()).collect();
     let grains = frames.last().map_or(0, |f| f.grains);
+    let shapes = match header.shapes.len() {
+        0 => "spheres alone".to_owned(),
+        count => format!("{count} beside spheres"),
+    };
     let bits = match settings.precision {
         esker_record::Precision::Single => 32,
         esker_record::Precision::Double => 64,
@@ -126,6 +130,7 @@ fn of_recording(path: &Path) -> anyhow::Result<Vec<Fact>> {
             format!("id {}, {bits} bit", fields.join(" ")),
         ),
         plain("contacts", settings.contacts),
+        fact("shapes", header.shapes.len(), shapes),
         fact("walls", walls.clone(), walls.join(", ")),
         fact("probes", probes.clone(), probes.join(", ")),
         fact("size", size, bytes(size)),
