@@ -13,7 +13,7 @@
 //! ```
 //!
 //! That is the radial form, of contacts between spheres. Contacts of bodies of
-//! other shapes have the general form of [`crate::general`].
+//! other shapes have the general form of [`crate::GeneralContact`].
 
 use glam::DVec3;
 
@@ -29,7 +29,7 @@ pub struct BodyState {
     /// Inverse mass, 1/kg; zero for a body that contacts cannot move.
     pub inverse_mass: f64,
     /// Angular velocity, rad/s, world axes; of a body whose inertia is not
-    /// isotropic its metric angular velocity (see [`crate::general`]).
+    /// isotropic its metric angular velocity (see [`crate::GeneralContact`]).
     pub spin: DVec3,
     /// Inverse of the isotropic moment of inertia, 1/(kg m²), or one for a
     /// metric angular velocity; zero locks rotation.
