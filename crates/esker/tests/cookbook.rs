@@ -122,10 +122,8 @@ fn a_lowered_base_carries_a_part_of_the_weight() {
     println!("base carries {before:.3} before, {after:.3} after, of {weight:.2} N");
     let wall = -run.mean("tube", "force_z", [1.1, 1.2]) / weight;
     assert!((after + wall - 1.0).abs() < 0.01, "{after} {wall}");
-    assert!(
-        before > 0.6 && (0.15..0.5).contains(&after),
-        "{before} {after}"
-    );
+    assert!((0.15..0.5).contains(&after), "{after}");
+    assert!(before > after + 0.1, "{before} {after}");
 }
 
 #[test]
