@@ -407,7 +407,7 @@ fn shape_use(def: &WorldDef, path: &str, shape: Option<&ShapeUse>, listed: usize
     let Some(ShapeUse { shape, orientation }) = shape else {
         return Ok(());
     };
-    require(*shape < def.shapes.len(), &format!("{path}.shape"), || {
+    require(*shape < def.shapes.len(), format!("{path}.shape"), || {
         (
             format!("there is no shape {shape}"),
             format!("there are {}", def.shapes.len()),
@@ -417,7 +417,7 @@ fn shape_use(def: &WorldDef, path: &str, shape: Option<&ShapeUse>, listed: usize
         Orientation::Random => &[][..],
         Orientation::Given(q) => std::slice::from_ref(q),
         Orientation::Listed(list) => {
-            require(list.len() == listed, &format!("{path}.orientation"), || {
+            require(list.len() == listed, format!("{path}.orientation"), || {
                 (
                     format!("{} orientations for {listed} listed grains", list.len()),
                     "list one for each, or take Random or Given".into(),
@@ -429,7 +429,7 @@ fn shape_use(def: &WorldDef, path: &str, shape: Option<&ShapeUse>, listed: usize
     let is_turn = orientations
         .iter()
         .all(|q| q.is_finite() && q.is_normalized());
-    require(is_turn, &format!("{path}.orientation"), || {
+    require(is_turn, format!("{path}.orientation"), || {
         ("this is no unit quaternion".into(), "normalise it".into())
     })
 }
