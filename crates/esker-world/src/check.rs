@@ -1,10 +1,14 @@
 //! Checks of a definition that need its grains and walls: what a parser alone
 //! cannot see.
 
-use esker_geometry::{BroadPhase, Touch, WallShape, sphere_sphere};
+use esker_geometry::{
+    BodyQuery, BodyShape, BroadPhase, PlacedShape, Pose, Touch, WallQuery, WallShape,
+    body_contacts, sphere_sphere,
+};
 use glam::DVec3;
 
 use crate::definition::{WallDef, WorldDef};
+use crate::grains::NewGrain;
 use crate::packing;
 use crate::periodic::Periodic;
 use crate::random::{RandomStream, Source};
@@ -35,10 +39,13 @@ pub fn find_problems(def: &WorldDef) -> Vec<Problem> {
         return vec![impossible];
     }
     let mut problems = Vec::new();
-    let mut grains: Vec<(DVec3, f64, usize)> = Vec::new();
+    let mut grains: Vec<PlacedGrain> = Vec::new();
     for index in 0..def.packings.len() {
         match packing::place(def, index) {
-            Ok(placed) => grains.extend(placed.iter().map(|g| (g.position, g.radius, index))),
+            Ok(placed) => grains.extend(placed.into_iter().map(|grain| PlacedGrain {
+                grain,
+                packing: index,
+            })),
             Err(error) => problems.push(Problem {
                 path: format!("grains.{index}"),
                 message: error.to_string(),
@@ -46,26 +53,77 @@ pub fn find_problems(def: &WorldDef) -> Vec<Problem> {
             }),
         }
     }
-    overlapping_grains(&grains, Periodic::new(&def.periodic), &mut problems);
+    overlapping_grains(def, &grains, Periodic::new(&def.periodic), &mut problems);
     grains_in_walls(def, &grains, &mut problems);
     emitters_in_walls(def, &mut problems);
     problems
 }
 
+/// A grain at the start, and the packing that it is of.
+struct PlacedGrain {
+    grain: NewGrain,
+    packing: usize,
+}
+
+impl PlacedGrain {
+    /// Radius of the ball that holds it, m.
+    fn bounding_radius(&self) -> f64 {
+        let shape = self.grain.shape;
+        shape.map_or(self.grain.radius, |shape| shape.bounding_radius)
+    }
+
+    /// Its shape in the list of a definition, and its scale.
+    fn shape(&self, def: &WorldDef) -> (BodyShape, f64) {
+        match self.grain.shape {
+            Some(shape) => (def.shapes[shape.shape as usize].clone(), shape.scale),
+            None => (
+                BodyShape::Sphere {
+                    radius: self.grain.radius,
+                },
+                1.0,
+            ),
+        }
+    }
+}
+
+/// Overlap of two grains at these places, m; nothing where they do not touch.
+fn overlap(def: &WorldDef, grains: [&PlacedGrain; 2], places: [DVec3; 2]) -> Option<f64> {
+    let [a, b] = grains.map(|grain| &grain.grain);
+    if a.shape.is_none() && b.shape.is_none() {
+        let touch = sphere_sphere(places[0], a.radius, places[1], b.radius, 0.0)?;
+        return Some(touch.overlap);
+    }
+    let [(one, one_scale), (other, other_scale)] = grains.map(|grain| grain.shape(def));
+    let query = BodyQuery {
+        margin: 0.0,
+        last_normal: None,
+    };
+    let mut found = Vec::new();
+    body_contacts(
+        &PlacedShape::new(&one, one_scale, Pose::new(places[0], a.orientation)),
+        &PlacedShape::new(&other, other_scale, Pose::new(places[1], b.orientation)),
+        &query,
+        &mut found,
+    );
+    found.iter().map(|contact| -contact.gap).reduce(f64::max)
+}
+
 /// The worst overlap per pair of packings.
 fn overlapping_grains(
-    grains: &[(DVec3, f64, usize)],
+    def: &WorldDef,
+    grains: &[PlacedGrain],
     periodic: Option<Periodic>,
     problems: &mut Vec<Problem>,
 ) {
     let wrapped = |x: DVec3| periodic.map_or(x, |p| p.wrapped(x));
-    let mut centres: Vec<DVec3> = grains.iter().map(|g| wrapped(g.0)).collect();
-    let mut radii: Vec<f64> = grains.iter().map(|g| g.1).collect();
+    let mut centres: Vec<DVec3> = grains.iter().map(|g| wrapped(g.grain.position)).collect();
+    let mut radii: Vec<f64> = grains.iter().map(PlacedGrain::bounding_radius).collect();
     let mut images = Vec::new();
     if let Some(periodic) = periodic {
         periodic.list_images(&centres, &radii, &mut images);
         centres.extend(images.iter().map(|image| image.position));
-        radii.extend(images.iter().map(|image| grains[image.source as usize].1));
+        let sources = images.iter().map(|image| image.source as usize);
+        radii.extend(sources.map(|source| grains[source].bounding_radius()));
     }
     let source = |i: usize| match i.checked_sub(grains.len()) {
         Some(k) => images[k].source as usize,
@@ -74,7 +132,7 @@ fn overlapping_grains(
     let mut pairs = Vec::new();
     if let Err(crowd) = BroadPhase::default().find_pairs(&centres, &radii, &mut pairs) {
         problems.push(Problem {
-            path: format!("grains.{}", grains[source(crowd.sphere as usize)].2),
+            path: format!("grains.{}", grains[source(crowd.sphere as usize)].packing),
             message: crowd.to_string(),
             advice: "give every grain a place of its own".into(),
         });
@@ -86,12 +144,13 @@ fn overlapping_grains(
         if i.min(j) >= grains.len() {
             continue;
         }
-        let Some(touch) = sphere_sphere(centres[i], radii[i], centres[j], radii[j], 0.0) else {
+        let both = [i, j].map(|k| &grains[source(k)]);
+        let Some(depth) = overlap(def, both, [centres[i], centres[j]]) else {
             continue;
         };
-        let share = touch.overlap / radii[i].min(radii[j]);
+        let share = depth / both[0].grain.radius.min(both[1].grain.radius);
         if share > MOST_INITIAL_OVERLAP {
-            let packings = [i, j].map(|k| grains[source(k)].2);
+            let packings = both.map(|grain| grain.packing);
             let (low, high) = (packings[0].min(packings[1]), packings[0].max(packings[1]));
             let entry = worst.entry((low, high)).or_insert((0.0, 0_usize, i, j));
             entry.1 += 1;
@@ -123,20 +182,27 @@ fn overlapping_grains(
     }
 }
 
-fn grains_in_walls(def: &WorldDef, grains: &[(DVec3, f64, usize)], problems: &mut Vec<Problem>) {
+fn grains_in_walls(def: &WorldDef, grains: &[PlacedGrain], problems: &mut Vec<Problem>) {
     let mut touches = Vec::new();
     let mut worst = std::collections::BTreeMap::new();
-    for (position, radius, packing) in grains {
+    for placed in grains {
+        let NewGrain {
+            position, radius, ..
+        } = placed.grain;
         let walls = def.walls.iter().enumerate();
         for (w, wall) in walls.filter(|(_, wall)| wall.presence.contains(0.0)) {
-            let share = deepest(wall, *position, *radius, &mut touches) / radius;
+            let depth = match placed.grain.shape {
+                None => deepest(wall, position, radius, &mut touches),
+                Some(_) => deepest_of_body(def, wall, placed),
+            };
+            let share = depth / radius;
             if share > MOST_INITIAL_OVERLAP {
                 let entry = worst
-                    .entry((*packing, w))
-                    .or_insert((0.0, 0_usize, *position));
+                    .entry((placed.packing, w))
+                    .or_insert((0.0, 0_usize, position));
                 entry.1 += 1;
                 if share > entry.0 {
-                    (entry.0, entry.2) = (share, *position);
+                    (entry.0, entry.2) = (share, position);
                 }
             }
         }
@@ -153,6 +219,20 @@ fn grains_in_walls(def: &WorldDef, grains: &[(DVec3, f64, usize)], problems: &mu
             advice: "move the grains or the wall".into(),
         });
     }
+}
+
+/// How deep a grain that is no sphere reaches into a wall at the start, m.
+fn deepest_of_body(def: &WorldDef, wall: &WallDef, placed: &PlacedGrain) -> f64 {
+    let (shape, scale) = placed.shape(def);
+    let local = Pose::new(
+        wall.pose.to_local(placed.grain.position),
+        wall.pose.orientation.inverse() * placed.grain.orientation,
+    );
+    let mut found = Vec::new();
+    let body = PlacedShape::new(&shape, scale, local);
+    wall.shape
+        .body_contacts(&body, &WallQuery::within(0.0), &mut found);
+    found.iter().map(|contact| -contact.gap).fold(0.0, f64::max)
 }
 
 fn emitters_in_walls(def: &WorldDef, problems: &mut Vec<Problem>) {
