@@ -61,6 +61,8 @@ pub(super) struct Axes {
     pub best: Axis,
     /// The one to build a manifold on: a face where one is nearly as good.
     pub chosen: Axis,
+    /// The best face.
+    pub face: Option<Axis>,
 }
 
 /// Length below which differences do not matter, for two bodies (m).
@@ -94,7 +96,7 @@ impl Axes {
         };
         let chosen = face.map_or(other, |face| better(face, other, bias));
         let best = face.map_or(other, |face| better(face, other, 0.0));
-        Self { best, chosen }
+        Self { best, chosen, face }
     }
 }
 

@@ -5,7 +5,7 @@
 //! point of contact with its own gap, and four of them are kept. Otherwise two lines give one point
 //! where they cross, and two where they are parallel; anything else gives one point.
 
-use super::axis::{self, Axis, Owner, smaller_inner_radius};
+use super::axis::{self, Axes, Axis, Owner, smaller_inner_radius};
 use super::conformity::{self, flat};
 use super::polygon::{
     Candidate, Corner, WITHIN, Window, clip, clip_segment, crossing, nearest_on_segment,
@@ -24,6 +24,12 @@ pub(super) const LINE_TILT: f64 = 0.05;
 
 /// How much farther than the bodies the points of a manifold may be apart, in inner radii.
 pub(super) const MISSED: f64 = 0.01;
+
+/// Cosine of the angle up to which a face takes part beside edges that are nearer.
+const NEARLY_PARALLEL: f64 = 0.9;
+
+/// Points that a manifold has at most.
+const MOST_POINTS: usize = 4;
 
 /// Two bodies and how far apart points of contact may be.
 pub(super) struct Pair<'a> {
@@ -62,7 +68,44 @@ impl Pair<'_> {
             };
             axes = exact;
         }
+        let first = out.len();
         self.between_edges(&axes.best, out);
+        self.beside_edges(&axes, first, out);
+    }
+
+    /// Where edges are nearest but faces nearly parallel, the points of the face too: a
+    /// rotation may bring them nearer than the edges before the bodies are looked at again.
+    fn beside_edges(&self, axes: &Axes, first: usize, out: &mut Vec<ContactPoint>) {
+        let Self { a, b, .. } = *self;
+        let Some(face) = axes.face else { return };
+        let is_flat = !a.is_round() && !b.is_round();
+        if !is_flat || face.normal.dot(axes.best.normal) < NEARLY_PARALLEL {
+            return;
+        }
+        let edges = out.len();
+        self.on_face(&face, f64::INFINITY, out);
+        let nearest = axes.best.gap - TOLERANCE * smaller_inner_radius(a, b);
+        let mut kept = edges;
+        for k in edges..out.len() {
+            let is_new = out[first..edges]
+                .iter()
+                .all(|edge| edge.feature != out[k].feature);
+            if out[k].gap >= nearest && is_new {
+                out[kept] = out[k];
+                kept += 1;
+            }
+        }
+        out.truncate(kept);
+        if out.len() > first + MOST_POINTS
+            && let Some(edge) = out[first..edges].first().map(|edge| edge.point)
+        {
+            let distance = |point: &ContactPoint| point.point.distance_squared(edge);
+            let beside =
+                (edges..out.len()).min_by(|&i, &j| distance(&out[i]).total_cmp(&distance(&out[j])));
+            if let Some(beside) = beside {
+                out.remove(beside);
+            }
+        }
     }
 
     /// The manifold on the face that the axis belongs to; false where there is none, or where its
