@@ -6,11 +6,14 @@
 //! are gathered and impulses scattered. A group takes so long that it is worth a
 //! call: kernels of spheres are not burdened with the code of this one.
 
-use crate::kernel::{SubstepTimes, Work, dot, load, load3, minus, onto_disc, plus, store3, times};
+use crate::kernel::{SubstepTimes, Work};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512};
 use crate::lanes::{Lanes, Portable};
 use crate::packed::{Group, Law, Line};
+use crate::row_kernel::{
+    Approach, NormalRow, change_friction, change_rolling, dot, load, load3, minus, plus, times,
+};
 
 /// Instructions that general groups are swept with.
 ///
@@ -189,7 +192,7 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         let general = &*work.general.add(work.general_of[g] as usize);
         let index_a = bodies[0].as_ptr().add(first);
         let index_b = bodies[1].as_ptr().add(first);
-        let (zero, one) = (V::splat(0.0), V::splat(1.0));
+        let zero = V::splat(0.0);
 
         let n: [V; 3] = load3(rows.normal.as_ptr(), first);
         let b_a = load_matrix::<V>(&general.angular[0], first);
@@ -211,7 +214,7 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         let p = load::<V>(&rows.impulse, first);
 
         let mut impacted = 0;
-        let (mut target, mut compliance, mut root);
+        let row;
         if SUBSTEP {
             let before = relative(
                 V::gather_quads(work.before, index_a),
@@ -223,45 +226,18 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             let u_before = without_rate + rate_n * V::splat(step.end - step.step);
             let mean = without_rate + rate_n * V::splat(step.end - 1.5 * step.step);
             let overlap = load::<V>(&rows.overlap, first) - V::splat(step.moved) * mean;
-            overlap.store(rows.overlap.as_mut_ptr().add(first));
-            root = if law.hertz {
-                let min = V::load_single(rows.min_overlap.as_ptr().add(first));
-                overlap.max(min).sqrt()
-            } else {
-                one
+            let approach = Approach {
+                overlap,
+                before: u_before,
+                now: u_n,
+                mobility,
+                impulse: p,
             };
-            let cap = V::load_single(rows.cap.as_ptr().add(first));
-            compliance = load::<V>(&rows.compliance, first).max(mobility * cap * root);
-            let factor = V::load_single(rows.damping_factor.as_ptr().add(first));
-            let damping = factor.max(zero - factor);
-            target = V::select(
-                zero.less(overlap),
-                damping * (V::splat(law.bias_rate) * overlap + u_before),
-                overlap * V::splat(1.0 / step.step),
-            );
-            let impacts = V::both(
-                V::both(
-                    u_before.less(V::splat(-law.impact_speed)),
-                    zero.less(factor),
-                ),
-                (u_before * V::splat(step.step)).less(overlap),
-            );
-            impacted = V::bits(impacts) & !V::bits(zero.less(p));
-            if impacted != 0 {
-                let impacts = V::both(impacts, p.less(V::splat(f64::MIN_POSITIVE)));
-                let returned = V::splat(law.restitution) * u_before.max(u_n).min(zero);
-                target = V::select(impacts, zero - returned, target);
-                compliance = V::select(impacts, zero, compliance);
-                root = V::select(impacts, one, root);
-            }
+            (row, impacted) = NormalRow::of_substep(rows, law, step.step, first, approach);
         } else {
-            root = one;
-            compliance = load::<V>(&rows.compliance, first);
-            target = load::<V>(&rows.overlap, first);
+            row = NormalRow::of_whole_step(rows, first);
         }
-
-        let excess = root * (u_n - target) + compliance * p;
-        let p_new = (p - excess / (root * mobility + compliance)).max(zero);
+        let p_new = row.impulse(p, u_n, mobility);
         if V::bits(zero.less(p.max(p_new))) == 0 {
             // Open before and after: nothing else can change.
             return impacted;
@@ -272,13 +248,9 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         if law.friction > 0.0 {
             let coupling: [V; 3] = load3(general.coupling.as_ptr(), first);
             let u_t = plus(minus(u, times(n, u_n)), times(coupling, p_new - p));
-            let inverse = V::load_single(rows.inverse_tangent.as_ptr().add(first));
-            let factor = V::splat(work.compliance.friction_factor());
-            let old: [V; 3] = load3(rows.friction.as_ptr(), first);
-            let wanted = minus(times(old, factor), times(u_t, inverse));
-            let friction = onto_disc(wanted, V::splat(law.friction) * p_new, one);
-            store3(friction, rows.friction.as_mut_ptr(), first);
-            linear = plus(linear, minus(friction, old));
+            let bound = V::splat(law.friction) * p_new;
+            let factor = work.compliance.friction_factor();
+            linear = plus(linear, change_friction(rows, first, u_t, bound, factor));
         }
         wa = minus(wa, times(product(&b_a, linear), inertia_a));
         wb = plus(wb, times(product(&b_b, linear), inertia_b));
@@ -289,21 +261,8 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             let c_a = load_matrix::<V>(&spins[0], first);
             let c_b = load_matrix::<V>(&spins[1], first);
             let spin = minus(product(&c_b, wb), product(&c_a, wa));
-            let spin_n = dot(n, spin);
-            let spin_t = minus(spin, times(n, spin_n));
-            let inverse = load::<V>(&r.inverse_rolling, first);
-            let factor = V::splat(work.compliance.rolling_factor());
-            let old: [V; 3] = load3(r.rolling.as_ptr(), first);
-            let wanted = minus(times(old, factor), times(spin_t, inverse));
-            let rolled = onto_disc(wanted, load::<V>(&r.rolling_limit, first) * p_new, one);
-            let old_twist = load::<V>(&r.twisting, first);
-            let limit = load::<V>(&r.twisting_limit, first) * p_new;
-            let twisted = (old_twist * factor - spin_n * inverse)
-                .min(limit)
-                .max(zero - limit);
-            store3(rolled, r.rolling.as_mut_ptr(), first);
-            twisted.store(r.twisting.as_mut_ptr().add(first));
-            let torque = plus(minus(rolled, old), times(n, twisted - old_twist));
+            let factor = work.compliance.rolling_factor();
+            let torque = change_rolling(r, first, (spin, n), p_new, factor);
             wa = minus(wa, times(transposed(&c_a, torque), inertia_a));
             wb = plus(wb, times(transposed(&c_b, torque), inertia_b));
         }

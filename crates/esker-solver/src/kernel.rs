@@ -27,6 +27,10 @@ use crate::packed::{
     vector,
 };
 use crate::plan::LANES;
+use crate::row_kernel::{
+    Approach, NormalRow, change_friction, change_rolling, cross, dot, load, load3, minus, plus,
+    store3, times,
+};
 use crate::sweep::TangentCompliance;
 
 /// What a sweep works on, as threads share it.
@@ -537,75 +541,6 @@ unsafe fn look<V: Lanes>(
     }
 }
 
-#[inline(always)]
-pub(crate) fn dot<V: Lanes>(a: [V; 3], b: [V; 3]) -> V {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-#[inline(always)]
-pub(crate) fn cross<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
-    [
-        a[1] * b[2] - b[1] * a[2],
-        a[2] * b[0] - b[2] * a[0],
-        a[0] * b[1] - b[0] * a[1],
-    ]
-}
-
-#[inline(always)]
-pub(crate) fn times<V: Lanes>(a: [V; 3], s: V) -> [V; 3] {
-    [a[0] * s, a[1] * s, a[2] * s]
-}
-
-#[inline(always)]
-pub(crate) fn plus<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
-}
-
-#[inline(always)]
-pub(crate) fn minus<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-/// The nearest point of a disc (see `esker_contact::project_disc`).
-#[inline(always)]
-pub(crate) fn onto_disc<V: Lanes>(x: [V; 3], radius: V, one: V) -> [V; 3] {
-    let square = dot(x, x);
-    let outside = (radius * radius).less(square);
-    if V::bits(outside) == 0 {
-        // At rest nearly all contacts stick, and roots and quotients are slow.
-        return x;
-    }
-    times(x, V::select(outside, radius / square.sqrt(), one))
-}
-
-#[inline(always)]
-pub(crate) unsafe fn load3<V: Lanes>(lines: *const [f64; LANES], first: usize) -> [V; 3] {
-    // SAFETY: three lines follow one another.
-    unsafe {
-        [
-            V::load(lines.cast::<f64>().add(first)),
-            V::load(lines.add(1).cast::<f64>().add(first)),
-            V::load(lines.add(2).cast::<f64>().add(first)),
-        ]
-    }
-}
-
-#[inline(always)]
-pub(crate) unsafe fn store3<V: Lanes>(value: [V; 3], lines: *mut [f64; LANES], first: usize) {
-    // SAFETY: three lines follow one another.
-    unsafe {
-        value[0].store(lines.cast::<f64>().add(first));
-        value[1].store(lines.add(1).cast::<f64>().add(first));
-        value[2].store(lines.add(2).cast::<f64>().add(first));
-    }
-}
-
-#[inline(always)]
-pub(crate) unsafe fn load<V: Lanes>(line: &[f64; LANES], first: usize) -> V {
-    // SAFETY: the caller's lanes are those of the line.
-    unsafe { V::load(line.as_ptr().add(first)) }
-}
-
 /// Relaxes the lanes `first..first + WIDTH` of a group, of which the first
 /// `active` are contacts. Returns a bit per impact row.
 #[inline(always)]
@@ -634,11 +569,8 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
         let mobility = mass_a + mass_b;
         let p = load::<V>(&g.impulse, first);
 
-        // With `σ = A/s` the normal update is
-        // `p − (s (u_n − b_n) + A p)/(s S_n + A)`: one division.
         let mut struck = 0;
-        let (u_n, dv);
-        let (mut target, mut compliance, mut root);
+        let (u_n, dv, row);
         if SUBSTEP {
             let before_a = V::gather_quads(work.before, index_a);
             let before_b = V::gather_quads(work.before, index_b);
@@ -691,50 +623,20 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
             }
             dv = minus(vb, va);
             u_n = dot(n, dv);
-            overlap.store(g.overlap.as_mut_ptr().add(first));
-            root = if law.hertz {
-                let min = V::load_single(g.min_overlap.as_ptr().add(first));
-                overlap.max(min).sqrt()
-            } else {
-                one
+            let approach = Approach {
+                overlap,
+                before: u_before,
+                now: u_n,
+                mobility,
+                impulse: p,
             };
-            let cap = V::load_single(g.cap.as_ptr().add(first));
-            compliance = load::<V>(&g.compliance, first).max(mobility * cap * root);
-            let factor = V::load_single(g.damping_factor.as_ptr().add(first));
-            let damping = factor.max(zero - factor);
-            target = V::select(
-                zero.less(overlap),
-                damping * (V::splat(law.bias_rate) * overlap + u_before),
-                overlap * V::splat(1.0 / step.step),
-            );
-            // An impact closes what gap there is, and overlaps count as closed:
-            // `u h < δ` says both for `u < 0`.
-            let strikes = V::both(
-                V::both(
-                    u_before.less(V::splat(-law.impact_speed)),
-                    zero.less(factor),
-                ),
-                (u_before * V::splat(step.step)).less(overlap),
-            );
-            struck = V::bits(strikes) & !V::bits(zero.less(p));
-            if struck != 0 {
-                let strikes = V::both(strikes, p.less(V::splat(f64::MIN_POSITIVE)));
-                // An approach that others have slowed already is returned as such.
-                let returned = V::splat(law.restitution) * u_before.max(u_n).min(zero);
-                target = V::select(strikes, zero - returned, target);
-                compliance = V::select(strikes, zero, compliance);
-                root = V::select(strikes, one, root);
-            }
+            (row, struck) = NormalRow::of_substep(g, law, step.step, first, approach);
         } else {
-            root = one;
-            compliance = load::<V>(&g.compliance, first);
-            target = load::<V>(&g.overlap, first);
+            row = NormalRow::of_whole_step(g, first);
             dv = minus(vb, va);
             u_n = dot(n, dv);
         }
-
-        let excess = root * (u_n - target) + compliance * p;
-        let p_new = (p - excess / (root * mobility + compliance)).max(zero);
+        let p_new = row.impulse(p, u_n, mobility);
         if V::bits(zero.less(p.max(p_new))) == 0 {
             // Open before and after: nothing else can change.
             return struck;
@@ -746,13 +648,9 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
             let (arm_a, arm_b) = (load::<V>(&g.arms[0], first), load::<V>(&g.arms[1], first));
             let slip = cross(plus(times(wa, arm_a), times(wb, arm_b)), n);
             let u_t = minus(minus(dv, times(n, u_n)), slip);
-            let inverse = V::load_single(g.inverse_tangent.as_ptr().add(first));
-            let factor = V::splat(work.compliance.friction_factor());
-            let old: [V; 3] = load3(g.friction.as_ptr(), first);
-            let wanted = minus(times(old, factor), times(u_t, inverse));
-            let friction = onto_disc(wanted, V::splat(law.friction) * p_new, one);
-            store3(friction, g.friction.as_mut_ptr(), first);
-            let change = minus(friction, old);
+            let bound = V::splat(law.friction) * p_new;
+            let factor = work.compliance.friction_factor();
+            let change = change_friction(g, first, u_t, bound, factor);
             push = plus(push, change);
             let lever = cross(n, change);
             wa = minus(wa, times(lever, arm_a * inertia_a));
@@ -760,23 +658,9 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
         }
 
         if ROLLING {
-            let r = &mut *rolling;
-            let spin = minus(wb, wa);
-            let spin_n = dot(n, spin);
-            let spin_t = minus(spin, times(n, spin_n));
-            let inverse = load::<V>(&r.inverse_rolling, first);
-            let factor = V::splat(work.compliance.rolling_factor());
-            let old: [V; 3] = load3(r.rolling.as_ptr(), first);
-            let wanted = minus(times(old, factor), times(spin_t, inverse));
-            let rolled = onto_disc(wanted, load::<V>(&r.rolling_limit, first) * p_new, one);
-            let old_twist = load::<V>(&r.twisting, first);
-            let limit = load::<V>(&r.twisting_limit, first) * p_new;
-            let twisted = (old_twist * factor - spin_n * inverse)
-                .min(limit)
-                .max(zero - limit);
-            store3(rolled, r.rolling.as_mut_ptr(), first);
-            twisted.store(r.twisting.as_mut_ptr().add(first));
-            let couple = plus(minus(rolled, old), times(n, twisted - old_twist));
+            let spin = (minus(wb, wa), n);
+            let factor = work.compliance.rolling_factor();
+            let couple = change_rolling(&mut *rolling, first, spin, p_new, factor);
             wa = minus(wa, times(couple, inertia_a));
             wb = plus(wb, times(couple, inertia_b));
         }

@@ -46,6 +46,7 @@ pub mod quasi_newton;
 pub mod random;
 pub mod registry;
 mod report;
+mod row_kernel;
 mod scaling;
 pub mod smoothed_polar;
 pub mod soc;
