@@ -3,11 +3,11 @@
 //! Esker fills a box with 4,096 spheres of 10 mm and lets them come to rest.
 //! Every way of stepping then starts from these positions with all velocities
 //! zero, takes [`SETTLING`] steps of 5 ms to find its own rest, and is timed
-//! over [`TIMED`] more, on one thread: the least processor time of a step.
+//! over [`TIMED`] more, on one thread: the smallest processor time of a step.
 //! Overlaps are measured from the positions, by the same code for all.
 //!
 //! Rapier is shown in two ways: as fast as it gets, and sub-stepped with the
-//! contact softness that leaves the least overlap among those of
+//! contact softness that leaves the smallest overlap among those of
 //! [`FREQUENCIES`] and [`DAMPING_RATIOS`].
 
 #[path = "../../../crates/esker/src/commands/bench/bed.rs"]
@@ -195,7 +195,7 @@ const FREQUENCIES: [f32; 4] = [30.0, 120.0, 480.0, 1920.0];
 /// Damping ratios that are tried: Rapier's own is 5.
 const DAMPING_RATIOS: [f32; 2] = [1.0, 5.0];
 
-/// The sub-stepped Rapier that leaves the least overlap.
+/// The sub-stepped Rapier that leaves the smallest overlap.
 fn best_rapier(positions: &[DVec3]) -> anyhow::Result<Outcome> {
     let mut best: Option<Outcome> = None;
     for frequency in FREQUENCIES {
@@ -249,7 +249,7 @@ fn measure(name: impl Into<String>, stepper: &mut dyn Stepper) -> anyhow::Result
     })
 }
 
-/// Mean and greatest overlap of the spheres that overlap, in diameters.
+/// Mean and largest overlap of the spheres that overlap, in diameters.
 fn overlaps(positions: &[DVec3]) -> [f64; 2] {
     let mut pairs = Vec::new();
     let reach = vec![0.5 * DIAMETER; positions.len()];

@@ -35,7 +35,7 @@ pub struct Beverloo {
     pub exponent: f64,
     /// Correlation of `W^(2/5)` with `D`.
     pub correlation: f64,
-    /// Greatest relative deviation of a flow from the law.
+    /// Largest relative deviation of a flow from the law.
     pub worst: f64,
 }
 

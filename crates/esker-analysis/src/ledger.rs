@@ -54,7 +54,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger of a snapshot with velocities, spins and contacts whose
+    /// The ledger of a snapshot with velocities, angular velocities and contacts whose
     /// normal force grows with `overlap^exponent` (3/2: Hertz, 1: linear).
     pub fn new(snapshot: &Snapshot, exponent: f64) -> Result<Self, MissingField> {
         let mut ledger = Ledger {
@@ -78,7 +78,7 @@ impl Ledger {
             power.contacts += 1;
             power.normal -= c.normal_force * c.normal_velocity();
             power.friction -= c.friction_force.dot(c.slip());
-            power.rolling -= c.torque.dot(c.relative_spin);
+            power.rolling -= c.torque.dot(c.relative_angular_velocity);
             if matches!(kind, Kind::Wall(_)) {
                 power.input -= c.force().dot(c.partner_velocity);
             }
@@ -105,7 +105,7 @@ mod tests {
     fn what_a_belt_gives_a_held_block_goes_into_friction() {
         let mut snapshot = equal_grains(vec![DVec3::Z], 0.5);
         snapshot.velocities = Some(vec![DVec3::ZERO]);
-        snapshot.spins = Some(vec![DVec3::ZERO]);
+        snapshot.angular_velocities = Some(vec![DVec3::ZERO]);
         let mut c = bare_contact(0, Partner::Wall(3), DVec3::NEG_Z);
         c.normal_force = 10.0;
         c.overlap = 0.01;
@@ -125,11 +125,11 @@ mod tests {
     fn an_approach_is_damped_and_rolling_costs() {
         let mut snapshot = equal_grains(vec![DVec3::ZERO; 2], 0.5);
         snapshot.velocities = Some(vec![DVec3::ZERO; 2]);
-        snapshot.spins = Some(vec![DVec3::ZERO; 2]);
+        snapshot.angular_velocities = Some(vec![DVec3::ZERO; 2]);
         let mut c = bare_contact(0, Partner::Grain(1), DVec3::X);
         c.normal_force = 3.0;
         c.relative_velocity = DVec3::NEG_X * 0.5;
-        c.relative_spin = DVec3::Y * 4.0;
+        c.relative_angular_velocity = DVec3::Y * 4.0;
         c.torque = DVec3::NEG_Y * 0.25;
         snapshot.contacts = Some(vec![c]);
         let power = Ledger::new(&snapshot, 1.5).unwrap().power[&Kind::Grains];

@@ -66,16 +66,16 @@ pub fn statistics(snapshot: &Snapshot) -> Result<Network, MissingField> {
     })
 }
 
-/// Distribution of `f/⟨f⟩` over contacts among grains, from 0 to `greatest`.
+/// Distribution of `f/⟨f⟩` over contacts among grains, from 0 to `max`.
 pub fn force_distribution(
     snapshot: &Snapshot,
-    greatest: f64,
+    max: f64,
     bins: usize,
 ) -> Result<Histogram, MissingField> {
     let edges = edges(snapshot)?;
     let mean = edges.iter().map(|e| e.2).sum::<f64>() / edges.len().max(1) as f64;
     let scaled: Vec<f64> = edges.iter().map(|e| e.2 / mean).collect();
-    Ok(Histogram::new(&scaled, 0.0, greatest, bins))
+    Ok(Histogram::new(&scaled, 0.0, max, bins))
 }
 
 /// Nodes in the largest connected set that has a link.

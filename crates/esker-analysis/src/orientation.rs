@@ -3,7 +3,7 @@
 //! With unit vectors `n` along the axes of `N` grains, of which `n` and `−n` mean the same,
 //!
 //! ```text
-//! Q = 3/2 ⟨n nᵀ⟩ − 1/2,   S = greatest eigenvalue of Q                                  (1)
+//! Q = 3/2 ⟨n nᵀ⟩ − 1/2,   S = largest eigenvalue of Q                                  (1)
 //! ```
 //!
 //! `S` is 0 for axes in all directions and 1 where all are parallel; the eigenvector is the
@@ -28,7 +28,7 @@ pub fn nematic_order(axes: &[DVec3]) -> Option<NematicOrder> {
     let outer = |n: DVec3| DMat3::from_cols(n.x * n, n.y * n, n.z * n);
     let sum = axes.iter().fold(DMat3::ZERO, |sum, &n| sum + outer(n));
     let q = sum * (1.5 / axes.len() as f64) - DMat3::from_diagonal(DVec3::splat(0.5));
-    let director = eigenvector(q, greatest_eigenvalue(q));
+    let director = eigenvector(q, max_eigenvalue(q));
     Some(NematicOrder {
         // The solution of the cubic loses half of its digits where two eigenvalues are nearly
         // equal; this does not.
@@ -38,7 +38,7 @@ pub fn nematic_order(axes: &[DVec3]) -> Option<NematicOrder> {
 }
 
 /// Of a symmetric matrix with trace zero, by the trigonometric solution of its cubic.
-fn greatest_eigenvalue(q: DMat3) -> f64 {
+fn max_eigenvalue(q: DMat3) -> f64 {
     let p = (q * q).x_axis.x + (q * q).y_axis.y + (q * q).z_axis.z;
     let radius = (p / 6.0).sqrt();
     if radius < 1e-12 {
@@ -48,7 +48,7 @@ fn greatest_eigenvalue(q: DMat3) -> f64 {
     2.0 * radius * (cosine.clamp(-1.0, 1.0).acos() / 3.0).cos()
 }
 
-/// A unit vector that a symmetric matrix stretches by `value`, its greatest eigenvalue.
+/// A unit vector that a symmetric matrix stretches by `value`, its largest eigenvalue.
 fn eigenvector(q: DMat3, value: f64) -> DVec3 {
     let rest = q - DMat3::from_diagonal(DVec3::splat(value));
     let [a, b, c] = [rest.x_axis, rest.y_axis, rest.z_axis];

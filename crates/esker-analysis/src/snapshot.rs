@@ -34,8 +34,8 @@ pub struct ContactState {
     pub torque: DVec3,
     /// Velocity of `b` relative to `a` at the contact point, m/s.
     pub relative_velocity: DVec3,
-    /// Spin of `b` relative to `a`, rad/s.
-    pub relative_spin: DVec3,
+    /// Angular velocity of `b` relative to `a`, rad/s.
+    pub relative_angular_velocity: DVec3,
     /// Velocity of `b`'s material at the contact point, m/s.
     pub partner_velocity: DVec3,
     /// Coulomb friction coefficient of the pair.
@@ -75,7 +75,7 @@ pub struct Snapshot {
     /// Velocities, m/s, where known.
     pub velocities: Option<Vec<DVec3>>,
     /// Angular velocities, rad/s, where known.
-    pub spins: Option<Vec<DVec3>>,
+    pub angular_velocities: Option<Vec<DVec3>>,
     /// Contacts, where known.
     pub contacts: Option<Vec<ContactState>>,
 }
@@ -121,9 +121,9 @@ impl Snapshot {
     }
 
     /// Angular velocities, rad/s.
-    pub fn spins(&self) -> Result<&[DVec3], MissingField> {
-        self.spins.as_deref().ok_or(MissingField {
-            field: "spins",
+    pub fn angular_velocities(&self) -> Result<&[DVec3], MissingField> {
+        self.angular_velocities.as_deref().ok_or(MissingField {
+            field: "angular velocities",
             advice: "fields = [\"position\", \"velocity\", \"spin\"]",
         })
     }
@@ -175,7 +175,11 @@ impl Snapshot {
 
     /// Kinetic energy of rotation, J, of homogeneous spheres.
     pub fn rotational_energy(&self) -> Result<f64, MissingField> {
-        let terms = self.spins()?.iter().zip(self.masses()?).zip(&self.radii);
+        let terms = self
+            .angular_velocities()?
+            .iter()
+            .zip(self.masses()?)
+            .zip(&self.radii);
         Ok(terms
             .map(|((w, m), r)| 0.2 * m * r * r * w.length_squared())
             .sum())
@@ -210,7 +214,7 @@ pub(crate) fn bare_contact(grain: usize, partner: Partner, normal: DVec3) -> Con
         friction_force: DVec3::ZERO,
         torque: DVec3::ZERO,
         relative_velocity: DVec3::ZERO,
-        relative_spin: DVec3::ZERO,
+        relative_angular_velocity: DVec3::ZERO,
         partner_velocity: DVec3::ZERO,
         friction: 0.5,
     }
@@ -225,7 +229,7 @@ mod tests {
         let snapshot = equal_grains(vec![DVec3::ZERO], 0.1);
         let text = snapshot.contacts().unwrap_err().to_string();
         assert!(text.contains("contacts") && text.contains("[record]"));
-        assert!(snapshot.velocities().is_err() && snapshot.spins().is_err());
+        assert!(snapshot.velocities().is_err() && snapshot.angular_velocities().is_err());
     }
 
     #[test]
@@ -246,7 +250,7 @@ mod tests {
     fn a_rolling_sphere_has_two_fifths_more_energy() {
         let mut snapshot = equal_grains(vec![DVec3::ZERO], 0.5);
         snapshot.velocities = Some(vec![DVec3::X]);
-        snapshot.spins = Some(vec![DVec3::Y / 0.5]);
+        snapshot.angular_velocities = Some(vec![DVec3::Y / 0.5]);
         let ratio =
             snapshot.rotational_energy().unwrap() / snapshot.translational_energy().unwrap();
         assert!((ratio - 0.4).abs() < 1e-12);

@@ -117,7 +117,7 @@ impl HeightMap {
             .collect()
     }
 
-    /// Greatest height, m; NaN where there is no grain.
+    /// Largest height, m; NaN where there is no grain.
     pub fn peak(&self) -> f64 {
         self.height.iter().copied().fold(f64::NAN, f64::max)
     }

@@ -74,14 +74,14 @@ pub fn profile(snapshot: &Snapshot, strips: Strips) -> Result<Vec<Strip>, Missin
 /// Fits (1) to points (depth, pressure): parameters `[p_sat, ζ_0]`.
 pub fn fit_janssen(points: &[[f64; 2]]) -> Option<Fit> {
     let data: Vec<f64> = points.iter().map(|p| p[1]).collect();
-    let greatest = data.iter().copied().fold(0.0, f64::max);
+    let max = data.iter().copied().fold(0.0, f64::max);
     let depth = points.iter().map(|p| p[0]).fold(0.0, f64::max);
-    if greatest <= 0.0 || depth <= 0.0 {
+    if max <= 0.0 || depth <= 0.0 {
         return None;
     }
     // In the logarithms both parameters stay positive.
     let law = |q: &[f64], i: usize| q[0].exp() * (1.0 - (-points[i][0] / q[1].exp()).exp());
-    let found = fit::model(&data, &[greatest.ln(), (0.3 * depth).ln()], law)?;
+    let found = fit::model(&data, &[max.ln(), (0.3 * depth).ln()], law)?;
     let parameters: Vec<f64> = found.parameters.iter().map(|q| q.exp()).collect();
     let errors = found
         .errors

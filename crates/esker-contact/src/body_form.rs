@@ -136,10 +136,10 @@ impl<'a> BodyOperator<'a> {
         rows[1] = t1.dot(u);
         rows[2] = t2.dot(u);
         if self.block == 6 {
-            let spin = view.relative_spin(a, b);
-            rows[3] = t1.dot(spin);
-            rows[4] = t2.dot(spin);
-            rows[5] = contact.normal.dot(spin);
+            let angular_velocity = view.relative_angular_velocity(a, b);
+            rows[3] = t1.dot(angular_velocity);
+            rows[4] = t2.dot(angular_velocity);
+            rows[5] = contact.normal.dot(angular_velocity);
         }
     }
 
@@ -193,7 +193,7 @@ impl ContactOperator for BodyOperator<'_> {
             .iter()
             .map(|body| BodyState {
                 velocity: DVec3::ZERO,
-                spin: DVec3::ZERO,
+                angular_velocity: DVec3::ZERO,
                 ..*body
             })
             .collect();
@@ -315,7 +315,7 @@ impl BodyOperator<'_> {
             }
             Some(g) => (
                 [n, t1, t2].map(|t| g.angular[side] * t * sign),
-                [t1, t2, n].map(|t| g.spin[side].transpose() * t * sign),
+                [t1, t2, n].map(|t| g.angular_velocity[side].transpose() * t * sign),
             ),
         };
         let [w1, w2, wn] = turning;
@@ -422,7 +422,7 @@ mod tests {
         let body = |seed: f64, inverse_mass: f64, inverse_inertia: f64| BodyState {
             velocity: DVec3::new(seed, 1.0 - seed, -0.5 * seed),
             inverse_mass,
-            spin: DVec3::new(-seed, 0.2, seed * seed),
+            angular_velocity: DVec3::new(-seed, 0.2, seed * seed),
             inverse_inertia,
         };
         let contact = |bodies, normal: DVec3, arms| Contact {

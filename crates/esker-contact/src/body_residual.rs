@@ -74,9 +74,9 @@ impl ResidualSum {
             let s_r = rows.rolling_mobility(a, b);
             let sigma_r = compliance.rolling * s_r;
             let d_r = s_r + sigma_r;
-            let spin = rows.relative_spin(a, b);
-            let twist = n.dot(spin) + sigma_r * impulse.twisting;
-            let roll = spin - n * n.dot(spin) + impulse.rolling * sigma_r;
+            let angular_velocity = rows.relative_angular_velocity(a, b);
+            let twist = n.dot(angular_velocity) + sigma_r * impulse.twisting;
+            let roll = angular_velocity - n * n.dot(angular_velocity) + impulse.rolling * sigma_r;
             let rolled = project_disc(
                 impulse.rolling - roll / d_r,
                 contact.rolling * impulse.normal,

@@ -40,7 +40,7 @@ impl EnergyLoss {
     ) -> Self {
         let mean = |k: usize| BodyState {
             velocity: 0.5 * (before[k].velocity + after[k].velocity),
-            spin: 0.5 * (before[k].spin + after[k].spin),
+            angular_velocity: 0.5 * (before[k].angular_velocity + after[k].angular_velocity),
             ..Default::default()
         };
         let (a, b, normal) = (mean(0), mean(1), rows.contact.normal);
@@ -50,7 +50,7 @@ impl EnergyLoss {
             normal: -impulse.normal * normal.dot(u),
             impact: 0.0,
             friction: -impulse.friction.dot(u),
-            rolling: -torque_impulse.dot(rows.relative_spin(&a, &b)),
+            rolling: -torque_impulse.dot(rows.relative_angular_velocity(&a, &b)),
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
         rows.apply(&impulse, &mut a, &mut b);
         let energy = |s: &BodyState| {
             0.5 * (s.velocity.length_squared() / s.inverse_mass
-                + s.spin.length_squared() / s.inverse_inertia)
+                + s.angular_velocity.length_squared() / s.inverse_inertia)
         };
         let lost = before.iter().map(energy).sum::<f64>() - energy(&a) - energy(&b);
         let loss = EnergyLoss::of(rows, &impulse, [&before[0], &before[1]], [&a, &b]);

@@ -50,7 +50,7 @@ pub struct GeneralContact {
     /// `B_a`, `B_b` of (2).
     pub angular: [DMat3; 2],
     /// `C_a`, `C_b` of (2); read only where there are rolling or twisting rows.
-    pub spin: [DMat3; 2],
+    pub angular_velocity: [DMat3; 2],
     /// Rate `u'` of (3), m/s².
     pub rate: DVec3,
 }
@@ -100,12 +100,14 @@ impl<'a> ContactRows<'a> {
         match self.general {
             None => {
                 let [l_a, l_b] = self.contact.arms;
-                apart - (a.spin * l_a + b.spin * l_b).cross(self.contact.normal)
+                apart
+                    - (a.angular_velocity * l_a + b.angular_velocity * l_b)
+                        .cross(self.contact.normal)
             }
             Some(g) => {
                 let [of_a, of_b] = [
-                    g.angular[0].mul_transpose_vec3(a.spin),
-                    g.angular[1].mul_transpose_vec3(b.spin),
+                    g.angular[0].mul_transpose_vec3(a.angular_velocity),
+                    g.angular[1].mul_transpose_vec3(b.angular_velocity),
                 ];
                 apart + (of_b - of_a) + g.rate * self.time
             }
@@ -123,10 +125,13 @@ impl<'a> ContactRows<'a> {
 
     /// Relative angular velocity, `w` of (3), rad/s.
     #[inline]
-    pub fn relative_spin(&self, a: &BodyState, b: &BodyState) -> DVec3 {
+    pub fn relative_angular_velocity(&self, a: &BodyState, b: &BodyState) -> DVec3 {
         match self.general {
-            None => b.spin - a.spin,
-            Some(g) => g.spin[1] * b.spin - g.spin[0] * a.spin,
+            None => b.angular_velocity - a.angular_velocity,
+            Some(g) => {
+                g.angular_velocity[1] * b.angular_velocity
+                    - g.angular_velocity[0] * a.angular_velocity
+            }
         }
     }
 
@@ -192,8 +197,8 @@ impl<'a> ContactRows<'a> {
             None => a.inverse_inertia + b.inverse_inertia,
             Some(g) => {
                 let response = |c: DMat3, inverse: f64| (c * c.transpose()) * inverse;
-                let sum =
-                    response(g.spin[0], a.inverse_inertia) + response(g.spin[1], b.inverse_inertia);
+                let sum = response(g.angular_velocity[0], a.inverse_inertia)
+                    + response(g.angular_velocity[1], b.inverse_inertia);
                 largest_eigenvalue(sum)
             }
         }
@@ -212,13 +217,14 @@ impl<'a> ContactRows<'a> {
                 // d × p_t with d_a = l_a n and d_b = −l_b n: both bodies turn the same way.
                 let [l_a, l_b] = self.contact.arms;
                 let moment = n.cross(impulse.friction);
-                a.spin -= (moment * l_a + torque) * a.inverse_inertia;
-                b.spin -= (moment * l_b - torque) * b.inverse_inertia;
+                a.angular_velocity -= (moment * l_a + torque) * a.inverse_inertia;
+                b.angular_velocity -= (moment * l_b - torque) * b.inverse_inertia;
             }
             Some(g) => {
-                let turn = |k: usize| g.angular[k] * linear + g.spin[k].transpose() * torque;
-                a.spin -= turn(0) * a.inverse_inertia;
-                b.spin += turn(1) * b.inverse_inertia;
+                let turn =
+                    |k: usize| g.angular[k] * linear + g.angular_velocity[k].transpose() * torque;
+                a.angular_velocity -= turn(0) * a.inverse_inertia;
+                b.angular_velocity += turn(1) * b.inverse_inertia;
             }
         }
     }
@@ -256,7 +262,7 @@ pub(crate) mod tests {
         let body = |seed: f64, inverse_mass, inverse_inertia| BodyState {
             velocity: DVec3::new(seed, -2.0 * seed, 0.3),
             inverse_mass,
-            spin: DVec3::new(0.7, seed, -seed),
+            angular_velocity: DVec3::new(0.7, seed, -seed),
             inverse_inertia,
         };
         let contact = Contact {
@@ -297,7 +303,7 @@ pub(crate) mod tests {
         }
         let general = GeneralContact {
             angular: [0, 1].map(|k| roots[k] * cross_matrix(arms[k])),
-            spin: roots,
+            angular_velocity: roots,
             rate: DVec3::ZERO,
         };
         let contact = Contact {
@@ -327,12 +333,13 @@ pub(crate) mod tests {
             rows.apply(&impulse, &mut a1, &mut b1);
             let work = |s: &BodyState, e: &BodyState| {
                 (e.velocity - s.velocity).dot(s.velocity) / s.inverse_mass
-                    + (e.spin - s.spin).dot(s.spin) / s.inverse_inertia
+                    + (e.angular_velocity - s.angular_velocity).dot(s.angular_velocity)
+                        / s.inverse_inertia
             };
             let u = rows.relative_velocity(&a, &b);
             let power = u.dot(contact.normal * impulse.normal + impulse.friction)
                 + rows
-                    .relative_spin(&a, &b)
+                    .relative_angular_velocity(&a, &b)
                     .dot(impulse.rolling + contact.normal * impulse.twisting);
             assert!((work(&a, &a1) + work(&b, &b1) - power).abs() < 1e-12);
         }
@@ -348,8 +355,8 @@ pub(crate) mod tests {
             a.velocity / a.inverse_mass + b.velocity / b.inverse_mass
         };
         let angular = |a: &BodyState, b: &BodyState| {
-            a.spin / a.inverse_inertia
-                + b.spin / b.inverse_inertia
+            a.angular_velocity / a.inverse_inertia
+                + b.angular_velocity / b.inverse_inertia
                 + centre_b.cross(b.velocity / b.inverse_mass)
         };
         let before = (momentum(&a, &b), angular(&a, &b));
@@ -365,11 +372,19 @@ pub(crate) mod tests {
         for (contact, general, [a, b]) in both_forms() {
             let rows = contact.rows(&general, 0.0);
             let [mut a, mut b] = [a, b];
-            (a.velocity, a.spin, b.velocity, b.spin) = Default::default();
+            (
+                a.velocity,
+                a.angular_velocity,
+                b.velocity,
+                b.angular_velocity,
+            ) = Default::default();
             let response = |impulse: Impulse| {
                 let (mut a, mut b) = (a, b);
                 rows.apply(&impulse, &mut a, &mut b);
-                (rows.relative_velocity(&a, &b), rows.relative_spin(&a, &b))
+                (
+                    rows.relative_velocity(&a, &b),
+                    rows.relative_angular_velocity(&a, &b),
+                )
             };
             let n = contact.normal;
             let (u, _) = response(Impulse {
@@ -413,7 +428,7 @@ pub(crate) mod tests {
                 cross_matrix(n * radial.arms[0]),
                 cross_matrix(n * -radial.arms[1]),
             ],
-            spin: [DMat3::IDENTITY; 2],
+            angular_velocity: [DMat3::IDENTITY; 2],
             rate: DVec3::ZERO,
         }];
         let other = Contact {
@@ -428,7 +443,11 @@ pub(crate) mod tests {
         let impulse = impulse_at(&radial);
         one.apply(&impulse, &mut a, &mut b);
         two.apply(&impulse, &mut a2, &mut b2);
-        assert!((a.spin - a2.spin).length() + (b.spin - b2.spin).length() < 1e-13);
+        assert!(
+            (a.angular_velocity - a2.angular_velocity).length()
+                + (b.angular_velocity - b2.angular_velocity).length()
+                < 1e-13
+        );
     }
 
     #[test]

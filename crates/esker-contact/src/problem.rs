@@ -30,7 +30,7 @@ pub struct BodyState {
     pub inverse_mass: f64,
     /// Angular velocity, rad/s, world axes; of a body whose inertia is not
     /// isotropic its metric angular velocity (see [`crate::GeneralContact`]).
-    pub spin: DVec3,
+    pub angular_velocity: DVec3,
     /// Inverse of the isotropic moment of inertia, 1/(kg m²), or one for a
     /// metric angular velocity; zero locks rotation.
     pub inverse_inertia: f64,

@@ -47,7 +47,7 @@ pub use body::{
     BodyShape, Clump, ClumpError, HullError, MassProperties, PlacedShape, Polyhedron,
     PolyhedronEdge, PolyhedronFace,
 };
-pub use broad_phase::{BroadPhase, Seen, Tag, TooManyPairs};
+pub use broad_phase::{BroadPhase, PairEntry, TooManyPairs, UserData};
 pub use glam::{DQuat, DVec3};
 pub use manifold::{Conformity, ContactPoint, ContactRates, RigidMotion};
 pub use mesh::{

@@ -61,9 +61,9 @@ impl Pose {
 /// A box aligned with the axes (m). Empty when a component of `min` exceeds that of `max`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aabb {
-    /// Least corner (m).
+    /// Smallest corner (m).
     pub min: DVec3,
-    /// Greatest corner (m).
+    /// Largest corner (m).
     pub max: DVec3,
 }
 

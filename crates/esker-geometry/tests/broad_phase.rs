@@ -164,7 +164,7 @@ fn threads_share_the_pairs_out() {
                 |i| i as u32,
                 &mut lists,
                 |[a, b]| {
-                    assert_eq!((a.index, b.index), (*a.tag, *b.tag));
+                    assert_eq!((a.index, b.index), (*a.user_data, *b.user_data));
                     assert_eq!(a.centre, centres[a.index as usize]);
                     let pair = [a.index.min(b.index), a.index.max(b.index)];
                     (pair, !pair.contains(&3))

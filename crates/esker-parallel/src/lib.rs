@@ -32,5 +32,5 @@ mod thread_choice;
 pub use huge_pages::HugePages;
 pub use prefetch::{prefetch, prefetch_address};
 pub use shared_slice::SharedSlice;
-pub use team::{Team, Worker, fit, keep_slack, make_room};
+pub use team::{Team, Worker, clear_and_reserve, reserve_slack, resize};
 pub use thread_choice::ThreadChoice;

@@ -197,7 +197,7 @@ impl Team {
         length: usize,
         value: impl Fn(usize) -> T + Sync,
     ) {
-        make_room(out, length);
+        clear_and_reserve(out, length);
         let shared = SharedSlice::new(&mut out.spare_capacity_mut()[..length]);
         self.run(|worker| {
             let part = worker.part_of(length, 1);
@@ -231,7 +231,7 @@ impl Team {
             unsafe { *own_counts.at(worker.index) = part.filter(|&i| keep(i)).count() };
         });
         let total = counts.iter().sum();
-        make_room(out, total);
+        clear_and_reserve(out, total);
         let shared = SharedSlice::new(&mut out.spare_capacity_mut()[..total]);
         self.run(|worker| {
             let start: usize = counts[..worker.index].iter().sum();
@@ -287,7 +287,7 @@ impl Team {
 /// next length may be a little greater, and a step in steady state should not
 /// allocate. What was in it is given back first: large arrays need
 /// not be there twice.
-pub fn make_room<T>(vector: &mut Vec<T>, length: usize) {
+pub fn clear_and_reserve<T>(vector: &mut Vec<T>, length: usize) {
     vector.clear();
     if vector.capacity() < length {
         *vector = Vec::new();
@@ -295,18 +295,18 @@ pub fn make_room<T>(vector: &mut Vec<T>, length: usize) {
     }
 }
 
-/// Makes a vector this long, with room to spare as [`make_room`] leaves it, for
+/// Makes a vector this long, with room to spare as [`clear_and_reserve`] leaves it, for
 /// a caller who writes every element: what is in it is anything.
-pub fn fit<T: Clone + Default>(vector: &mut Vec<T>, length: usize) {
+pub fn resize<T: Clone + Default>(vector: &mut Vec<T>, length: usize) {
     if vector.capacity() < length {
-        make_room(vector, length);
+        clear_and_reserve(vector, length);
     }
     vector.resize(length, T::default());
 }
 
 /// Doubles the room of a vector that is nearly full: the next length may be a
 /// little greater, and a step in steady state should not allocate.
-pub fn keep_slack<T>(vector: &mut Vec<T>) {
+pub fn reserve_slack<T>(vector: &mut Vec<T>) {
     if vector.capacity() < vector.len() + vector.len() / 4 {
         vector.reserve(vector.len());
     }

@@ -40,7 +40,7 @@ pub struct Picture {
     pub discs: Vec<Disc>,
     /// Segments, drawn above the discs.
     pub segments: Vec<Segment>,
-    /// Greatest width and height of the drawing, px.
+    /// Largest width and height of the drawing, px.
     pub size: [f64; 2],
 }
 
@@ -110,7 +110,7 @@ impl Picture {
         colour_of((value - self.range[0]) / (self.range[1] - self.range[0]))
     }
 
-    /// The least box around everything; a unit box where there is nothing.
+    /// The smallest box around everything; a unit box where there is nothing.
     fn bounds(&self) -> ([f64; 2], [f64; 2]) {
         let discs = self.discs.iter().flat_map(|d| {
             let r = d.radius;

@@ -42,7 +42,7 @@ fn grain(position: DVec3, velocity: DVec3, radius: f64) -> ListedGrain {
     ListedGrain {
         position,
         velocity,
-        spin: DVec3::ZERO,
+        angular_velocity: DVec3::ZERO,
         radius,
     }
 }

@@ -93,7 +93,7 @@ impl BackgroundRecorder {
     pub fn record_frame(&mut self, world: &World) -> Result<(), RecordError> {
         let frame = Frame::of(world, &self.settings, &self.interval);
         self.interval = LoadInterval::after(&frame);
-        let frame = Box::new(frame.rescaled(world.row_step(), self.impulse_step));
+        let frame = Box::new(frame.rescaled(world.substep(), self.impulse_step));
         let steps = std::mem::take(&mut self.pending);
         self.mark.frames += 1;
         self.send(Job::Frame(frame, steps))

@@ -24,7 +24,7 @@ pub struct Frame {
     /// Orientations, unit quaternions.
     pub orientation: Vec<DQuat>,
     /// Angular velocities, rad/s.
-    pub spin: Vec<DVec3>,
+    pub angular_velocity: Vec<DVec3>,
     /// Radii, m; of spheres of equal volume, where grains are none.
     pub radius: Vec<f64>,
     /// Indices of materials.
@@ -173,7 +173,9 @@ impl Frame {
                 GrainField::Orientation => {
                     frame.orientation = pick(&order, |i| grains.orientation[i]);
                 }
-                GrainField::Spin => frame.spin = pick(&order, |i| grains.state[i].spin),
+                GrainField::AngularVelocity => {
+                    frame.angular_velocity = pick(&order, |i| grains.state[i].angular_velocity)
+                }
                 GrainField::Radius => frame.radius = pick(&order, |i| grains.radius[i]),
                 GrainField::Material => frame.material = pick(&order, |i| grains.material[i]),
                 GrainField::Mass => frame.mass = pick(&order, |i| grains.mass[i]),
@@ -193,8 +195,8 @@ impl Frame {
         frame
     }
 
-    /// The same with impulses of a row step of `to` seconds instead of `from`:
-    /// where an accuracy is kept, row steps change, and a recording has one.
+    /// The same with impulses of a substep of `to` seconds instead of `from`:
+    /// where an accuracy is kept, substeps change, and a recording has one.
     pub fn rescaled(mut self, from: f64, to: f64) -> Self {
         if from != to {
             let factor = to / from;

@@ -504,7 +504,7 @@ mod tests {
         let told = |code| write_error(Path::new("x.h5"), error(code)).to_string();
         // ENOSPC, EFBIG and EIO of Linux.
         assert!(told(28).contains("the disk is full"), "{}", told(28));
-        assert!(told(27).contains("greatest size"), "{}", told(27));
+        assert!(told(27).contains("largest size"), "{}", told(27));
         assert!(told(5).contains("cannot write"), "{}", told(5));
     }
 }

@@ -53,7 +53,7 @@ pub enum GrainField {
     /// Orientation, unit quaternion.
     Orientation,
     /// Angular velocity, rad/s.
-    Spin,
+    AngularVelocity,
     /// Radius, m; of the sphere of equal volume, where a grain is none.
     Radius,
     /// Index of the material.
@@ -178,7 +178,7 @@ impl GrainField {
         GrainField::Position,
         GrainField::Velocity,
         GrainField::Orientation,
-        GrainField::Spin,
+        GrainField::AngularVelocity,
         GrainField::Radius,
         GrainField::Material,
         GrainField::Mass,
@@ -205,7 +205,9 @@ impl GrainField {
                 "1",
                 "unit quaternion (x, y, z, w) that turns the grain's axes into the world's",
             ),
-            GrainField::Spin => member("spin", real, 3, "rad/s", "angular velocity, world axes"),
+            GrainField::AngularVelocity => {
+                member("spin", real, 3, "rad/s", "angular velocity, world axes")
+            }
             GrainField::Radius => member("radius", real, 1, "m", "radius"),
             GrainField::Material => member(
                 "material",
@@ -237,7 +239,9 @@ impl GrainField {
             GrainField::Position => precision.put(out, &frame.position[i].to_array()),
             GrainField::Velocity => precision.put(out, &frame.velocity[i].to_array()),
             GrainField::Orientation => precision.put(out, &frame.orientation[i].to_array()),
-            GrainField::Spin => precision.put(out, &frame.spin[i].to_array()),
+            GrainField::AngularVelocity => {
+                precision.put(out, &frame.angular_velocity[i].to_array())
+            }
             GrainField::Radius => precision.put(out, &[frame.radius[i]]),
             GrainField::Material => frame.material[i].put(out),
             GrainField::Mass => precision.put(out, &[frame.mass[i]]),
@@ -259,7 +263,9 @@ impl GrainField {
                 let q = precision.get(source)?;
                 frame.orientation.push(DQuat::from_array(q));
             }
-            GrainField::Spin => frame.spin.push(precision.get_vector(source)?),
+            GrainField::AngularVelocity => {
+                frame.angular_velocity.push(precision.get_vector(source)?)
+            }
             GrainField::Radius => {
                 let [radius] = precision.get(source)?;
                 frame.radius.push(radius);
@@ -720,7 +726,7 @@ pub const SCALARS: [Scalar; 22] = [
     scalar(
         "max_overlap",
         "1",
-        "greatest overlap, in diameters",
+        "largest overlap, in diameters",
         |_, r| r.max_overlap,
     ),
     scalar(

@@ -75,7 +75,7 @@ impl Plain for BodyState {
     fn put(&self, out: &mut Vec<u8>) {
         self.velocity.put(out);
         self.inverse_mass.put(out);
-        self.spin.put(out);
+        self.angular_velocity.put(out);
         self.inverse_inertia.put(out);
     }
 
@@ -83,7 +83,7 @@ impl Plain for BodyState {
         BodyState {
             velocity: Plain::get(&bytes[..24]),
             inverse_mass: Plain::get(&bytes[24..32]),
-            spin: Plain::get(&bytes[32..56]),
+            angular_velocity: Plain::get(&bytes[32..56]),
             inverse_inertia: Plain::get(&bytes[56..64]),
         }
     }
@@ -127,7 +127,7 @@ impl Plain for GeneralContact {
     const SIZE: usize = 8 * (4 * 9 + 3);
 
     fn put(&self, out: &mut Vec<u8>) {
-        let matrices = self.angular.iter().chain(&self.spin);
+        let matrices = self.angular.iter().chain(&self.angular_velocity);
         let numbers = matrices.flat_map(DMat3::to_cols_array);
         numbers.for_each(|x| x.put(out));
         self.rate.put(out);
@@ -140,7 +140,7 @@ impl Plain for GeneralContact {
         };
         GeneralContact {
             angular: [matrix(0), matrix(1)],
-            spin: [matrix(2), matrix(3)],
+            angular_velocity: [matrix(2), matrix(3)],
             rate: DVec3::get(&bytes[8 * 36..]),
         }
     }
@@ -257,7 +257,7 @@ mod tests {
         let body = BodyState {
             velocity: DVec3::new(0.1, -0.2, 0.3),
             inverse_mass: 2.0,
-            spin: DVec3::new(1.0, f64::MIN_POSITIVE, -0.0),
+            angular_velocity: DVec3::new(1.0, f64::MIN_POSITIVE, -0.0),
             inverse_inertia: 7.0,
         };
         let contact = Contact {
@@ -283,7 +283,7 @@ mod tests {
             general: vec![GeneralContact {
                 rate: DVec3::new(0.1, 0.2, 0.3),
                 angular: [DMat3::IDENTITY * 0.7, DMat3::ZERO],
-                spin: [DMat3::IDENTITY, DMat3::from_diagonal(DVec3::X)],
+                angular_velocity: [DMat3::IDENTITY, DMat3::from_diagonal(DVec3::X)],
             }],
             time: 1e-3,
             tangent_compliance: 1e-4,

@@ -24,7 +24,7 @@ use crate::series::StepRows;
 
 /// Rows per chunk of tables with one row per frame or step.
 const TABLE_CHUNK_ROWS: u64 = 64;
-/// Least and greatest rows per chunk of grains and contacts.
+/// Smallest and largest rows per chunk of grains and contacts.
 const CHUNK_ROWS: [usize; 2] = [32, 16_384];
 /// Scalars kept in memory at most until they are written without a frame.
 const MOST_PENDING_ROWS: usize = 4096;
@@ -89,8 +89,8 @@ impl Recorder {
         }
         let mut writer = Writer::create(path)?;
         write_header(&mut writer, &header)?;
-        let [least, most] = CHUNK_ROWS;
-        let chunk_rows = expected_grains.clamp(least, most) as u64;
+        let [min, most] = CHUNK_ROWS;
+        let chunk_rows = expected_grains.clamp(min, most) as u64;
         let settings = &header.settings;
         let mut table = |path: &str, members: &[Member<'_>], meaning, many: bool| {
             let id = writer.table(&TableSpec {
@@ -292,7 +292,7 @@ impl Recorder {
     /// Records the world as a frame, and all scalars so far.
     pub fn record_frame(&mut self, world: &World) -> Result<(), RecordError> {
         let frame = Frame::of(world, &self.header.settings, &self.interval);
-        self.record(&frame.rescaled(world.row_step(), self.header.impulse_step))
+        self.record(&frame.rescaled(world.substep(), self.header.impulse_step))
     }
 
     /// Records a frame, and all scalars so far.

@@ -193,7 +193,7 @@ plain_struct!(GrainState {
     position: glam::DVec3,
     orientation: glam::DQuat,
     velocity: glam::DVec3,
-    spin: glam::DVec3,
+    angular_velocity: glam::DVec3,
     radius: f64,
     mass: f64,
     material: u16;

@@ -79,7 +79,7 @@ pub fn write_grains_csv(
         vector("x,y,z", &frame.position),
         ("radius", frame.radius.iter().map(f64::to_string).collect()),
         vector("vx,vy,vz", &frame.velocity),
-        vector("wx,wy,wz", &frame.spin),
+        vector("wx,wy,wz", &frame.angular_velocity),
         ("material", materials),
         ("shape", frame.shape.iter().map(u16::to_string).collect()),
         ("scale", frame.scale.iter().map(f64::to_string).collect()),

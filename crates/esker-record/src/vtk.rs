@@ -331,7 +331,7 @@ fn grain_arrays(fields: &[GrainField]) -> Vec<Array> {
     let array = |name, columns| Array { name, columns };
     let others = fields.iter().filter_map(|field| match field {
         GrainField::Position => None,
-        GrainField::Velocity | GrainField::Spin => Some(array(field.name(), Some(3))),
+        GrainField::Velocity | GrainField::AngularVelocity => Some(array(field.name(), Some(3))),
         GrainField::Orientation => Some(array(field.name(), Some(4))),
         GrainField::Radius
         | GrainField::Material
@@ -346,7 +346,7 @@ fn grain_step(frame: &Frame, fields: &[GrainField]) -> Step {
     let others = fields.iter().filter_map(|field| match field {
         GrainField::Position => None,
         GrainField::Velocity => Some(flat(&frame.velocity)),
-        GrainField::Spin => Some(flat(&frame.spin)),
+        GrainField::AngularVelocity => Some(flat(&frame.angular_velocity)),
         GrainField::Orientation => Some(
             frame
                 .orientation

@@ -25,7 +25,11 @@ fn rounded(frame: &Frame) -> Frame {
     let f = |x: f64| f64::from(x as f32);
     let v = |x: DVec3| x.map(f);
     let mut frame = frame.clone();
-    for list in [&mut frame.position, &mut frame.velocity, &mut frame.spin] {
+    for list in [
+        &mut frame.position,
+        &mut frame.velocity,
+        &mut frame.angular_velocity,
+    ] {
         list.iter_mut().for_each(|x| *x = v(*x));
     }
     frame.orientation.iter_mut().for_each(|q| {
@@ -260,7 +264,7 @@ fn a_run_goes_on_in_a_new_part_and_all_parts_are_read_as_one() {
         ("damaged near its end", damage_the_last_frames, 1),
     ];
     let def = emitting_world();
-    for (name, harm, least_frames) in harms {
+    for (name, harm, min_frames) in harms {
         let dir = temporary_dir(&format!("parts-{name}"));
         let [whole, broken] = ["whole.h5", "broken.h5"].map(|name| dir.path().join(name));
         let mut world = World::new(&def).unwrap();
@@ -299,7 +303,7 @@ fn a_run_goes_on_in_a_new_part_and_all_parts_are_read_as_one() {
             frames.iter().filter(|f| f.step > 75).cloned().collect()
         };
         let before = b_frames.len() - after(&b_frames).len();
-        assert!(before >= least_frames, "{name}: {before}");
+        assert!(before >= min_frames, "{name}: {before}");
         assert_eq!(a_frames[..before], b_frames[..before], "{name}");
         // The mean loads of the first frame begin where its part does.
         let (a_after, b_after) = (after(&a_frames), after(&b_frames));

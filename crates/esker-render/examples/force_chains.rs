@@ -9,7 +9,7 @@ use glam::{DQuat, DVec3};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut paths = std::env::args().skip(1);
     let chains_path = paths.next().unwrap_or_else(|| "chains.png".to_owned());
-    let spin_path = paths.next().unwrap_or_else(|| "spin.png".to_owned());
+    let angular_velocity_path = paths.next().unwrap_or_else(|| "spin.png".to_owned());
     let mut random = packing::Random(3);
     let spheres = packing::half_filled_drum(700);
     let framing = Framing {
@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .collect();
     let walls = packing::drum_walls();
-    let spin = Picture {
+    let angular_velocity = Picture {
         spheres: &turned,
         walls: &walls,
         color_map: ColorMap::Categorical,
@@ -83,6 +83,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ),
         ..Picture::new(camera, (960, 720))
     };
-    std::fs::write(spin_path, render(&spin).encode_png()?)?;
+    std::fs::write(
+        angular_velocity_path,
+        render(&angular_velocity).encode_png()?,
+    )?;
     Ok(())
 }

@@ -42,7 +42,7 @@ pub enum Form {
     Polyhedron {
         /// The faces.
         faces: Vec<Face>,
-        /// Greatest distance of a point from the origin, m.
+        /// Largest distance of a point from the origin, m.
         reach: f64,
     },
 }
@@ -69,7 +69,7 @@ impl Form {
         }
     }
 
-    /// Greatest distance of a point from the origin, m.
+    /// Largest distance of a point from the origin, m.
     pub fn reach(&self) -> f64 {
         match self {
             Self::Ellipsoid { semi_axes } => semi_axes.max_element(),

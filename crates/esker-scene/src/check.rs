@@ -34,7 +34,7 @@ pub(crate) fn find_problems(world: &WorldDef, run: &RunDef) -> Vec<Problem> {
                 ..
             } => {
                 room_for_one(region, sizes, &path, &mut problems);
-                let spacing = spacing.unwrap_or(2.0 * sizes.greatest());
+                let spacing = spacing.unwrap_or(2.0 * sizes.max());
                 lattice(region, spacing, &path, &mut problems);
             }
             Placement::Random {
@@ -143,7 +143,7 @@ fn sources(world: &WorldDef, run: &RunDef, problems: &mut Vec<Problem>) {
         }
         total += count;
         if let Total::Mass(mass) = emitter.total
-            && mass < sphere_mass(density, emitter.sizes.least())
+            && mass < sphere_mass(density, emitter.sizes.min())
         {
             problems.push(problem(
                 &format!("{path}.total"),
@@ -167,12 +167,12 @@ fn room_for_one(
     path: &str,
     problems: &mut Vec<Problem>,
 ) {
-    if region.shrunk(sizes.greatest()).is_none() {
+    if region.shrunk(sizes.max()).is_none() {
         problems.push(problem(
             &format!("{path}.region"),
             format!(
                 "no grain of diameter {} m fits into the region",
-                2.0 * sizes.greatest()
+                2.0 * sizes.max()
             ),
             "enlarge the region: it holds whole grains",
         ));
@@ -222,7 +222,7 @@ fn fraction_of_equal_grains(
     path: &str,
     problems: &mut Vec<Problem>,
 ) {
-    if fraction > DENSEST && sizes.least() == sizes.greatest() {
+    if fraction > DENSEST && sizes.min() == sizes.max() {
         problems.push(problem(
             &format!("{path}.fraction"),
             format!(
@@ -235,8 +235,8 @@ fn fraction_of_equal_grains(
 
 /// Containers in which not even the smallest grain of the scene has room.
 fn containers(world: &WorldDef, problems: &mut Vec<Problem>) {
-    let least = all_sizes(world).map(|(least, _)| least);
-    let least = least.fold(f64::INFINITY, f64::min);
+    let min = all_sizes(world).map(|(min, _)| min);
+    let min = min.fold(f64::INFINITY, f64::min);
     for (index, wall) in world.walls.iter().enumerate() {
         let room = match &wall.shape {
             WallShape::Box {
@@ -257,14 +257,14 @@ fn containers(world: &WorldDef, problems: &mut Vec<Problem>) {
             } => radius_bottom.max(*radius_top),
             _ => continue,
         };
-        if room < least && least.is_finite() {
+        if room < min && min.is_finite() {
             problems.push(problem(
                 &format!("wall.{index}"),
                 format!(
                     "the wall \"{}\" is too small: {} m across inside, the smallest grain {} m",
                     wall.name,
                     2.0 * room,
-                    2.0 * least
+                    2.0 * min
                 ),
                 "enlarge it, or say side = \"outside\"",
             ));
@@ -272,23 +272,23 @@ fn containers(world: &WorldDef, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Least and greatest radius of each source, m.
+/// Smallest and largest radius of each source, m.
 pub(crate) fn all_sizes(world: &WorldDef) -> impl Iterator<Item = (f64, f64)> {
     let packings = world.packings.iter().map(|p| match &p.placement {
         Placement::Lattice { sizes, .. }
         | Placement::Random { sizes, .. }
         | Placement::Packed { sizes, .. }
-        | Placement::Column { sizes, .. } => (sizes.least(), sizes.greatest()),
+        | Placement::Column { sizes, .. } => (sizes.min(), sizes.max()),
         Placement::Listed { grains } => grains
             .iter()
-            .fold((f64::INFINITY, 0.0), |(least, greatest), grain| {
-                (grain.radius.min(least), grain.radius.max(greatest))
+            .fold((f64::INFINITY, 0.0), |(min, max), grain| {
+                (grain.radius.min(min), grain.radius.max(max))
             }),
     });
     let emitters = world
         .emitters
         .iter()
-        .map(|e| (e.sizes.least(), e.sizes.greatest()));
+        .map(|e| (e.sizes.min(), e.sizes.max()));
     packings.chain(emitters)
 }
 
@@ -305,10 +305,10 @@ pub(crate) fn extent(placement: &Placement) -> Option<Aabb> {
             gap,
             sizes,
         } => {
-            let top = *base + *direction * (*count as f64 * (2.0 * sizes.greatest() + gap));
+            let top = *base + *direction * (*count as f64 * (2.0 * sizes.max() + gap));
             Some(Aabb {
-                min: base.min(top) - sizes.greatest(),
-                max: base.max(top) + sizes.greatest(),
+                min: base.min(top) - sizes.max(),
+                max: base.max(top) + sizes.max(),
             })
         }
         Placement::Listed { grains } => {

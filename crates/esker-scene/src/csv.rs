@@ -12,7 +12,7 @@ use glam::DVec3;
 use crate::files::GrainList;
 use crate::suggest::nearest;
 
-/// Greatest size of a number: positions and times in SI units stay far below.
+/// Largest size of a number: positions and times in SI units stay far below.
 const GREATEST: f64 = 1e12;
 
 /// What is wrong with a CSV file.
@@ -94,7 +94,7 @@ pub fn read_grains(bytes: &[u8], diameter: Option<f64>) -> Result<GrainList, Csv
             position: table.vector(row, ["x", "y", "z"]),
             radius,
             velocity: table.vector(row, ["vx", "vy", "vz"]),
-            spin: table.vector(row, ["wx", "wy", "wz"]),
+            angular_velocity: table.vector(row, ["wx", "wy", "wz"]),
         });
         if let Some(name) = &row.material {
             let known = list.materials.iter().position(|known| known == name);
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grains_are_read_with_sizes_velocities_and_spins() {
+    fn grains_are_read_with_sizes_velocities_and_angular_velocities() {
         let text =
             "# made by hand\nx, y ,z,diameter,vx,vy,vz,wx,wy,wz\n\n1,2,3,0.02,4,5,6,7,8,9\r\n";
         let grains = read_grains(text.as_bytes(), None).unwrap().grains;
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(grains[0].position, DVec3::new(1.0, 2.0, 3.0));
         assert_eq!(grains[0].radius, 0.01);
         assert_eq!(grains[0].velocity, DVec3::new(4.0, 5.0, 6.0));
-        assert_eq!(grains[0].spin, DVec3::new(7.0, 8.0, 9.0));
+        assert_eq!(grains[0].angular_velocity, DVec3::new(7.0, 8.0, 9.0));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a scene will cost, and whether its step and sweeps are fine enough.
 //!
 //! With `d` the mean diameter, `ε` the overlap accepted (in diameters), `g`
-//! gravity and `v` the greatest approach speed:
+//! gravity and `v` the largest approach speed:
 //!
 //! ```text
 //! h ≤ min(ε d / v, √(2 ε d / g))                                             (37)
@@ -26,7 +26,7 @@ use std::f64::consts::PI;
 use std::fmt;
 
 use esker_geometry::{Aabb, Side, WallShape};
-use esker_world::check::greatest_prescribed_speed;
+use esker_world::check::max_prescribed_speed;
 use esker_world::definition::{
     Method, Motion, NormalLaw, Placement, SizeDistribution, WarmStart, WorldDef,
 };
@@ -77,11 +77,11 @@ pub struct Estimate {
     /// Sweeps (or substeps) per step that the scene asks for; for springs, what
     /// the fastest collision asks for if that is more.
     pub sweeps: u64,
-    /// Time per contact and sweep that the run time is reckoned with, s.
+    /// Time per contact and sweep that the run time is computed with, s.
     pub seconds_per_contact_sweep: f64,
     /// Run time on one thread, s.
     pub run_time: f64,
-    /// Greatest approach speed expected, m/s.
+    /// Largest approach speed expected, m/s.
     pub speed: f64,
     /// Depth of the bed in diameters.
     pub depth: f64,
@@ -100,13 +100,13 @@ pub struct Estimate {
 pub struct Advice {
     /// Overlap accepted, in diameters.
     pub tolerance: f64,
-    /// Greatest step, s, by (38): contacts are predicted.
+    /// Largest step, s, by (38): contacts are predicted.
     pub step: f64,
-    /// Greatest step, s, by (37): on the safe side for the fastest impacts.
+    /// Largest step, s, by (37): on the safe side for the fastest impacts.
     pub step_safe: f64,
-    /// Least sweeps for the scene's step solved as a whole from a cold start, by (41).
+    /// Fewest sweeps for the scene's step solved as a whole from a cold start, by (41).
     pub sweeps: u64,
-    /// Least substeps for the scene's step, by (42); for springs, which choose
+    /// Fewest substeps for the scene's step, by (42); for springs, which choose
     /// them themselves, what they will take.
     pub substeps: u64,
 }
@@ -143,7 +143,7 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
         sweeps,
         seconds_per_contact_sweep: k,
         run_time: steps as f64 * sweeps as f64 * mean_contacts * k,
-        speed: bed.greatest_speed(),
+        speed: bed.max_speed(),
         depth: bed.depth,
         width: bed.width,
         warnings: [warnings(world, &bed, &advice[1]), wrong_sides(world)].concat(),
@@ -200,21 +200,21 @@ pub const LONGEST_DEFAULT_STEP: f64 = 5e-3;
 /// are found once per step.
 const DEFAULT_WAY: f64 = 0.1;
 
-/// The step of a scene that gives none, s: at the greatest speed that is to be
+/// The step of a scene that gives none, s: at the largest speed that is to be
 /// expected, and in free fall from rest, grains move a tenth of the smallest
 /// diameter in it. A round number, whatever the duration is, so that a run that
 /// is made longer goes on as it began.
 pub fn default_step(scene: &Scene) -> f64 {
     let bed = Bed::of(scene, 1.0, 0.0);
-    let radii = all_sizes(&scene.world).map(|(least, _)| least);
+    let radii = all_sizes(&scene.world).map(|(min, _)| min);
     let way = DEFAULT_WAY * 2.0 * radii.fold(f64::INFINITY, f64::min);
-    let longest = (way / bed.greatest_speed())
+    let longest = (way / bed.max_speed())
         .min((2.0 * way / bed.gravity).sqrt())
         .min(LONGEST_DEFAULT_STEP);
     round_down(longest)
 }
 
-/// The greatest round number that is not greater: steps of it meet round times.
+/// The largest round number that is not greater: steps of it meet round times.
 fn round_down(number: f64) -> f64 {
     const ROUND: [f64; 6] = [8.0, 5.0, 4.0, 2.5, 2.0, 1.0];
     let power = number.log10().floor() as i32;
@@ -350,7 +350,7 @@ fn warnings(world: &WorldDef, bed: &Bed, coarse: &Advice) -> Vec<String> {
     let fall = (2.0 * coarse.tolerance * bed.diameter / bed.gravity).sqrt();
     // Grains that settle together meet slowly: they may move farther.
     let (speed, most) = if moved(bed.settling) > MAX_SETTLED {
-        (bed.greatest_speed(), MAX_SETTLED)
+        (bed.max_speed(), MAX_SETTLED)
     } else {
         (bed.speed, MAX_MOVED)
     };
@@ -401,9 +401,9 @@ struct Bed {
     depth: f64,
     /// Width in diameters.
     width: f64,
-    /// Greatest approach speed that drives and free falls give, m/s.
+    /// Largest approach speed that drives and free falls give, m/s.
     speed: f64,
-    /// Greatest speed while placed grains settle, m/s.
+    /// Largest speed while placed grains settle, m/s.
     settling: f64,
     /// Gravity, m/s².
     gravity: f64,
@@ -431,21 +431,21 @@ impl Bed {
             diameter,
             depth,
             width,
-            speed: greatest_prescribed_speed(world).max(fall),
+            speed: max_prescribed_speed(world).max(fall),
             settling,
             gravity,
             flows: flows(world),
         }
     }
 
-    fn greatest_speed(&self) -> f64 {
+    fn max_speed(&self) -> f64 {
         self.speed.max(self.settling)
     }
 
     fn advice(&self, tolerance: f64, world: &WorldDef) -> Advice {
         let overlap = tolerance * self.diameter;
         // Without speed or gravity the bounds are infinite: any step will do.
-        let speed = self.greatest_speed();
+        let speed = self.max_speed();
         let impact = overlap / speed;
         let kept_normals = (2.0 * tolerance).sqrt() * self.diameter / speed;
         let fall = (2.0 * overlap / self.gravity).sqrt();
@@ -625,7 +625,7 @@ impl Domain {
         ((depth / diameter).max(1.0), width / diameter)
     }
 
-    /// The greatest height, m, that grains fall freely: emitted ones from the
+    /// The largest height, m, that grains fall freely: emitted ones from the
     /// top of their region to the floor, placed ones from their lowest place.
     fn drop(&self, world: &WorldDef) -> f64 {
         let placed = world
@@ -636,20 +636,20 @@ impl Domain {
             .emitters
             .iter()
             .map(|emitter| self.ends(emitter.region.bounds()).1);
-        self.greatest_above(self.floor(), placed.chain(emitted))
+        self.max_above(self.floor(), placed.chain(emitted))
     }
 
-    /// The greatest height, m, by which placed grains settle: from the highest
+    /// The largest height, m, by which placed grains settle: from the highest
     /// place to the surface of a bed of this height, m.
     fn settling(&self, world: &WorldDef, bed_height: f64) -> f64 {
         let tops = world.packings.iter().filter_map(|packing| {
             let (low, high) = self.ends(extent(&packing.placement)?);
             Some(low + filled_share(&packing.placement) * (high - low))
         });
-        self.greatest_above(self.floor() + bed_height, tops)
+        self.max_above(self.floor() + bed_height, tops)
     }
 
-    fn greatest_above(&self, level: f64, heights: impl Iterator<Item = f64>) -> f64 {
+    fn max_above(&self, level: f64, heights: impl Iterator<Item = f64>) -> f64 {
         if level.is_finite() {
             heights.map(|height| height - level).fold(0.0, f64::max)
         } else {
@@ -657,7 +657,7 @@ impl Domain {
         }
     }
 
-    /// Lowest and greatest height of bounds, m.
+    /// Lowest and largest height of bounds, m.
     fn ends(&self, bounds: Aabb) -> (f64, f64) {
         let (a, b) = (
             self.up * bounds.min[self.axis],
@@ -678,7 +678,7 @@ fn filled_share(placement: &Placement) -> f64 {
             sizes,
             ..
         } => {
-            let spacing = spacing.unwrap_or(2.0 * sizes.greatest());
+            let spacing = spacing.unwrap_or(2.0 * sizes.max());
             (*count as f64 * spacing.powi(3) / region.volume()).min(1.0)
         }
         Placement::Lattice { .. } | Placement::Random { .. } | Placement::Packed { .. } => 1.0,

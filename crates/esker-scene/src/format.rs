@@ -55,7 +55,7 @@ pub const SCENE: Section = Section {
     keys: &[
         key("name", Kind::Text, "", Optional("the file's name"), "Name of the scene in reports."),
         key("duration", Kind::Number(POSITIVE), "s", Required, "Simulated time."),
-        key("step", Kind::Number(POSITIVE), "s", Optional("chosen from the smallest grain and the greatest speed to be expected: a tenth of a diameter per step, at most 5 ms; `esker check` shows it"), "Time step."),
+        key("step", Kind::Number(POSITIVE), "s", Optional("chosen from the smallest grain and the largest speed to be expected: a tenth of a diameter per step, at most 5 ms; `esker check` shows it"), "Time step."),
         key("tolerance", Kind::Text, "", Optional("sweeps stay as `solver` says"), "Accuracy to keep, such as `\"1%\"` of a diameter: step and sweeps are chosen from the cost formulas and corrected by what is measured while running. An explicit `step` stays."),
         key("gravity", Kind::Vector, "m/s²", Default("[0, 0, -9.81]"), "Gravitational acceleration."),
         key("seed", Kind::Integer(0, i64::MAX as u64), "", Default("1"), "Seed of all random numbers; the same seed gives the same run."),
@@ -139,7 +139,7 @@ pub const PAIR: Section = Section {
         key("materials", Kind::Names, "", Required, "The two materials, in any order; twice the same for grains among themselves; `\"*\"` for any."),
         key("friction", Kind::Number(NOT_NEGATIVE), "", Default("0.5"), "Coefficient of friction."),
         key("rolling", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of rolling resistance: tangent of the slope at which a grain starts to roll."),
-        key("twisting", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of resistance to spinning about the normal; with 0 nothing ends such a spin."),
+        key("twisting", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of resistance to spinning about the normal; with 0 nothing ends such a rotation."),
         key("restitution", Kind::Number(UNIT), "", Default("0.0"), "Coefficient of restitution."),
         key("damping", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "Viscous damping time of the normal force."),
         key("law", Kind::Choice(&["hertz", "linear"]), "", Default("\"hertz\""), "Normal force law."),
@@ -269,7 +269,7 @@ pub const GRAINS: Section = Section {
         key("rotation", Kind::Table(&ROTATION), "", Optional("at random"), "Turns every grain of another shape from the axes in which `shape` gives it.").when(SIZED),
         key("count", Kind::Integer(1, MOST_GRAINS), "", Optional("the whole region (lattice only; else required)"), "How many; a lattice fills from the bottom, and must have room for all.").when(COUNTED),
         key("fraction", Kind::Number(UNIT), "", Default("0.55"), "Share of the region that a packing fills: loose packings have about 0.55, the densest random ones of equal grains 0.64, less between near walls.").when(PACKING),
-        key("spacing", Kind::Number(POSITIVE), "m", Optional("1.02 greatest diameters"), "Distance of lattice neighbours.").when(LATTICE),
+        key("spacing", Kind::Number(POSITIVE), "m", Optional("1.02 largest diameters"), "Distance of lattice neighbours.").when(LATTICE),
         key("jitter", Kind::Number(UNIT), "", Default("1.0"), "Random displacement, as a share of the free space between neighbours; a lattice without it may stand for ever.").when(LATTICE),
         key("base", Kind::Vector, "m", Default("[0, 0, 0]"), "Lowest point of the first grain.").when(COLUMN),
         key("direction", Kind::Direction, "", Default("[0, 0, 1]"), "Direction in which the column grows.").when(COLUMN),
@@ -405,8 +405,8 @@ pub const NORMAL: Section = Section {
     keys: &[
         key("mean", Kind::Number(POSITIVE), "m", Required, "Mean diameter."),
         key("deviation", Kind::Number(NOT_NEGATIVE), "m", Required, "Standard deviation."),
-        key("min", Kind::Number(POSITIVE), "m", Optional("mean less 3 deviations"), "Least diameter."),
-        key("max", Kind::Number(POSITIVE), "m", Optional("mean plus 3 deviations"), "Greatest diameter."),
+        key("min", Kind::Number(POSITIVE), "m", Optional("mean less 3 deviations"), "Smallest diameter."),
+        key("max", Kind::Number(POSITIVE), "m", Optional("mean plus 3 deviations"), "Largest diameter."),
     ],
     groups: &[],
 };
@@ -418,8 +418,8 @@ pub const LOGNORMAL: Section = Section {
     keys: &[
         key("median", Kind::Number(POSITIVE), "m", Required, "Median diameter."),
         key("deviation", Kind::Number(NOT_NEGATIVE), "", Required, "Standard deviation of the natural logarithm."),
-        key("min", Kind::Number(POSITIVE), "m", Optional("median exp(-3 deviations)"), "Least diameter."),
-        key("max", Kind::Number(POSITIVE), "m", Optional("median exp(3 deviations)"), "Greatest diameter."),
+        key("min", Kind::Number(POSITIVE), "m", Optional("median exp(-3 deviations)"), "Smallest diameter."),
+        key("max", Kind::Number(POSITIVE), "m", Optional("median exp(3 deviations)"), "Largest diameter."),
     ],
     groups: &[],
 };

@@ -85,7 +85,7 @@ pub enum Kind {
     Numbers,
     /// A list of vectors.
     Vectors,
-    /// A least and a greatest number.
+    /// A smallest and a largest number.
     Interval(Limits),
     /// Two opposite corners of a box, the lower one first.
     Corners,
@@ -153,12 +153,12 @@ pub const RIGHT_ANGLE: Limits = Limits {
     high: Bound::Included(90.0),
 };
 
-/// Least of the numbers that must be greater than zero, in any unit.
+/// Smallest of the numbers that must be greater than zero, in any unit.
 pub const SMALLEST_POSITIVE: f64 = 1e-15;
 
-/// Greatest size of a number in a unit: far beyond what is meant by anyone, and
+/// Largest size of a number in a unit: far beyond what is meant by anyone, and
 /// so far from what a number can hold that powers and products of a few stay finite.
-pub fn greatest(unit: &str) -> f64 {
+pub fn max(unit: &str) -> f64 {
     match unit {
         // Positions, with a resolution that still tells grains apart.
         "m" => 1e8,
@@ -227,7 +227,7 @@ impl Kind {
             Kind::Numbers => "a list of numbers".to_string(),
             Kind::Vectors => "a list of vectors [x, y, z]".to_string(),
             Kind::Interval(limits) => {
-                format!("two numbers [least, greatest], each {}", limits.describe())
+                format!("two numbers [min, max], each {}", limits.describe())
             }
             Kind::Corners => "two corners [[x, y, z], [x, y, z]], the lower one first".to_string(),
             Kind::Names => "two names in quotes".to_string(),

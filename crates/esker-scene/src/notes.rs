@@ -91,7 +91,7 @@ fn places(placement: &Placement) -> Vec<DVec3> {
             gap,
             sizes,
         } => {
-            let length = *count as f64 * (2.0 * sizes.greatest() + gap);
+            let length = *count as f64 * (2.0 * sizes.max() + gap);
             [0.0, 0.5, 1.0]
                 .map(|share| *base + *direction * (share * length))
                 .to_vec()

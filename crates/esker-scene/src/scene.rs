@@ -71,7 +71,7 @@ pub enum Field {
     /// Orientation, as a quaternion.
     Orientation,
     /// Angular velocity, rad/s.
-    Spin,
+    AngularVelocity,
     /// Radius, m.
     Radius,
     /// Index of the material.
@@ -87,7 +87,7 @@ impl Field {
             "position" => Field::Position,
             "velocity" => Field::Velocity,
             "orientation" => Field::Orientation,
-            "spin" => Field::Spin,
+            "spin" => Field::AngularVelocity,
             "radius" => Field::Radius,
             "material" => Field::Material,
             "mass" => Field::Mass,

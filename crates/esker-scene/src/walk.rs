@@ -13,8 +13,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::keys::{
-    Group, Key, Kind, Limits, Need, POSITIVE, SMALLEST_POSITIVE, Section, When, greatest,
-    list_of_words,
+    Group, Key, Kind, Limits, Need, POSITIVE, SMALLEST_POSITIVE, Section, When, list_of_words, max,
 };
 use crate::report::{Finding, ProblemKind, Report};
 use crate::suggest::nearest;
@@ -712,17 +711,17 @@ impl Walker<'_, '_> {
 /// Why a number cannot be meant, if so: beyond every machine and every grain,
 /// where sums and products would overflow.
 fn beyond_reason(number: f64, limits: &Limits, unit: &str) -> Option<String> {
-    let most = greatest(unit);
-    let least = SMALLEST_POSITIVE;
+    let most = max(unit);
+    let min = SMALLEST_POSITIVE;
     if number.abs() > most {
         Some(
             format!("is too large: at most {most:e} {unit}")
                 .trim_end()
                 .to_owned(),
         )
-    } else if *limits == POSITIVE && number < least {
+    } else if *limits == POSITIVE && number < min {
         Some(
-            format!("is too small: at least {least:e} {unit}")
+            format!("is too small: at least {min:e} {unit}")
                 .trim_end()
                 .to_owned(),
         )

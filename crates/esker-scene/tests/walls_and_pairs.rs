@@ -233,7 +233,7 @@ fn the_speed_of_a_rotating_mesh_is_that_about_its_axis() {
     );
     let text = format!("{HEAD}gravity = [0, 0, 0]\n{GRAINS}{body}");
     let scene = interpret(&text, "scene.toml", &Paddle).unwrap_or_else(|errors| panic!("{errors}"));
-    let speed = esker_world::check::greatest_prescribed_speed(&scene.world);
+    let speed = esker_world::check::max_prescribed_speed(&scene.world);
     assert!((speed - 1.0).abs() < 1e-9, "{speed} m/s");
 }
 

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use esker_contact::{
     BodyState, ContactProblem, EnergyLoss, GeneralContact, Impulse, ResidualSum, RowCompliance,
 };
-use esker_parallel::{SharedSlice, Team, Worker, fit};
+use esker_parallel::{SharedSlice, Team, Worker, resize};
 use glam::DVec3;
 
 use crate::energy_losses::EnergyLosses;
@@ -78,9 +78,9 @@ pub struct BlockSweeper {
     pub packed: PackedContacts,
     instructions: Instructions,
     before_velocity: Vec<Quad>,
-    before_spin: Vec<Quad>,
+    before_angular_velocity: Vec<Quad>,
     moved_velocity: Vec<Quad>,
-    moved_spin: Vec<Quad>,
+    moved_angular_velocity: Vec<Quad>,
     /// Those of a [`SubstepRun`] with the copies'.
     accelerations: Vec<DVec3>,
     /// Per group (see [`Work::wake`]).
@@ -124,9 +124,9 @@ impl Default for BlockSweeper {
             packed: PackedContacts::default(),
             instructions: Instructions::detect(),
             before_velocity: Vec::new(),
-            before_spin: Vec::new(),
+            before_angular_velocity: Vec::new(),
             moved_velocity: Vec::new(),
-            moved_spin: Vec::new(),
+            moved_angular_velocity: Vec::new(),
             accelerations: Vec::new(),
             wake: Vec::new(),
             impacts: Vec::new(),
@@ -152,10 +152,11 @@ impl BlockSweeper {
         }
     }
 
-    /// Sums of a body's velocities and spins, `Σ v` and `Σ ω`, over the last
+    /// Sums of a body's velocities and angular velocities, `Σ v` and `Σ ω`, over the last
     /// [`BlockSweeper::substeps`]: times `h_s` what it moved.
     pub fn moved(&self, body: usize) -> [DVec3; 2] {
-        [&self.moved_velocity, &self.moved_spin].map(|sums| DVec3::from_slice(&sums[body].0))
+        [&self.moved_velocity, &self.moved_angular_velocity]
+            .map(|sums| DVec3::from_slice(&sums[body].0))
     }
 
     /// Impulses that contacts gave to the walls over the last
@@ -234,17 +235,18 @@ impl BlockSweeper {
     ) -> usize {
         let count = bodies.len();
         self.before_velocity.resize(count, Quad::default());
-        self.before_spin.resize(count, Quad::default());
+        self.before_angular_velocity.resize(count, Quad::default());
         // Sleeping contacts are between movable bodies alone.
         self.moved_velocity.resize(run.movable, Quad::default());
-        self.moved_spin.resize(run.movable, Quad::default());
-        fit(&mut self.wake, plan.group_count());
+        self.moved_angular_velocity
+            .resize(run.movable, Quad::default());
+        resize(&mut self.wake, plan.group_count());
         self.impacts.resize_with(team.threads(), Impacts::default);
         self.shares.divide(plan, team.threads());
         let before_velocity = SharedSlice::new(&mut self.before_velocity);
-        let before_spin = SharedSlice::new(&mut self.before_spin);
+        let before_angular_velocity = SharedSlice::new(&mut self.before_angular_velocity);
         let moved_velocity = SharedSlice::new(&mut self.moved_velocity);
-        let moved_spin = SharedSlice::new(&mut self.moved_spin);
+        let moved_angular_velocity = SharedSlice::new(&mut self.moved_angular_velocity);
         let wake = SharedSlice::new(&mut self.wake);
         let impacts = SharedSlice::new(&mut self.impacts);
         let bodies = SharedSlice::new(bodies);
@@ -253,7 +255,7 @@ impl BlockSweeper {
         let work = work_of(&mut self.packed, plan, bodies, run.compliance);
         let work = Work {
             before: before_velocity.as_mut_ptr(),
-            before_spin: before_spin.as_mut_ptr(),
+            before_angular_velocity: before_angular_velocity.as_mut_ptr(),
             wake: wake.as_mut_ptr(),
             waits: waits.as_ptr(),
             moved: moved_velocity.as_mut_ptr(),
@@ -263,7 +265,7 @@ impl BlockSweeper {
         let (shares, instructions) = (&self.shares, self.instructions);
         let wall_sums = self.wall_impulses.begin(plan);
         let losses = self.losses.as_mut().map(|l| l.begin(plan.group_count()));
-        let struck = AtomicUsize::new(0);
+        let impacted = AtomicUsize::new(0);
         let fall = run.gravity * run.step;
         team.run(|worker| {
             // SAFETY: every worker has a list of its own.
@@ -278,7 +280,7 @@ impl BlockSweeper {
                 // SAFETY: parts are disjoint, and a barrier follows.
                 unsafe { before_velocity.part(range.clone()) },
                 // SAFETY: parts are disjoint, and a barrier follows.
-                unsafe { before_spin.part(range.clone()) },
+                unsafe { before_angular_velocity.part(range.clone()) },
                 fall,
             );
             let accelerations = run.accelerations.get(range.start..).unwrap_or_default();
@@ -290,7 +292,7 @@ impl BlockSweeper {
             // SAFETY: parts are disjoint, and a barrier follows.
             unsafe { moved_velocity.part(part(run.movable)) }.fill(Quad::default());
             // SAFETY: parts are disjoint, and a barrier follows.
-            unsafe { moved_spin.part(part(run.movable)) }.fill(Quad::default());
+            unsafe { moved_angular_velocity.part(part(run.movable)) }.fill(Quad::default());
             let groups = part(waits.len());
             // SAFETY: parts are disjoint, and a barrier follows.
             let own_wake = unsafe { wake.part(groups.clone()) };
@@ -312,33 +314,33 @@ impl BlockSweeper {
             own_impacts().clear();
             worker.wait_for_all();
             warm_start(shares, worker, plan, &work, instructions);
-            let mut struck_before = 0;
+            let mut impacted_before = 0;
             for k in 0..run.substeps {
                 if k > 0 {
                     let range = part(run.movable);
-                    repeat(
+                    warm_start_bodies(
                         // SAFETY: parts are disjoint, and a barrier follows.
                         unsafe { bodies.part(range.clone()) },
                         // SAFETY: parts are disjoint, and a barrier follows.
                         unsafe { before_velocity.part(range.clone()) },
                         // SAFETY: parts are disjoint, and a barrier follows.
-                        unsafe { before_spin.part(range.clone()) },
+                        unsafe { before_angular_velocity.part(range.clone()) },
                         // SAFETY: parts are disjoint, and a barrier follows.
                         unsafe { moved_velocity.part(range.clone()) },
                         // SAFETY: parts are disjoint, and a barrier follows.
-                        unsafe { moved_spin.part(range) },
+                        unsafe { moved_angular_velocity.part(range) },
                     );
                     worker.wait_for_all();
-                    let struck_now = struck.load(Ordering::Relaxed);
-                    if struck_now != struck_before {
-                        struck_before = struck_now;
+                    let impacted_now = impacted.load(Ordering::Relaxed);
+                    if impacted_now != impacted_before {
+                        impacted_before = impacted_now;
                         for colour in 0..shares.colours {
                             if plan.joins_copies_in(colour) {
                                 // SAFETY: this thread alone, between barriers.
                                 unsafe { on_first(worker, || plan.copies.join(work.bodies)) };
                             }
                             // SAFETY: blocks of one colour share no body.
-                            unsafe { take_back(&work, own_impacts().of_colour(colour)) };
+                            unsafe { subtract_impulses(&work, own_impacts().of_colour(colour)) };
                             worker.wait_for_all();
                             if plan.joins_copies_in(colour) {
                                 // SAFETY: likewise.
@@ -369,7 +371,7 @@ impl BlockSweeper {
                         let own = own_impacts();
                         own.ends.push(own.slots.len() as u32);
                         if colour + 1 == shares.colours {
-                            struck.fetch_add(own.slots.len(), Ordering::Relaxed);
+                            impacted.fetch_add(own.slots.len(), Ordering::Relaxed);
                         }
                     },
                 );
@@ -377,7 +379,7 @@ impl BlockSweeper {
                     let slots = &own_impacts().slots;
                     // SAFETY: the sweep has ended with a barrier, and the call
                     // ends with one.
-                    unsafe { losses.add_substep(worker, &work, before_spin, slots) };
+                    unsafe { losses.add_substep(worker, &work, before_angular_velocity, slots) };
                 }
             }
             let range = part(run.movable);
@@ -386,14 +388,16 @@ impl BlockSweeper {
             // SAFETY: parts are disjoint, and a barrier came before.
             let velocities = unsafe { moved_velocity.part(range.clone()) };
             // SAFETY: parts are disjoint, and a barrier came before.
-            let spins = unsafe { moved_spin.part(range) };
-            for ((body, velocity), spin) in bodies.iter().zip(velocities).zip(spins) {
+            let angular_velocities = unsafe { moved_angular_velocity.part(range) };
+            for ((body, velocity), angular_velocity) in
+                bodies.iter().zip(velocities).zip(angular_velocities)
+            {
                 add_to(velocity, body.velocity);
-                add_to(spin, body.spin);
+                add_to(angular_velocity, body.angular_velocity);
             }
         });
         self.packed.waits = waits;
-        struck.into_inner()
+        impacted.into_inner()
     }
 
     /// Residual of the last substep's rows (see [`ResidualSum`]); call before
@@ -407,11 +411,11 @@ impl BlockSweeper {
         run: SubstepRun<'_>,
         row: impl Fn(usize) -> Row + Sync,
     ) -> f64 {
-        let struck = &mut self.all_impacts;
-        struck.clear();
-        struck.extend(self.impacts.iter().flat_map(|own| &own.slots));
-        struck.sort_unstable();
-        let struck = &self.all_impacts;
+        let impacted = &mut self.all_impacts;
+        impacted.clear();
+        impacted.extend(self.impacts.iter().flat_map(|own| &own.slots));
+        impacted.sort_unstable();
+        let impacted = &self.all_impacts;
         let fall = run.gravity * run.step;
         let before = |states: &[Quad], k: u32| {
             DVec3::from_slice(&states[plan.copies.place_of(k) as usize].0)
@@ -427,12 +431,12 @@ impl BlockSweeper {
             }
             BodyState {
                 velocity,
-                spin: before(&self.before_spin, k),
+                angular_velocity: before(&self.before_angular_velocity, k),
                 ..body
             }
         };
         residual_of(team, plan, |sum, g, lane, i| {
-            if struck.binary_search(&((g * LANES + lane) as u32)).is_ok() {
+            if impacted.binary_search(&((g * LANES + lane) as u32)).is_ok() {
                 return;
             }
             let mut row = row(i);
@@ -448,7 +452,7 @@ impl BlockSweeper {
             let rows = contact.rows(run.general, end);
             let [a, b] = contact.bodies.map(|k| BodyState {
                 velocity: before(&self.before_velocity, k),
-                spin: before(&self.before_spin, k),
+                angular_velocity: before(&self.before_angular_velocity, k),
                 ..Default::default()
             });
             let at_start = contact.rows(run.general, end - run.step);
@@ -621,7 +625,7 @@ impl BlockSweeper {
     }
 }
 
-/// Sums a residual over all contacts: `add(sum, group, lane, place)`.
+/// Sums a residual over all contacts: `add(sum, group, lane, descriptor)`.
 pub fn residual_of(
     team: &mut Team,
     plan: &SweepPlan,
@@ -669,7 +673,7 @@ fn work_of<'a>(
         general_of: &packed.general_of,
         bodies: bodies.as_mut_ptr(),
         before: std::ptr::null(),
-        before_spin: std::ptr::null(),
+        before_angular_velocity: std::ptr::null(),
         wake: std::ptr::null_mut(),
         waits: std::ptr::null(),
         moved: std::ptr::null(),
@@ -686,14 +690,18 @@ fn work_of<'a>(
 fn begin(
     bodies: &mut [BodyState],
     before_velocity: &mut [Quad],
-    before_spin: &mut [Quad],
+    before_angular_velocity: &mut [Quad],
     fall: DVec3,
 ) {
-    for ((body, velocity), spin) in bodies.iter_mut().zip(before_velocity).zip(before_spin) {
-        let (v, w) = (body.velocity, body.spin);
-        // The fourth numbers make `repeat` leave the inverse inertia alone.
+    for ((body, velocity), angular_velocity) in bodies
+        .iter_mut()
+        .zip(before_velocity)
+        .zip(before_angular_velocity)
+    {
+        let (v, w) = (body.velocity, body.angular_velocity);
+        // The fourth numbers make `warm_start_bodies` leave the inverse inertia alone.
         *velocity = Quad([v.x, v.y, v.z, body.inverse_mass]);
-        *spin = Quad([w.x, w.y, w.z, body.inverse_inertia]);
+        *angular_velocity = Quad([w.x, w.y, w.z, body.inverse_inertia]);
         if body.inverse_mass > 0.0 {
             body.velocity += fall;
         }
@@ -702,14 +710,14 @@ fn begin(
 
 /// Equation (1) of [`crate::substep`], body by body: the velocity changes by
 /// as much as in the substep before.
-fn repeat(
+fn warm_start_bodies(
     bodies: &mut [BodyState],
     before_velocity: &mut [Quad],
-    before_spin: &mut [Quad],
+    before_angular_velocity: &mut [Quad],
     moved_velocity: &mut [Quad],
-    moved_spin: &mut [Quad],
+    moved_angular_velocity: &mut [Quad],
 ) {
-    let repeat_four = |now: &mut [f64; 4], before: &mut Quad, sum: &mut Quad| {
+    let add_once_more = |now: &mut [f64; 4], before: &mut Quad, sum: &mut Quad| {
         for ((now, before), sum) in now.iter_mut().zip(&mut before.0).zip(&mut sum.0) {
             *sum += *now;
             let change = *now - *before;
@@ -717,18 +725,18 @@ fn repeat(
             *now += change;
         }
     };
-    let moved = moved_velocity.iter_mut().zip(moved_spin);
-    for (((body, velocity), spin), (moved, turned)) in bodies
+    let moved = moved_velocity.iter_mut().zip(moved_angular_velocity);
+    for (((body, velocity), angular_velocity), (moved, turned)) in bodies
         .iter_mut()
         .zip(before_velocity)
-        .zip(before_spin)
+        .zip(before_angular_velocity)
         .zip(moved)
     {
         // SAFETY: a body is eight numbers in a row, velocity and inverse mass
         // first (`repr(C)`).
         let halves = unsafe { &mut *std::ptr::from_mut(body).cast::<[[f64; 4]; 2]>() };
-        repeat_four(&mut halves[0], velocity, moved);
-        repeat_four(&mut halves[1], spin, turned);
+        add_once_more(&mut halves[0], velocity, moved);
+        add_once_more(&mut halves[1], angular_velocity, turned);
     }
 }
 
@@ -750,7 +758,7 @@ fn warm_start(
         worker,
         |block| {
             let (pass, block) = (Pass::WarmStart, (plan, block));
-            // SAFETY: the module's invariants. A warm start strikes nothing.
+            // SAFETY: the module's invariants. A warm start makes no impact.
             unsafe { sweep_block(instructions, work, block, pass, &mut Vec::new()) };
         },
         |_| {},
@@ -791,11 +799,11 @@ fn on_first(worker: Worker<'_>, run: impl FnOnce()) {
 }
 
 /// Takes the impulses of impacts of the last substep out of the velocities,
-/// where [`repeat`] put them once more, and forgets them.
+/// where [`warm_start_bodies`] put them once more, and forgets them.
 ///
 /// # Safety
 /// No other thread touches the bodies or groups of these slots.
-unsafe fn take_back(work: &Work<'_>, slots: &[u32]) {
+unsafe fn subtract_impulses(work: &Work<'_>, slots: &[u32]) {
     for &slot in slots {
         let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
         // SAFETY: passed on to the caller.

@@ -259,7 +259,7 @@ impl Copies {
     /// bodies that have copies, nor the copies.
     pub(crate) unsafe fn join(&self, all: *mut BodyState) {
         for original in &self.originals {
-            let (mut velocity, mut spin) = (DVec3::ZERO, DVec3::ZERO);
+            let (mut velocity, mut angular_velocity) = (DVec3::ZERO, DVec3::ZERO);
             // SAFETY: passed on to the caller.
             let body = unsafe { &mut *all.add(original.body as usize) };
             for copy in original.first..original.first + original.count {
@@ -267,10 +267,10 @@ impl Copies {
                 let copy = unsafe { &*all.add(copy as usize) };
                 // Differences: equal copies change nothing at all.
                 velocity += copy.velocity - body.velocity;
-                spin += copy.spin - body.spin;
+                angular_velocity += copy.angular_velocity - body.angular_velocity;
             }
             body.velocity += velocity / f64::from(original.count);
-            body.spin += spin / f64::from(original.count);
+            body.angular_velocity += angular_velocity / f64::from(original.count);
         }
     }
 
@@ -285,7 +285,7 @@ impl Copies {
                 let body = *all.add(original.body as usize);
                 for copy in original.first..original.first + original.count {
                     let copy = &mut *all.add(copy as usize);
-                    (copy.velocity, copy.spin) = (body.velocity, body.spin);
+                    (copy.velocity, copy.angular_velocity) = (body.velocity, body.angular_velocity);
                 }
             }
         }

@@ -13,7 +13,7 @@
 //!
 //! solved by Newton's method to rounding. The states are then checked against the law
 //! and the first contact that contradicts its state is pivoted to the state that its
-//! values ask for (least index, so that ties cannot cycle for monotone problems); a
+//! values ask for (smallest index, so that ties cannot cycle for monotone problems); a
 //! set of states that was tried before sends the search to the next combination in
 //! lexicographic order. Nothing is accepted on trust: only impulses whose natural map
 //! is at the tolerance count as converged, and a problem whose combinations are

@@ -57,7 +57,7 @@ pub(crate) struct SharedLosses<'a> {
 
 impl SharedLosses<'_> {
     /// Adds the losses of the substep that was just swept, by all workers
-    /// together. `before_spin` are the angular velocities at its start (velocities
+    /// together. `before_angular_velocity` are the angular velocities at its start (velocities
     /// are the work's), `impacts` the slots of the impact rows that this worker swept.
     ///
     /// # Safety
@@ -67,7 +67,7 @@ impl SharedLosses<'_> {
         &self,
         worker: Worker<'_>,
         work: &Work<'_>,
-        before_spin: SharedSlice<'_, Quad>,
+        before_angular_velocity: SharedSlice<'_, Quad>,
         impacts: &[u32],
     ) {
         for &slot in impacts {
@@ -84,7 +84,7 @@ impl SharedLosses<'_> {
                 let sum = self.chunks.at(chunk);
                 for group in range {
                     let impacts = std::mem::take(self.impacts.at(group));
-                    add_group(sum, work, group, before_spin, impacts);
+                    add_group(sum, work, group, before_angular_velocity, impacts);
                 }
             }
         }
@@ -100,7 +100,7 @@ unsafe fn add_group(
     sum: &mut EnergyLoss,
     work: &Work<'_>,
     group: usize,
-    before_spin: SharedSlice<'_, Quad>,
+    before_angular_velocity: SharedSlice<'_, Quad>,
     impacts: u8,
 ) {
     let size = (work.group_ends[group + 1] - work.group_ends[group]) as usize;
@@ -112,7 +112,9 @@ unsafe fn add_group(
             let bodies = bodies.map(|b| b[lane] as usize);
             let before = bodies.map(|b| BodyState {
                 velocity: DVec3::from_slice(&work.before.add(b).read().0),
-                spin: DVec3::from_slice(&before_spin.as_mut_ptr().add(b).read().0),
+                angular_velocity: DVec3::from_slice(
+                    &before_angular_velocity.as_mut_ptr().add(b).read().0,
+                ),
                 ..Default::default()
             });
             let after = bodies.map(|b| &*work.bodies.add(b));

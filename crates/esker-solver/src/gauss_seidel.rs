@@ -142,11 +142,11 @@ impl<'a> Sweeps<'a> {
         self.sweeper.velocity(contact, u);
         // An open contact that stays open: the commonest case, nothing to solve.
         if u[0] >= 0.0 && x.iter().all(|v| *v == 0.0) {
-            let least = match self.law {
+            let min = match self.law {
                 FrictionLaw::Coulomb => 0.0,
                 FrictionLaw::Associated => self.problem.limits(contact).de_saxce_shift(u),
             };
-            if u[0] >= least {
+            if u[0] >= min {
                 return;
             }
         }

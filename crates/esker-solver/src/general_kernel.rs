@@ -133,15 +133,22 @@ unsafe fn start_lanes<V: Lanes>(
         let general = &*work.general.add(work.general_of[g] as usize);
         let n: [V; 3] = load3(rows.normal.as_ptr(), first);
         let linear = plus(times(n, p), load3(rows.friction.as_ptr(), first));
-        let mut turn_a = product(&load_matrix(&general.angular[0], first), linear);
-        let mut turn_b = product(&load_matrix(&general.angular[1], first), linear);
+        let mut torque_a = product(&load_matrix(&general.angular[0], first), linear);
+        let mut torque_b = product(&load_matrix(&general.angular[1], first), linear);
         if law.rolls {
             let rolling = &*work.rolling.add(g);
-            let spin = &(*work.general_rolling.add(work.general_of[g] as usize)).spin;
+            let angular_velocity =
+                &(*work.general_rolling.add(work.general_of[g] as usize)).angular_velocity;
             let twisting = times(n, load::<V>(&rolling.twisting, first));
             let torque = plus(load3(rolling.rolling.as_ptr(), first), twisting);
-            turn_a = plus(turn_a, transposed(&load_matrix(&spin[0], first), torque));
-            turn_b = plus(turn_b, transposed(&load_matrix(&spin[1], first), torque));
+            torque_a = plus(
+                torque_a,
+                transposed(&load_matrix(&angular_velocity[0], first), torque),
+            );
+            torque_b = plus(
+                torque_b,
+                transposed(&load_matrix(&angular_velocity[1], first), torque),
+            );
         }
         let zero = V::splat(0.0);
         let index_a = bodies[0].as_ptr().add(first);
@@ -151,9 +158,9 @@ unsafe fn start_lanes<V: Lanes>(
             index_a,
             active,
             times(linear, zero - V::splat(1.0)),
-            times(turn_a, zero - V::splat(1.0)),
+            times(torque_a, zero - V::splat(1.0)),
         );
-        add_to_bodies(work, index_b, active, linear, turn_b);
+        add_to_bodies(work, index_b, active, linear, torque_b);
     }
 }
 
@@ -219,8 +226,8 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             let before = relative(
                 V::gather_quads(work.before, index_a),
                 V::gather_quads(work.before, index_b),
-                V::gather_quads(work.before_spin, index_a),
-                V::gather_quads(work.before_spin, index_b),
+                V::gather_quads(work.before_angular_velocity, index_a),
+                V::gather_quads(work.before_angular_velocity, index_b),
             );
             let (rate_n, without_rate) = (dot(n, rate), dot(n, before));
             let u_before = without_rate + rate_n * V::splat(step.end - step.step);
@@ -257,12 +264,13 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
 
         if ROLLING {
             let r = &mut *work.rolling.add(g);
-            let spins = &(*work.general_rolling.add(work.general_of[g] as usize)).spin;
-            let c_a = load_matrix::<V>(&spins[0], first);
-            let c_b = load_matrix::<V>(&spins[1], first);
-            let spin = minus(product(&c_b, wb), product(&c_a, wa));
+            let angular_velocities =
+                &(*work.general_rolling.add(work.general_of[g] as usize)).angular_velocity;
+            let c_a = load_matrix::<V>(&angular_velocities[0], first);
+            let c_b = load_matrix::<V>(&angular_velocities[1], first);
+            let angular_velocity = minus(product(&c_b, wb), product(&c_a, wa));
             let factor = work.compliance.rolling_factor();
-            let torque = change_rolling(r, first, (spin, n), p_new, factor);
+            let torque = change_rolling(r, first, (angular_velocity, n), p_new, factor);
             wa = minus(wa, times(transposed(&c_a, torque), inertia_a));
             wb = plus(wb, times(transposed(&c_b, torque), inertia_b));
         }

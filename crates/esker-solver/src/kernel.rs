@@ -55,7 +55,7 @@ pub(crate) struct Work<'a> {
     /// Velocities `v°`; null for a whole step.
     pub(crate) before: *const Quad,
     /// Angular velocities at the same time.
-    pub(crate) before_spin: *const Quad,
+    pub(crate) before_angular_velocity: *const Quad,
     /// Per group the substep in which it must be looked at next, or zero for
     /// every one; null for a whole step.
     pub(crate) wake: *mut u16,
@@ -71,7 +71,7 @@ pub(crate) struct Work<'a> {
     pub(crate) compliance: TangentCompliance,
     /// Substeps that a group sleeps at most between two looks.
     pub(crate) longest_sleep: f64,
-    /// Whether what follows is to be asked for ahead of its use.
+    /// Whether what follows is to be prefetched.
     pub(crate) looks_ahead: bool,
 }
 
@@ -140,10 +140,10 @@ pub(crate) struct SubstepTimes {
     pub(crate) end: f64,
 }
 
-/// Groups whose lines are asked for ahead of their use: hardware does not
+/// Groups whose lines are prefetched: hardware does not
 /// follow a sweep across pages, nor to the bodies that contacts name.
 const GROUPS_AHEAD: usize = 3;
-/// Groups whose bodies are asked for ahead: the group itself must be there.
+/// Groups whose bodies are prefetched: the group itself must be there.
 const BODIES_AHEAD: usize = 1;
 
 /// Goes through `groups` once. Slots (group · LANES + lane) that became impact
@@ -223,7 +223,7 @@ unsafe fn sweep_lanes<V: Lanes, N: GeneralKernel>(
 
 /// Asks for what the groups after `g` will need.
 #[inline(always)]
-unsafe fn look_ahead<const SUBSTEP: bool>(work: &Work<'_>, g: usize, substep: usize) {
+unsafe fn prefetch_next<const SUBSTEP: bool>(work: &Work<'_>, g: usize, substep: usize) {
     let last = work.group_laws.len() - 1;
     let ahead = (g + GROUPS_AHEAD).min(last);
     // SAFETY: the group is one of the plan's; so below.
@@ -267,7 +267,7 @@ unsafe fn start_rows<V: Lanes, N: GeneralKernel>(work: &Work<'_>, groups: std::o
     for g in groups {
         if work.looks_ahead {
             // SAFETY: passed on to the caller.
-            unsafe { look_ahead::<false>(work, g, 0) };
+            unsafe { prefetch_next::<false>(work, g, 0) };
         }
         // SAFETY: passed on to the caller.
         if unsafe { !work.is_awake(g) } {
@@ -318,25 +318,25 @@ unsafe fn start<V: Lanes>(
         let index_b = bodies[1].as_ptr().add(first);
         let n: [V; 3] = load3(g.normal.as_ptr(), first);
         let friction: [V; 3] = load3(g.friction.as_ptr(), first);
-        let push = plus(times(n, p), friction);
-        let lever = cross(n, friction);
-        let mut turn_a = times(lever, load::<V>(&g.arms[0], first));
-        let mut turn_b = times(lever, load::<V>(&g.arms[1], first));
+        let linear_impulse = plus(times(n, p), friction);
+        let moment = cross(n, friction);
+        let mut torque_a = times(moment, load::<V>(&g.arms[0], first));
+        let mut torque_b = times(moment, load::<V>(&g.arms[1], first));
         if rolls {
             let r = &*rolling;
             let twisting = times(n, load::<V>(&r.twisting, first));
-            let couple = plus(load3(r.rolling.as_ptr(), first), twisting);
-            turn_a = plus(turn_a, couple);
-            turn_b = minus(turn_b, couple);
+            let torque_impulse = plus(load3(r.rolling.as_ptr(), first), twisting);
+            torque_a = plus(torque_a, torque_impulse);
+            torque_b = minus(torque_b, torque_impulse);
         }
         let [vx, vy, vz, mass, wx, wy, wz, inertia] = V::gather_bodies(work.bodies, index_a);
-        let [vx, vy, vz] = minus([vx, vy, vz], times(push, mass));
-        let [wx, wy, wz] = minus([wx, wy, wz], times(turn_a, inertia));
+        let [vx, vy, vz] = minus([vx, vy, vz], times(linear_impulse, mass));
+        let [wx, wy, wz] = minus([wx, wy, wz], times(torque_a, inertia));
         let bodies = [vx, vy, vz, mass, wx, wy, wz, inertia];
         V::scatter_bodies(bodies, work.bodies, index_a, active);
         let [vx, vy, vz, mass, wx, wy, wz, inertia] = V::gather_bodies(work.bodies, index_b);
-        let [vx, vy, vz] = plus([vx, vy, vz], times(push, mass));
-        let [wx, wy, wz] = minus([wx, wy, wz], times(turn_b, inertia));
+        let [vx, vy, vz] = plus([vx, vy, vz], times(linear_impulse, mass));
+        let [wx, wy, wz] = minus([wx, wy, wz], times(torque_b, inertia));
         let bodies = [vx, vy, vz, mass, wx, wy, wz, inertia];
         V::scatter_bodies(bodies, work.bodies, index_b, active);
     }
@@ -352,7 +352,7 @@ unsafe fn sweep_rows<V: Lanes, N: GeneralKernel, const SUBSTEP: bool>(
     for g in groups {
         if work.looks_ahead {
             // SAFETY: passed on to the caller.
-            unsafe { look_ahead::<SUBSTEP>(work, g, times.index) };
+            unsafe { prefetch_next::<SUBSTEP>(work, g, times.index) };
         }
         let mut times = times;
         // SAFETY: passed on to the caller.
@@ -371,17 +371,17 @@ unsafe fn sweep_rows<V: Lanes, N: GeneralKernel, const SUBSTEP: bool>(
             // SAFETY: passed on to the caller.
             unsafe {
                 let lanes = (first, active);
-                let struck = if law.general {
+                let impacted = if law.general {
                     N::relax_general::<SUBSTEP>(work, g, law, times, lanes)
                 } else if active > N::WIDTH {
                     relax_kind::<V, SUBSTEP>(work, g, law, times, lanes)
                 } else {
                     relax_kind::<N, SUBSTEP>(work, g, law, times, lanes)
                 };
-                if SUBSTEP && struck != 0 {
+                if SUBSTEP && impacted != 0 {
                     let slot = (g * LANES + first) as u32;
                     let lanes = 0..active as u32;
-                    impacts.extend(lanes.filter(|k| struck >> k & 1 == 1).map(|k| slot + k));
+                    impacts.extend(lanes.filter(|k| impacted >> k & 1 == 1).map(|k| slot + k));
                 }
             }
             first += if active > N::WIDTH && !law.general {
@@ -569,7 +569,7 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
         let mobility = mass_a + mass_b;
         let p = load::<V>(&g.impulse, first);
 
-        let mut struck = 0;
+        let mut impacted = 0;
         let (u_n, dv, row);
         if SUBSTEP {
             let before_a = V::gather_quads(work.before, index_a);
@@ -590,12 +590,12 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
                     let old: [V; 3] = load3(g.friction.as_ptr(), first);
                     let new = minus(old, times(turned, dot(turned, old)));
                     store3(new, g.friction.as_mut_ptr(), first);
-                    let push = plus(times(minus(turned, n), p), minus(new, old));
-                    va = minus(va, times(push, mass_a));
-                    vb = plus(vb, times(push, mass_b));
-                    let (lever, turned_lever) = (cross(n, old), cross(turned, new));
+                    let linear_impulse = plus(times(minus(turned, n), p), minus(new, old));
+                    va = minus(va, times(linear_impulse, mass_a));
+                    vb = plus(vb, times(linear_impulse, mass_b));
+                    let (moment, turned_moment) = (cross(n, old), cross(turned, new));
                     let torque = |k: usize| {
-                        minus(times(turned_lever, turned_arms[k]), times(lever, arms[k]))
+                        minus(times(turned_moment, turned_arms[k]), times(moment, arms[k]))
                     };
                     let (mut torque_a, mut torque_b) = (torque(0), torque(1));
                     if ROLLING {
@@ -604,9 +604,9 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
                         let new = minus(old, times(turned, dot(turned, old)));
                         store3(new, r.rolling.as_mut_ptr(), first);
                         let twist = times(minus(turned, n), load::<V>(&r.twisting, first));
-                        let couple = plus(minus(new, old), twist);
-                        torque_a = plus(torque_a, couple);
-                        torque_b = minus(torque_b, couple);
+                        let torque_impulse = plus(minus(new, old), twist);
+                        torque_a = plus(torque_a, torque_impulse);
+                        torque_b = minus(torque_b, torque_impulse);
                     }
                     wa = minus(wa, times(torque_a, inertia_a));
                     wb = minus(wb, times(torque_b, inertia_b));
@@ -630,7 +630,7 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
                 mobility,
                 impulse: p,
             };
-            (row, struck) = NormalRow::of_substep(g, law, step.step, first, approach);
+            (row, impacted) = NormalRow::of_substep(g, law, step.step, first, approach);
         } else {
             row = NormalRow::of_whole_step(g, first);
             dv = minus(vb, va);
@@ -639,10 +639,10 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
         let p_new = row.impulse(p, u_n, mobility);
         if V::bits(zero.less(p.max(p_new))) == 0 {
             // Open before and after: nothing else can change.
-            return struck;
+            return impacted;
         }
         p_new.store(g.impulse.as_mut_ptr().add(first));
-        let mut push = times(n, p_new - p);
+        let mut linear_impulse = times(n, p_new - p);
 
         if law.friction > 0.0 {
             let (arm_a, arm_b) = (load::<V>(&g.arms[0], first), load::<V>(&g.arms[1], first));
@@ -651,22 +651,23 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
             let bound = V::splat(law.friction) * p_new;
             let factor = work.compliance.friction_factor();
             let change = change_friction(g, first, u_t, bound, factor);
-            push = plus(push, change);
-            let lever = cross(n, change);
-            wa = minus(wa, times(lever, arm_a * inertia_a));
-            wb = minus(wb, times(lever, arm_b * inertia_b));
+            linear_impulse = plus(linear_impulse, change);
+            let moment = cross(n, change);
+            wa = minus(wa, times(moment, arm_a * inertia_a));
+            wb = minus(wb, times(moment, arm_b * inertia_b));
         }
 
         if ROLLING {
-            let spin = (minus(wb, wa), n);
+            let angular_velocity = (minus(wb, wa), n);
             let factor = work.compliance.rolling_factor();
-            let couple = change_rolling(&mut *rolling, first, spin, p_new, factor);
-            wa = minus(wa, times(couple, inertia_a));
-            wb = plus(wb, times(couple, inertia_b));
+            let torque_impulse =
+                change_rolling(&mut *rolling, first, angular_velocity, p_new, factor);
+            wa = minus(wa, times(torque_impulse, inertia_a));
+            wb = plus(wb, times(torque_impulse, inertia_b));
         }
 
-        let va = minus(va, times(push, mass_a));
-        let vb = plus(vb, times(push, mass_b));
+        let va = minus(va, times(linear_impulse, mass_a));
+        let vb = plus(vb, times(linear_impulse, mass_b));
         V::scatter_bodies(
             [va[0], va[1], va[2], mass_a, wa[0], wa[1], wa[2], inertia_a],
             work.bodies,
@@ -679,6 +680,6 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
             index_b,
             active,
         );
-        struck
+        impacted
     }
 }

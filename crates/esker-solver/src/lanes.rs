@@ -89,7 +89,7 @@ pub(crate) trait Lanes:
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
     /// Bit k is lane k.
     fn bits(mask: Self::Mask) -> u32;
-    /// Velocity, inverse mass, spin and inverse inertia of the bodies at the indices.
+    /// Velocity, inverse mass, angular velocity and inverse inertia of the bodies at the indices.
     unsafe fn gather_bodies(bodies: *const BodyState, index: *const u32) -> [Self; 8];
     /// Puts back what [`Lanes::gather_bodies`] gave, for the first `active` lanes.
     unsafe fn scatter_bodies(
@@ -583,14 +583,14 @@ mod x86 {
         ) {
             let [vx, vy, vz, im, wx, wy, wz, ii] = values;
             let velocity = Self::rows([vx, vy, vz, im]);
-            let spin = Self::rows([wx, wy, wz, ii]);
+            let angular_velocity = Self::rows([wx, wy, wz, ii]);
             for k in 0..4 {
                 if k < active {
                     // SAFETY: the caller's indices are those of bodies.
                     unsafe {
                         let line = line(bodies, index, k);
                         _mm256_store_pd(line, velocity[k]);
-                        _mm256_store_pd(line.add(4), spin[k]);
+                        _mm256_store_pd(line.add(4), angular_velocity[k]);
                     }
                 }
             }

@@ -47,7 +47,7 @@ pub struct Newton {
     /// Most Newton steps for one centre.
     pub steps_per_centre: usize,
     /// Centres without progress after which another attempt begins.
-    pub patience: usize,
+    pub idle_limit: usize,
     /// Attempts, each from the best impulses so far with another variant of the
     /// parameters.
     pub attempts: usize,
@@ -67,7 +67,7 @@ impl Newton {
         equation: MapKind::AlartCurnier,
         alpha: 3e-4,
         steps_per_centre: 30,
-        patience: 8,
+        idle_limit: 8,
         attempts: 12,
         first_variant: 0,
     };
@@ -465,7 +465,7 @@ impl Newton {
             } else {
                 idle + 1
             };
-            if idle >= self.patience {
+            if idle >= self.idle_limit {
                 return Status::Stalled;
             }
         }

@@ -7,7 +7,7 @@
 //! contacts of a law is kept once per law.
 
 use esker_contact::{BodyState, Contact, ContactRows, Form, GeneralContact, Impulse, Spring};
-use esker_parallel::{SharedSlice, Team, fit};
+use esker_parallel::{SharedSlice, Team, resize};
 use glam::{DMat3, DVec3};
 
 use crate::kernel::Work;
@@ -137,7 +137,7 @@ pub(crate) struct GeneralGroup {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct GeneralRollingGroup {
-    pub(crate) spin: [[Line; 9]; 2],
+    pub(crate) angular_velocity: [[Line; 9]; 2],
 }
 
 /// How long the contacts of a group stay open for sure.
@@ -236,8 +236,8 @@ impl PackedContacts {
             }));
         }
         let rolls = laws.iter().any(|law| law.general && law.rolls);
-        fit(&mut self.general, count as usize);
-        fit(
+        resize(&mut self.general, count as usize);
+        resize(
             &mut self.general_rolling,
             if rolls { count as usize } else { 0 },
         );
@@ -259,8 +259,8 @@ impl PackedContacts {
         let rolls = packing.laws.iter().any(|l| l.rolls);
         let substeps = packing.kind == RowKind::Substep;
         let length = |used: bool| if used { groups } else { 0 };
-        fit(&mut self.rolling, length(rolls));
-        fit(&mut self.waits, length(substeps));
+        resize(&mut self.rolling, length(rolls));
+        resize(&mut self.waits, length(substeps));
         self.number_general_groups(plan, packing.laws);
         let bodies = if plan.copies.is_empty() {
             bodies
@@ -278,7 +278,8 @@ impl PackedContacts {
             let mut wait = Wait::default();
             let law = &packing.laws[plan.laws[g] as usize];
             let mut general = law.general.then(GeneralGroup::default);
-            let mut general_spins = (law.general && law.rolls).then(GeneralRollingGroup::default);
+            let mut general_angular_velocities =
+                (law.general && law.rolls).then(GeneralRollingGroup::default);
             for (lane, i) in (plan.groups[g]..plan.groups[g + 1]).enumerate() {
                 let mut row = row(i as usize);
                 row.contact.bodies = plan.copies.acted_on(i as usize, row.contact.bodies);
@@ -292,8 +293,8 @@ impl PackedContacts {
                 if let Some(general) = &mut general {
                     general.set(lane, &row.contact, packing, bodies);
                 }
-                if let Some(spins) = &mut general_spins {
-                    spins.set(lane, &row.contact, packing);
+                if let Some(angular_velocities) = &mut general_angular_velocities {
+                    angular_velocities.set(lane, &row.contact, packing);
                 }
             }
             group.make_idle((plan.groups[g + 1] - plan.groups[g]) as usize);
@@ -308,8 +309,8 @@ impl PackedContacts {
                 if let Some(general) = general {
                     *general_groups.at(general_of[g] as usize) = general;
                 }
-                if let Some(spins) = general_spins {
-                    *general_rolling.at(general_of[g] as usize) = spins;
+                if let Some(angular_velocities) = general_angular_velocities {
+                    *general_rolling.at(general_of[g] as usize) = angular_velocities;
                 }
             }
             group
@@ -410,8 +411,8 @@ pub(crate) unsafe fn with_rows<T>(
     let general = unsafe {
         GeneralContact {
             angular: matrices(&(*work.general.add(index)).angular, lane),
-            spin: if rolls {
-                matrices(&(*work.general_rolling.add(index)).spin, lane)
+            angular_velocity: if rolls {
+                matrices(&(*work.general_rolling.add(index)).angular_velocity, lane)
             } else {
                 [DMat3::ZERO; 2]
             },
@@ -555,7 +556,7 @@ impl GeneralRollingGroup {
         let general = rows
             .general()
             .expect("a contact of a general law has the general form");
-        set_matrices(&mut self.spin, lane, &general.spin);
+        set_matrices(&mut self.angular_velocity, lane, &general.angular_velocity);
     }
 }
 

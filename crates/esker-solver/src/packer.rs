@@ -1,28 +1,29 @@
 //! Packs the contacts of a block into groups for [`crate::plan`].
 
-use esker_parallel::make_room;
+use esker_parallel::clear_and_reserve;
 
 use crate::copies::Share;
-use crate::plan::{FIXED, KINDS, LANES, Place};
+use crate::plan::{CLASSES, ContactDescriptor, FIXED, LANES};
 
 /// What packing needs to know about a contact; slips of a block lie side by side.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Slip {
+pub(crate) struct SortRecord {
     /// Orders as the height of the contact point does.
     pub(crate) height: u64,
     pub(crate) contact: u32,
     pub(crate) bodies: [u32; 2],
     /// Law and kind.
-    class: u32,
+    law_and_class: u32,
 }
 
-impl Slip {
-    pub(crate) fn new(contact: usize, place: &Place) -> Self {
-        Slip {
-            height: ascending(place.point.z),
+impl SortRecord {
+    pub(crate) fn new(contact: usize, descriptor: &ContactDescriptor) -> Self {
+        SortRecord {
+            height: ascending(descriptor.point.z),
             contact: contact as u32,
-            bodies: place.bodies,
-            class: u32::from(KINDS) * u32::from(place.law) + u32::from(place.kind.min(KINDS - 1)),
+            bodies: descriptor.bodies,
+            law_and_class: u32::from(CLASSES) * u32::from(descriptor.law)
+                + u32::from(descriptor.class.min(CLASSES - 1)),
         }
     }
 
@@ -55,9 +56,9 @@ pub(crate) struct Packer {
 /// A group that is being filled.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenGroup {
-    slips: [Slip; LANES],
+    records: [SortRecord; LANES],
     size: usize,
-    class: usize,
+    law_and_class: usize,
     born: u32,
 }
 
@@ -71,10 +72,10 @@ struct Packed<'a> {
 
 impl Packed<'_> {
     #[inline]
-    fn push(&mut self, slip: &Slip) {
-        self.order[self.done] = slip.contact;
+    fn push(&mut self, record: &SortRecord) {
+        self.order[self.done] = record.contact;
         if let Some(bodies) = self.bodies.get_mut(self.done) {
-            *bodies = slip.bodies;
+            *bodies = record.bodies;
         }
         self.done += 1;
     }
@@ -86,7 +87,7 @@ const OPEN_GROUPS: usize = u64::BITS as usize;
 impl Packer {
     pub(crate) fn start(&mut self, bodies: usize, contacts: usize) {
         self.groups.clear();
-        make_room(&mut self.fixed, contacts);
+        clear_and_reserve(&mut self.fixed, contacts);
         // Left at zero by what was packed before.
         self.in_groups.resize(bodies, 0);
         self.of_class.clear();
@@ -94,12 +95,12 @@ impl Packer {
         self.open.resize(OPEN_GROUPS, OpenGroup::default());
     }
 
-    /// Packs contacts in the order of `slips`; `order`, which begins at this
+    /// Packs contacts in the order of `records`; `order`, which begins at this
     /// place of the whole order, gets them in the order of groups, and so do
     /// their bodies, if asked for.
     pub(crate) fn pack(
         &mut self,
-        slips: &[Slip],
+        records: &[SortRecord],
         (order, bodies_out): (&mut [u32], &mut [[u32; 2]]),
         first: usize,
     ) {
@@ -110,14 +111,14 @@ impl Packer {
         };
         let (mut in_use, mut born) = (0_u64, 0);
         let written = self.fixed.len();
-        for slip in slips {
-            let class = slip.class as usize;
-            if class >= self.of_class.len() {
-                self.of_class.resize(class + 1, 0);
+        for record in records {
+            let law_and_class = record.law_and_class as usize;
+            if law_and_class >= self.of_class.len() {
+                self.of_class.resize(law_and_class + 1, 0);
             }
-            let bodies = slip.shared_bodies();
+            let bodies = record.shared_bodies();
             let taken = bodies.clone().fold(0, |t, b| t | self.in_groups[b]);
-            let mut fit = self.of_class[class] & !taken;
+            let mut fit = self.of_class[law_and_class] & !taken;
             if fit == 0 {
                 if in_use == u64::MAX {
                     let oldest = (0..OPEN_GROUPS).min_by_key(|&g| self.open[g].born);
@@ -125,9 +126,9 @@ impl Packer {
                 }
                 fit = !in_use & in_use.wrapping_add(1);
                 in_use |= fit;
-                self.of_class[class] |= fit;
+                self.of_class[law_and_class] |= fit;
                 let group = &mut self.open[fit.trailing_zeros() as usize];
-                (group.size, group.class, group.born) = (0, class, born);
+                (group.size, group.law_and_class, group.born) = (0, law_and_class, born);
                 born += 1;
             }
             let slot = fit.trailing_zeros() as usize;
@@ -135,7 +136,7 @@ impl Packer {
                 self.in_groups[body] |= 1 << slot;
             }
             let group = &mut self.open[slot];
-            group.slips[group.size] = *slip;
+            group.records[group.size] = *record;
             group.size += 1;
             if group.size == LANES {
                 in_use &= !self.close(slot, &mut out);
@@ -146,8 +147,8 @@ impl Packer {
             let oldest = left.min_by_key(|&g| self.open[g].born);
             in_use &= !self.close(oldest.unwrap_or(0), &mut out);
         }
-        for place in &mut self.fixed[written..] {
-            *place += first as u32;
+        for descriptor in &mut self.fixed[written..] {
+            *descriptor += first as u32;
         }
     }
 
@@ -155,18 +156,20 @@ impl Packer {
     fn close(&mut self, slot: usize, out: &mut Packed<'_>) -> u64 {
         let bit = 1 << slot;
         let group = &self.open[slot];
-        for slip in &group.slips[..group.size] {
-            if slip.bodies.contains(&FIXED) {
+        for record in &group.records[..group.size] {
+            if record.bodies.contains(&FIXED) {
                 self.fixed.push(out.done as u32);
             }
-            out.push(slip);
-            for body in slip.shared_bodies() {
+            out.push(record);
+            for body in record.shared_bodies() {
                 self.in_groups[body] &= !bit;
             }
         }
-        self.of_class[group.class] &= !bit;
-        self.groups
-            .push((group.size as u8, (group.class / usize::from(KINDS)) as u16));
+        self.of_class[group.law_and_class] &= !bit;
+        self.groups.push((
+            group.size as u8,
+            (group.law_and_class / usize::from(CLASSES)) as u16,
+        ));
         bit
     }
 }

@@ -30,18 +30,18 @@ use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use esker_parallel::{SharedSlice, Team, Worker, fit, make_room};
+use esker_parallel::{SharedSlice, Team, Worker, clear_and_reserve, resize};
 use glam::DVec3;
 
 use crate::copies::{self, Copies};
-use crate::packer::{Packer, Slip};
+use crate::packer::{Packer, SortRecord};
 
 /// Contacts per group: one AVX-512 register, or two of AVX2.
 pub const LANES: usize = 8;
 
 /// What the plan needs to know about one contact.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct ContactDescriptor {
     /// Contact point, m.
     pub point: DVec3,
     /// Distances from the point to the centres of the bodies, m; any for a
@@ -53,32 +53,32 @@ pub struct Place {
     pub name: [u64; 3],
     /// Index of its law; contacts of one group have the same.
     pub law: u16,
-    /// Who touches already and who can do so sooner or later, below [`KINDS`];
+    /// Who touches already and who can do so sooner or later, below [`CLASSES`];
     /// contacts of one group are of one kind.
-    pub kind: u8,
+    pub class: u8,
 }
 
 /// Contacts to plan for.
-pub trait Places: Sync {
+pub trait ContactDescriptors: Sync {
     /// How many there are.
     fn count(&self) -> usize;
 
     /// Where one of them is.
-    fn place(&self, contact: usize) -> Place;
+    fn descriptor(&self, contact: usize) -> ContactDescriptor;
 }
 
-impl Places for [Place] {
+impl ContactDescriptors for [ContactDescriptor] {
     fn count(&self) -> usize {
         self.len()
     }
 
-    fn place(&self, contact: usize) -> Place {
+    fn descriptor(&self, contact: usize) -> ContactDescriptor {
         self[contact]
     }
 }
 
 /// Kinds of contacts that a plan tells apart.
-pub const KINDS: u8 = 4;
+pub const CLASSES: u8 = 4;
 
 /// A body that no other contact moves, such as a wall.
 pub const FIXED: u32 = u32::MAX;
@@ -107,11 +107,11 @@ pub struct SweepPlan {
 #[derive(Clone, Debug, Default)]
 struct Scratch {
     cell_of: Vec<u32>,
-    unsorted: Vec<Slip>,
+    unsorted: Vec<SortRecord>,
     /// One table of cells per worker: first counts, then places.
     tables: Vec<u32>,
     /// What packing reads of the contacts, block after block.
-    slips: Vec<Slip>,
+    records: Vec<SortRecord>,
     /// First contact of each block, and the end.
     starts: Vec<u32>,
     group_counts: Vec<u32>,
@@ -120,7 +120,7 @@ struct Scratch {
 
 /// Blocks aimed at: enough for many threads to share them evenly.
 const BLOCKS_WANTED: f64 = 500.0;
-/// Least and greatest edge of a block, in mean diameters.
+/// Smallest and largest edge of a block, in mean diameters.
 const EDGE_RANGE: [f64; 2] = [4.0, 8.0];
 /// The edge may grow to this many mean diameters to hold the largest grains.
 const WIDEST_EDGE: f64 = 12.0;
@@ -132,8 +132,8 @@ pub fn block_edge(grains: usize, mean_diameter: f64, max_diameter: f64) -> f64 {
     // A random packing has about 1.15 grains per cubed diameter.
     let wanted = (grains as f64 / (1.15 * BLOCKS_WANTED)).cbrt();
     // The slack over equation (1) covers gaps, which make arms longer.
-    let least = (1.1 * max_diameter / mean_diameter).min(WIDEST_EDGE);
-    wanted.clamp(EDGE_RANGE[0], EDGE_RANGE[1]).max(least) * mean_diameter
+    let min = (1.1 * max_diameter / mean_diameter).min(WIDEST_EDGE);
+    wanted.clamp(EDGE_RANGE[0], EDGE_RANGE[1]).max(min) * mean_diameter
 }
 
 /// A body counts as much smaller than another if its arm is at most this part.
@@ -144,7 +144,7 @@ const MUCH_SMALLER: f64 = 0.25;
 struct Cells {
     edge: f64,
     cells_per_metre: f64,
-    least: [i64; 3],
+    min: [i64; 3],
     size: [i64; 3],
 }
 
@@ -169,7 +169,7 @@ impl Cells {
     #[inline]
     fn index(&self, point: DVec3) -> u32 {
         let last = |k: usize| (self.size[k] - 1) as f64;
-        let first = DVec3::from_array(self.least.map(|c| c as f64));
+        let first = DVec3::from_array(self.min.map(|c| c as f64));
         // From zero up, rounding towards zero is rounding down.
         let cell = (point * self.cells_per_metre - first)
             .max(DVec3::ZERO)
@@ -187,17 +187,17 @@ impl Cells {
     /// The cell of a contact, or the one behind all cells where (1) does not
     /// hold; marks a body that is to act through copies.
     #[inline]
-    fn assign(&self, place: &mut Place) -> u32 {
-        let [a, b] = place.arms;
-        let holds = [0, 1].map(|k| place.bodies[k] == FIXED || self.hold(place.arms[k]));
+    fn assign(&self, descriptor: &mut ContactDescriptor) -> u32 {
+        let [a, b] = descriptor.arms;
+        let holds = [0, 1].map(|k| descriptor.bodies[k] == FIXED || self.hold(descriptor.arms[k]));
         let large = match holds {
-            [true, true] => return self.index(place.point),
-            [false, true] if place.bodies[1] != FIXED && b <= MUCH_SMALLER * a => 0,
-            [true, false] if place.bodies[0] != FIXED && a <= MUCH_SMALLER * b => 1,
+            [true, true] => return self.index(descriptor.point),
+            [false, true] if descriptor.bodies[1] != FIXED && b <= MUCH_SMALLER * a => 0,
+            [true, false] if descriptor.bodies[0] != FIXED && a <= MUCH_SMALLER * b => 1,
             _ => return self.count() as u32,
         };
-        place.bodies[large] = copies::marked(place.bodies[large]);
-        self.index(place.point)
+        descriptor.bodies[large] = copies::marked(descriptor.bodies[large]);
+        self.index(descriptor.point)
     }
 
     fn count(&self) -> usize {
@@ -210,7 +210,7 @@ impl Cells {
             let parity = (colour >> k & 1) as i64;
             // The parity is that of the absolute coordinate: a growing box
             // does not change a block's colour.
-            let first = (parity - self.least[k]).rem_euclid(2);
+            let first = (parity - self.min[k]).rem_euclid(2);
             (first..self.size[k]).step_by(2)
         };
         axis(2).flat_map(move |z| {
@@ -249,47 +249,49 @@ impl SweepPlan {
 
     /// Plans a sweep over these contacts of bodies with these centres, with
     /// blocks of this edge, m.
-    pub fn build<P: Places + ?Sized>(
+    pub fn build<P: ContactDescriptors + ?Sized>(
         &mut self,
         team: &mut Team,
-        places: &P,
+        descriptors: &P,
         (centres, edge): (&[DVec3], f64),
     ) {
         assert!(centres.len() < copies::MOST_BODIES, "indices are 31 bits");
         let cells = Cells::around(team, centres, edge);
         self.copies.clear(centres.len());
-        let is_split = self.sort_into_blocks(team, places, &cells);
+        let is_split = self.sort_into_blocks(team, descriptors, &cells);
         if is_split {
             self.allot_copies(team);
         }
-        self.pack_blocks(team, places, centres.len());
+        self.pack_blocks(team, descriptors, centres.len());
         self.join_blocks();
     }
 
     /// Plans a plain serial sweep: from the bottom up, one contact per group,
     /// all in one block. What block orders are compared with.
-    pub fn build_plain<P: Places + ?Sized>(&mut self, places: &P) {
-        let places: Vec<Place> = (0..places.count()).map(|i| places.place(i)).collect();
-        let count = places.len() as u32;
+    pub fn build_plain<P: ContactDescriptors + ?Sized>(&mut self, descriptors: &P) {
+        let descriptors: Vec<ContactDescriptor> = (0..descriptors.count())
+            .map(|i| descriptors.descriptor(i))
+            .collect();
+        let count = descriptors.len() as u32;
         self.copies.clear(0);
         self.order.clear();
         self.order.extend(0..count);
         self.order.sort_unstable_by(|&a, &b| {
-            let (a, b) = (&places[a as usize], &places[b as usize]);
+            let (a, b) = (&descriptors[a as usize], &descriptors[b as usize]);
             a.point.z.total_cmp(&b.point.z).then_with(|| exactly(a, b))
         });
         self.groups.clear();
         self.groups.extend(0..=count);
         self.laws.clear();
         self.laws
-            .extend(self.order.iter().map(|&i| places[i as usize].law));
+            .extend(self.order.iter().map(|&i| descriptors[i as usize].law));
         self.blocks.clear();
         self.blocks.extend([0, count]);
         self.colours.clear();
         self.colours.extend([0, 1]);
         self.fixed.clear();
         let is_fixed = |k: &u32| {
-            places[self.order[*k as usize] as usize]
+            descriptors[self.order[*k as usize] as usize]
                 .bodies
                 .contains(&FIXED)
         };
@@ -311,17 +313,17 @@ impl SweepPlan {
     /// A stable counting sort by block, colour after colour: every worker
     /// counts and then places its own part of the contacts. Returns whether
     /// contacts act on copies; there is then a last block, be it empty.
-    fn sort_into_blocks<P: Places + ?Sized>(
+    fn sort_into_blocks<P: ContactDescriptors + ?Sized>(
         &mut self,
         team: &mut Team,
-        places: &P,
+        descriptors: &P,
         cells: &Cells,
     ) -> bool {
         let Scratch {
             cell_of,
             unsorted,
             tables,
-            slips,
+            records,
             starts,
             ..
         } = &mut self.scratch;
@@ -334,8 +336,8 @@ impl SweepPlan {
             tables.reserve(2 * table * workers);
         }
         tables.resize(table * workers, 0);
-        fit(cell_of, places.count());
-        fit(unsorted, places.count());
+        resize(cell_of, descriptors.count());
+        resize(unsorted, descriptors.count());
         let own_tables = SharedSlice::new(tables);
         let cells_of = SharedSlice::new(cell_of);
         let slots = SharedSlice::new(unsorted);
@@ -344,18 +346,18 @@ impl SweepPlan {
             // SAFETY: every worker has a table of its own.
             let counts =
                 unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
-            for i in worker.part_of(places.count(), 1) {
-                let mut place = places.place(i);
-                let bodies = place.bodies;
-                let cell = cells.assign(&mut place);
-                if place.bodies != bodies {
+            for i in worker.part_of(descriptors.count(), 1) {
+                let mut descriptor = descriptors.descriptor(i);
+                let bodies = descriptor.bodies;
+                let cell = cells.assign(&mut descriptor);
+                if descriptor.bodies != bodies {
                     is_split.store(true, Relaxed);
                 }
                 counts[cell as usize] += 1;
                 // SAFETY: parts of workers are disjoint.
                 unsafe {
                     *cells_of.at(i) = cell;
-                    *slots.at(i) = Slip::new(i, &place);
+                    *slots.at(i) = SortRecord::new(i, &descriptor);
                 }
             }
         });
@@ -383,9 +385,9 @@ impl SweepPlan {
         self.colours.push(starts.len() as u32);
         starts.push(next);
 
-        fit(slips, unsorted.len());
+        resize(records, unsorted.len());
         let own_tables = SharedSlice::new(tables);
-        let slots = SharedSlice::new(slips);
+        let slots = SharedSlice::new(records);
         team.run(|worker| {
             // SAFETY: every worker has a table of its own, and the tables give
             // every contact a slot of its own.
@@ -403,7 +405,7 @@ impl SweepPlan {
     /// Counts what acts on copies and gives it copies.
     fn allot_copies(&mut self, team: &mut Team) {
         let Scratch {
-            slips,
+            records,
             starts,
             packers,
             ..
@@ -415,8 +417,8 @@ impl SweepPlan {
             let shares = unsafe { &mut all.at(worker.index).shares };
             shares.clear();
             for block in own_blocks(starts, worker) {
-                let slips = &slips[starts[block] as usize..starts[block + 1] as usize];
-                let bodies = slips.iter().flat_map(|slip| slip.bodies);
+                let records = &records[starts[block] as usize..starts[block + 1] as usize];
+                let bodies = records.iter().flat_map(|record| record.bodies);
                 copies::count_marked(block as u32, bodies, shares);
             }
         });
@@ -424,14 +426,19 @@ impl SweepPlan {
             self.copies.add_shares(&packer.shares);
         }
         self.copies.allot(&self.colours);
-        fit(&mut self.copies.contacts, slips.len());
+        resize(&mut self.copies.contacts, records.len());
     }
 
     /// Sorts every block from the bottom up and packs it into groups. Workers
     /// take consecutive blocks.
-    fn pack_blocks<P: Places + ?Sized>(&mut self, team: &mut Team, places: &P, bodies: usize) {
+    fn pack_blocks<P: ContactDescriptors + ?Sized>(
+        &mut self,
+        team: &mut Team,
+        descriptors: &P,
+        bodies: usize,
+    ) {
         let Scratch {
-            slips,
+            records,
             starts,
             group_counts,
             packers,
@@ -441,13 +448,13 @@ impl SweepPlan {
         let copies = &mut self.copies;
         let mut acted_on = std::mem::take(&mut copies.contacts);
         let bodies = bodies + copies.count();
-        fit(&mut self.order, slips.len());
+        resize(&mut self.order, records.len());
         group_counts.clear();
         group_counts.reserve(starts.capacity());
         group_counts.resize(blocks, 0);
         packers.resize_with(team.threads(), Packer::default);
-        let count = slips.len();
-        let (slips, order) = (SharedSlice::new(slips), SharedSlice::new(&mut self.order));
+        let count = records.len();
+        let (records, order) = (SharedSlice::new(records), SharedSlice::new(&mut self.order));
         let (packers, counts) = (SharedSlice::new(packers), SharedSlice::new(group_counts));
         let named = SharedSlice::new(&mut acted_on);
         team.run(|worker| {
@@ -459,24 +466,25 @@ impl SweepPlan {
                 let range = starts[block] as usize..starts[block + 1] as usize;
                 let first = range.start;
                 // SAFETY: as above.
-                let (slips, order) =
-                    unsafe { (slips.part(range.clone()), order.part(range.clone())) };
-                slips.sort_unstable_by_key(|slip| slip.height);
+                let (records, order) =
+                    unsafe { (records.part(range.clone()), order.part(range.clone())) };
+                records.sort_unstable_by_key(|record| record.height);
                 // Few are at the same height.
-                for level in slips.chunk_by_mut(|a, b| a.height == b.height) {
+                for level in records.chunk_by_mut(|a, b| a.height == b.height) {
                     if level.len() > 1 {
-                        let place = |slip: &Slip| places.place(slip.contact as usize);
-                        level.sort_unstable_by(|a, b| exactly(&place(a), &place(b)));
+                        let descriptor =
+                            |record: &SortRecord| descriptors.descriptor(record.contact as usize);
+                        level.sort_unstable_by(|a, b| exactly(&descriptor(a), &descriptor(b)));
                     }
                 }
                 let before = packer.groups.len();
                 if copies.is_empty() {
-                    packer.pack(slips, (order, &mut []), first);
+                    packer.pack(records, (order, &mut []), first);
                 } else {
-                    let bodies = slips.iter_mut().flat_map(|slip| &mut slip.bodies);
+                    let bodies = records.iter_mut().flat_map(|record| &mut record.bodies);
                     copies.name(block as u32, bodies, &mut packer.taken);
                     // SAFETY: as above.
-                    packer.pack(slips, (order, unsafe { named.part(range) }), first);
+                    packer.pack(records, (order, unsafe { named.part(range) }), first);
                 }
                 // SAFETY: as above.
                 unsafe { *counts.at(block) = (packer.groups.len() - before) as u32 };
@@ -498,7 +506,7 @@ impl SweepPlan {
             }
         }
         // All could be: as much room as for the order.
-        make_room(&mut self.fixed, self.order.len());
+        clear_and_reserve(&mut self.fixed, self.order.len());
         for packer in &self.scratch.packers {
             self.fixed.extend_from_slice(&packer.fixed);
         }
@@ -525,7 +533,7 @@ fn own_blocks(starts: &[u32], worker: Worker<'_>) -> Range<usize> {
 /// Parities of three coordinates.
 const COLOURS: usize = 8;
 
-fn exactly(a: &Place, b: &Place) -> Ordering {
+fn exactly(a: &ContactDescriptor, b: &ContactDescriptor) -> Ordering {
     let by = |k: usize| a.point[k].total_cmp(&b.point[k]);
     by(1).then(by(0)).then(a.name.cmp(&b.name))
 }
@@ -537,20 +545,20 @@ impl Cells {
     fn around(team: &mut Team, centres: &[DVec3], edge: f64) -> Self {
         #[derive(Clone, Copy)]
         struct Extent {
-            least: [i64; 3],
-            most: [i64; 3],
+            min: [i64; 3],
+            max: [i64; 3],
             sum: [i64; 3],
         }
         let nothing = Extent {
-            least: [i64::MAX; 3],
-            most: [i64::MIN; 3],
+            min: [i64::MAX; 3],
+            max: [i64::MIN; 3],
             sum: [0; 3],
         };
         // Integer sums: the order of bodies does not enter the mean.
         let add = |mut a: Extent, b: &Extent| {
             for k in 0..3 {
-                a.least[k] = a.least[k].min(b.least[k]);
-                a.most[k] = a.most[k].max(b.most[k]);
+                a.min[k] = a.min[k].min(b.min[k]);
+                a.max[k] = a.max[k].max(b.max[k]);
                 a.sum[k] += b.sum[k];
             }
             a
@@ -564,8 +572,8 @@ impl Cells {
                     add(
                         sum,
                         &Extent {
-                            least: cell,
-                            most: cell,
+                            min: cell,
+                            max: cell,
                             sum: cell,
                         },
                     )
@@ -580,10 +588,10 @@ impl Cells {
         };
         for k in 0..3 {
             let mean = extent.sum[k] / (centres.len() as i64).max(1);
-            let least = (extent.least[k] - 1).max(mean - MOST_CELLS);
-            let most = (extent.most[k] + 1).min(mean + MOST_CELLS - 1);
-            cells.least[k] = if centres.is_empty() { 0 } else { least };
-            cells.size[k] = (most.saturating_sub(least)).clamp(0, 2 * MOST_CELLS) + 1;
+            let min = (extent.min[k] - 1).max(mean - MOST_CELLS);
+            let max = (extent.max[k] + 1).min(mean + MOST_CELLS - 1);
+            cells.min[k] = if centres.is_empty() { 0 } else { min };
+            cells.size[k] = (max.saturating_sub(min)).clamp(0, 2 * MOST_CELLS) + 1;
         }
         cells
     }
@@ -595,8 +603,8 @@ mod tests {
 
     /// Contacts of a jittered crowd of spheres, with a few walls, two laws,
     /// one stray and one giant.
-    fn crowd() -> (Vec<Place>, usize) {
-        let mut places = Vec::new();
+    fn crowd() -> (Vec<ContactDescriptor>, usize) {
+        let mut descriptors = Vec::new();
         let side = 14_u32;
         let index = |x: u32, y: u32, z: u32| (z * side + y) * side + x;
         let noise = |i: u32| f64::from(i.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24);
@@ -607,14 +615,14 @@ mod tests {
                     let at = DVec3::new(f64::from(x), f64::from(y), f64::from(z))
                         + DVec3::splat(0.2 * noise(me));
                     let mut add = |other: u32, offset: DVec3| {
-                        let number = places.len() as u32;
-                        places.push(Place {
+                        let number = descriptors.len() as u32;
+                        descriptors.push(ContactDescriptor {
                             point: at + offset * 0.5,
                             arms: [0.55; 2],
                             bodies: [me, other],
                             name: [u64::from(me), u64::from(other), 0],
                             law: (noise(number) * 2.0) as u16,
-                            kind: (noise(number + 77) * 2.0) as u8,
+                            class: (noise(number + 77) * 2.0) as u8,
                         });
                     };
                     for (dx, dy, dz) in [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0)] {
@@ -634,53 +642,53 @@ mod tests {
         let giant = side.pow(3);
         for other in 0..side * side {
             let (x, y) = (f64::from(other % side), f64::from(other / side));
-            places.push(Place {
+            descriptors.push(ContactDescriptor {
                 point: DVec3::new(x, y, -0.5),
                 arms: [80.0, 0.5],
                 bodies: [giant, other],
                 name: [1, u64::from(other), 0],
                 law: 0,
-                kind: 0,
+                class: 0,
             });
         }
-        places.push(Place {
+        descriptors.push(ContactDescriptor {
             point: DVec3::new(3.0, 3.0, -0.5),
             arms: [80.0, 40.0],
             bodies: [giant, giant + 1],
             name: [1, u64::from(giant + 1), 0],
             law: 0,
-            kind: 0,
+            class: 0,
         });
-        let stray = places[0];
-        places.push(Place {
+        let stray = descriptors[0];
+        descriptors.push(ContactDescriptor {
             point: DVec3::new(1e30, -1e5, f64::NAN),
             bodies: [giant - 1, FIXED],
             name: [2, 2, 0],
             ..stray
         });
-        (places, giant as usize + 2)
+        (descriptors, giant as usize + 2)
     }
 
-    fn plan(places: &[Place], bodies: usize, threads: usize) -> SweepPlan {
+    fn plan(descriptors: &[ContactDescriptor], bodies: usize, threads: usize) -> SweepPlan {
         let centres: Vec<DVec3> = (0..bodies)
             .map(|b| DVec3::splat(f64::from(b as u32 % 14)))
             .collect();
         let mut plan = SweepPlan::default();
-        plan.build(&mut Team::new(threads), places, (&centres, 3.5));
+        plan.build(&mut Team::new(threads), descriptors, (&centres, 3.5));
         plan
     }
 
     #[test]
     fn groups_share_no_body_and_blocks_of_one_colour_neither() {
-        let (places, bodies) = crowd();
-        let plan = plan(&places, bodies, 2);
+        let (descriptors, bodies) = crowd();
+        let plan = plan(&descriptors, bodies, 2);
         let all_bodies = bodies + plan.copies.count();
         let giant = bodies as u32 - 2;
         assert!(plan.copies.count() >= LANES);
         let mut seen = plan.order.clone();
         seen.sort_unstable();
-        assert!(seen.iter().copied().eq(0..places.len() as u32));
-        assert_eq!(*plan.groups.last().unwrap() as usize, places.len());
+        assert!(seen.iter().copied().eq(0..descriptors.len() as u32));
+        assert_eq!(*plan.groups.last().unwrap() as usize, descriptors.len());
         assert_eq!(*plan.blocks.last().unwrap() as usize, plan.group_count());
         assert_eq!(plan.colours.len(), COLOURS + 2);
         for colour in plan.colours.windows(2) {
@@ -691,14 +699,14 @@ mod tests {
                     let range = plan.groups[group] as usize..plan.groups[group + 1] as usize;
                     let contacts = &plan.order[range.clone()];
                     let mut members: Vec<u32> = Vec::new();
-                    for place in range {
-                        let acted_on = plan.copies.contacts[place];
-                        let place = &places[plan.order[place] as usize];
-                        assert_eq!(place.law, plan.laws[group]);
-                        assert_eq!(place.kind, places[contacts[0] as usize].kind);
-                        for (body, acted_on) in place.bodies.into_iter().zip(acted_on) {
+                    for descriptor in range {
+                        let acted_on = plan.copies.contacts[descriptor];
+                        let descriptor = &descriptors[plan.order[descriptor] as usize];
+                        assert_eq!(descriptor.law, plan.laws[group]);
+                        assert_eq!(descriptor.class, descriptors[contacts[0] as usize].class);
+                        for (body, acted_on) in descriptor.bodies.into_iter().zip(acted_on) {
                             let is_copy = acted_on as usize >= bodies && acted_on != FIXED;
-                            assert_eq!(is_copy, body == giant && place.arms[1] < 1.0);
+                            assert_eq!(is_copy, body == giant && descriptor.arms[1] < 1.0);
                             assert!(is_copy || body == acted_on);
                         }
                         for body in acted_on.into_iter().filter(|&b| b != FIXED) {
@@ -720,17 +728,22 @@ mod tests {
 
     #[test]
     fn the_order_depends_on_places_alone() {
-        let (places, bodies) = crowd();
-        let reference = plan(&places, bodies, 1);
-        let mut shuffled = places.clone();
+        let (descriptors, bodies) = crowd();
+        let reference = plan(&descriptors, bodies, 1);
+        let mut shuffled = descriptors.clone();
         shuffled.reverse();
         shuffled.swap(5, 900);
-        for (list, threads) in [(&places, 2), (&places, 7), (&shuffled, 1), (&shuffled, 3)] {
+        for (list, threads) in [
+            (&descriptors, 2),
+            (&descriptors, 7),
+            (&shuffled, 1),
+            (&shuffled, 3),
+        ] {
             let other = plan(list, bodies, threads);
-            let names = |list: &[Place], plan: &SweepPlan| -> Vec<[u64; 3]> {
+            let names = |list: &[ContactDescriptor], plan: &SweepPlan| -> Vec<[u64; 3]> {
                 plan.order.iter().map(|&i| list[i as usize].name).collect()
             };
-            assert_eq!(names(&places, &reference), names(list, &other));
+            assert_eq!(names(&descriptors, &reference), names(list, &other));
             assert_eq!(reference.groups, other.groups);
             assert_eq!(reference.blocks, other.blocks);
             assert_eq!(reference.colours, other.colours);

@@ -38,7 +38,7 @@ pub struct QuasiNewton {
     /// `m`: most iterations of GMRES.
     pub inner_limit: usize,
     /// Steps without progress after which sweeps take over.
-    pub patience: usize,
+    pub idle_limit: usize,
     /// Sweeps of each such fall-back.
     pub sweeps: usize,
 }
@@ -50,7 +50,7 @@ impl Default for QuasiNewton {
             shift: 0.01,
             inner_tolerance: 0.25,
             inner_limit: 10,
-            patience: 10,
+            idle_limit: 10,
             sweeps: 50,
         }
     }
@@ -148,7 +148,7 @@ impl ContactSolver for QuasiNewton {
             } else {
                 idle + 1
             };
-            if idle >= self.patience {
+            if idle >= self.idle_limit {
                 fallbacks += 1;
                 sweeps.reset(monitor.best());
                 (0..self.sweeps).for_each(|_| sweeps.sweep());

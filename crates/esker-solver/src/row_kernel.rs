@@ -160,23 +160,23 @@ pub(crate) unsafe fn change_friction<V: Lanes>(
 pub(crate) unsafe fn change_rolling<V: Lanes>(
     rows: &mut RollingGroup,
     first: usize,
-    (spin, n): ([V; 3], [V; 3]),
+    (angular_velocity, n): ([V; 3], [V; 3]),
     p: V,
     factor: f64,
 ) -> [V; 3] {
     // SAFETY: passed on to the caller.
     unsafe {
-        let spin_n = dot(n, spin);
-        let spin_t = minus(spin, times(n, spin_n));
+        let omega_n = dot(n, angular_velocity);
+        let omega_t = minus(angular_velocity, times(n, omega_n));
         let inverse = load::<V>(&rows.inverse_rolling, first);
         let factor = V::splat(factor);
         let old: [V; 3] = load3(rows.rolling.as_ptr(), first);
-        let wanted = minus(times(old, factor), times(spin_t, inverse));
+        let wanted = minus(times(old, factor), times(omega_t, inverse));
         let bound = load::<V>(&rows.rolling_limit, first) * p;
         let rolled = onto_disc(wanted, bound, V::splat(1.0));
         let old_twist = load::<V>(&rows.twisting, first);
         let limit = load::<V>(&rows.twisting_limit, first) * p;
-        let twisted = (old_twist * factor - spin_n * inverse)
+        let twisted = (old_twist * factor - omega_n * inverse)
             .min(limit)
             .max(V::splat(0.0) - limit);
         store3(rolled, rows.rolling.as_mut_ptr(), first);

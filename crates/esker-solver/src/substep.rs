@@ -128,7 +128,7 @@ impl SubStepper {
         let first = index == 0;
         let time = time_of_end(index, s.substeps, s.step);
         if !first {
-            self.repeat_impulses(s);
+            self.warm_start_bodies(s);
         }
         let Substeps {
             contacts,
@@ -159,13 +159,13 @@ impl SubStepper {
             if !first && !s.follows[i] {
                 spring.overlap -= step * normal_velocity(time - 1.5 * step);
             }
-            let strikes = impulse.normal == 0.0
+            let impacts = impulse.normal == 0.0
                 && !spring.is_resolved
                 && u_n < -impact.speed
                 && (spring.overlap > 0.0 || -spring.overlap < -u_n * step);
             let pair = ContactProblem::bodies_of(bodies, contact);
             let rows = contact.rows(s.general, time);
-            let normal = if strikes {
+            let normal = if impacts {
                 self.impacted.push(i as u32);
                 let u_now = rows.normal_velocity(pair.0, pair.1);
                 (-impact.restitution * u_n.max(u_now).min(0.0), 0.0)
@@ -187,12 +187,12 @@ impl SubStepper {
 
     /// Equation (1): gravity, other forces and the last substep's impulses once more, without
     /// those of impacts.
-    fn repeat_impulses(&mut self, s: &mut Substeps<'_>) {
+    fn warm_start_bodies(&mut self, s: &mut Substeps<'_>) {
         for (body, before) in s.bodies.iter_mut().zip(&mut self.before) {
             // v + (v − v° − h_s g) + h_s g: gravity, and the like, is in the difference already.
             let now = *body;
             body.velocity += now.velocity - before.velocity;
-            body.spin += now.spin - before.spin;
+            body.angular_velocity += now.angular_velocity - before.angular_velocity;
             *before = now;
         }
         for &i in &self.impacted {

@@ -1,6 +1,6 @@
 //! The projected Gauss–Seidel sweep in body form, one contact after another.
 //!
-//! For each contact, with `u`, `ω` the current relative velocity and spin and
+//! For each contact, with `u`, `ω` the current relative velocity and angular velocity and
 //! `D_x = S_x + Σ_x` the diagonal of its rows:
 //!
 //! ```text
@@ -96,15 +96,20 @@ pub fn relax(
     let (a, b) = bodies;
     let n = contact.normal;
     let (target, sigma) = normal;
-    let (mut va, mut vb, mut wa, mut wb) = (a.velocity, b.velocity, a.spin, b.spin);
+    let (mut va, mut vb, mut wa, mut wb) = (
+        a.velocity,
+        b.velocity,
+        a.angular_velocity,
+        b.angular_velocity,
+    );
 
     let mobility = diagonal.normal_mobility + sigma;
     let u_n = n.dot(vb - va);
     let p = (impulse.normal - (u_n + sigma * impulse.normal - target) / mobility).max(0.0);
-    let push = n * (p - impulse.normal);
+    let linear_impulse = n * (p - impulse.normal);
     impulse.normal = p;
-    va -= push * a.inverse_mass;
-    vb += push * b.inverse_mass;
+    va -= linear_impulse * a.inverse_mass;
+    vb += linear_impulse * b.inverse_mass;
 
     if contact.friction > 0.0 {
         let u = vb - va - (wa * contact.arms[0] + wb * contact.arms[1]).cross(n);
@@ -116,32 +121,32 @@ pub fn relax(
         impulse.friction = friction;
         va -= change * a.inverse_mass;
         vb += change * b.inverse_mass;
-        let lever = n.cross(change);
-        wa -= lever * (contact.arms[0] * a.inverse_inertia);
-        wb -= lever * (contact.arms[1] * b.inverse_inertia);
+        let moment = n.cross(change);
+        wa -= moment * (contact.arms[0] * a.inverse_inertia);
+        wb -= moment * (contact.arms[1] * b.inverse_inertia);
     }
 
     if contact.rolling > 0.0 || contact.twisting > 0.0 {
-        let spin = wb - wa;
-        let spin_n = n.dot(spin);
-        let spin_t = spin - n * spin_n;
+        let angular_velocity = wb - wa;
+        let omega_n = n.dot(angular_velocity);
+        let omega_t = angular_velocity - n * omega_n;
         let factor = compliance.rolling_factor();
-        let wanted = impulse.rolling * factor - spin_t * diagonal.inverse_rolling;
+        let wanted = impulse.rolling * factor - omega_t * diagonal.inverse_rolling;
         let rolling = project_disc(wanted, contact.rolling * p);
         let limit = contact.twisting * p;
         let twisting =
-            (impulse.twisting * factor - spin_n * diagonal.inverse_rolling).clamp(-limit, limit);
-        let couple = rolling - impulse.rolling + n * (twisting - impulse.twisting);
+            (impulse.twisting * factor - omega_n * diagonal.inverse_rolling).clamp(-limit, limit);
+        let torque_impulse = rolling - impulse.rolling + n * (twisting - impulse.twisting);
         impulse.rolling = rolling;
         impulse.twisting = twisting;
-        wa -= couple * a.inverse_inertia;
-        wb += couple * b.inverse_inertia;
+        wa -= torque_impulse * a.inverse_inertia;
+        wb += torque_impulse * b.inverse_inertia;
     }
 
     a.velocity = va;
-    a.spin = wa;
+    a.angular_velocity = wa;
     b.velocity = vb;
-    b.spin = wb;
+    b.angular_velocity = wb;
 }
 
 /// [`relax`] of a contact of the general form.
@@ -173,12 +178,13 @@ fn relax_general(
     *impulse = impulse.plus(&change);
     impulse.normal = p;
     if contact.rolling > 0.0 || contact.twisting > 0.0 {
-        let spin = rows.relative_spin(a, b);
-        let spin_n = n.dot(spin);
+        let angular_velocity = rows.relative_angular_velocity(a, b);
+        let omega_n = n.dot(angular_velocity);
         let factor = compliance.rolling_factor();
-        let wanted = impulse.rolling * factor - (spin - n * spin_n) * diagonal.inverse_rolling;
+        let wanted =
+            impulse.rolling * factor - (angular_velocity - n * omega_n) * diagonal.inverse_rolling;
         let limit = contact.twisting * p;
-        let twisting = impulse.twisting * factor - spin_n * diagonal.inverse_rolling;
+        let twisting = impulse.twisting * factor - omega_n * diagonal.inverse_rolling;
         let change = Impulse {
             rolling: project_disc(wanted, contact.rolling * p) - impulse.rolling,
             twisting: twisting.clamp(-limit, limit) - impulse.twisting,
@@ -300,7 +306,7 @@ mod tests {
         let sphere = BodyState {
             velocity: DVec3::new(-1.0, -2.0, -3.0),
             inverse_mass: 2.0,
-            spin: DVec3::ZERO,
+            angular_velocity: DVec3::ZERO,
             inverse_inertia: 0.0,
         };
         let contacts = [DVec3::X, DVec3::Y, DVec3::Z]

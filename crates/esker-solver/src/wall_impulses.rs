@@ -8,7 +8,7 @@
 //! threads does not enter.
 
 use esker_contact::Impulse;
-use esker_parallel::{SharedSlice, make_room};
+use esker_parallel::{SharedSlice, clear_and_reserve};
 
 use crate::kernel::Work;
 use crate::packed::vector;
@@ -32,8 +32,8 @@ impl WallImpulses {
             starts,
             sums,
         } = self;
-        make_room(slots, plan.fixed.len());
-        make_room(starts, plan.blocks.len());
+        clear_and_reserve(slots, plan.fixed.len());
+        clear_and_reserve(starts, plan.blocks.len());
         let (mut group, mut block) = (0, 0);
         for &contact in &plan.fixed {
             while plan.groups[group + 1] <= contact {
@@ -47,7 +47,7 @@ impl WallImpulses {
             slots.push((group * LANES + lane) as u32);
         }
         starts.resize(plan.blocks.len(), slots.len() as u32);
-        make_room(sums, slots.len());
+        clear_and_reserve(sums, slots.len());
         sums.resize(slots.len(), Impulse::default());
         WallSums {
             slots,

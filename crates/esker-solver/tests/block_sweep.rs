@@ -9,7 +9,7 @@ use esker_parallel::Team;
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
 use esker_solver::lanes::Instructions;
 use esker_solver::packed::{Law, Packing, Row, RowKind};
-use esker_solver::plan::{FIXED, Place, SweepPlan};
+use esker_solver::plan::{ContactDescriptor, FIXED, SweepPlan};
 use esker_solver::substep::{Impact, SubStepper, Substeps};
 use esker_solver::sweep::{GaussSeidel, Stop, TangentCompliance};
 use glam::{DMat3, DVec3};
@@ -68,7 +68,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
         bodies.push(BodyState {
             velocity: noise.vector(0.05),
             inverse_mass: 1.0 / mass,
-            spin: noise.vector(3.0),
+            angular_velocity: noise.vector(3.0),
             inverse_inertia: 2.5 / (mass * d * d / 4.0),
         });
     }
@@ -100,7 +100,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
     });
     let mut rows = Vec::new();
     let mut general = Vec::new();
-    let mut places = Vec::new();
+    let mut descriptors = Vec::new();
     let mut add = |a: usize, b: Option<usize>, noise: &mut Noise, bodies: &mut Vec<BodyState>| {
         let other = b.map_or(centres[a] - DVec3::Z * d, |b| centres[b]);
         let overlap = d - centres[a].distance(other);
@@ -134,20 +134,20 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
             let (own, theirs) = (bent(centres[a]), bent(other));
             general.push(GeneralContact {
                 angular: [own.0, theirs.0],
-                spin: [own.1, theirs.1],
+                angular_velocity: [own.1, theirs.1],
                 rate: noise.vector(2.0),
             });
             Form::General(general.len() as u32 - 1)
         } else {
             Form::Radial
         };
-        places.push(Place {
+        descriptors.push(ContactDescriptor {
             point: 0.5 * (centres[a] + other),
             arms: [0.5 * d; 2],
             bodies: [a as u32, b.map_or(FIXED, |b| b as u32)],
             name: [a as u64, index as u64, 0],
             law: law as u16,
-            kind: u8::from(overlap <= 0.0),
+            class: u8::from(overlap <= 0.0),
         });
         let apart = bodies[index].velocity - bodies[a].velocity;
         let geometry = Contact {
@@ -214,7 +214,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
         }
     }
     let mut plan = SweepPlan::default();
-    plan.build(&mut Team::new(1), &places[..], (&centres, 3.5 * d));
+    plan.build(&mut Team::new(1), &descriptors[..], (&centres, 3.5 * d));
     let rows = plan.order.iter().map(|&i| rows[i as usize]).collect();
     let accelerations = (0..movable).map(|_| noise.vector(3.0)).collect();
     Crowd {
@@ -394,7 +394,7 @@ fn sums_over_substeps_balance_momentum_and_energy_with_the_same_bits_on_any_thre
         };
         let energy = |bodies: &[BodyState]| -> f64 {
             let linear = |b: &BodyState| b.velocity.length_squared() / b.inverse_mass;
-            let angular = |b: &BodyState| b.spin.length_squared() / b.inverse_inertia;
+            let angular = |b: &BodyState| b.angular_velocity.length_squared() / b.inverse_inertia;
             0.5 * bodies.iter().map(|b| linear(b) + angular(b)).sum::<f64>()
         };
         let mut given = DVec3::ZERO;
@@ -421,11 +421,14 @@ fn sums_over_substeps_balance_momentum_and_energy_with_the_same_bits_on_any_thre
 
 fn assert_close(a: &Outcome, b: &Outcome) {
     let speed = a.0.iter().map(|s| s.velocity.length()).fold(0.0, f64::max);
-    let spin = a.0.iter().map(|s| s.spin.length()).fold(0.0, f64::max);
+    let angular_velocity =
+        a.0.iter()
+            .map(|s| s.angular_velocity.length())
+            .fold(0.0, f64::max);
     let load = a.1.iter().map(|p| p.normal).fold(0.0, f64::max);
     for (x, y) in a.0.iter().zip(&b.0) {
         assert!((x.velocity - y.velocity).length() < 1e-11 * speed);
-        assert!((x.spin - y.spin).length() < 1e-11 * spin);
+        assert!((x.angular_velocity - y.angular_velocity).length() < 1e-11 * angular_velocity);
     }
     for (x, y) in a.1.iter().zip(&b.1) {
         assert!((x.normal - y.normal).abs() < 1e-11 * load);

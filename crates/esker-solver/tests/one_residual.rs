@@ -14,7 +14,7 @@ fn row_of_spheres() -> ContactProblem {
         .map(|i| BodyState {
             velocity: DVec3::new(0.5 - 0.2 * f64::from(i), 0.1, -0.3 + 0.05 * f64::from(i)),
             inverse_mass: 1.0 + 0.5 * f64::from(i % 3),
-            spin: DVec3::new(0.2, -0.1 * f64::from(i), 0.3),
+            angular_velocity: DVec3::new(0.2, -0.1 * f64::from(i), 0.3),
             inverse_inertia: 250.0,
         })
         .collect();

@@ -138,7 +138,7 @@ impl Start {
 /// Grains of a prepared state, to start other cases from.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Prepared {
-    /// Per grain: position, velocity, spin, radius.
+    /// Per grain: position, velocity, angular velocity, radius.
     grains: Vec<[f64; 10]>,
 }
 
@@ -149,7 +149,7 @@ impl Prepared {
         let row = |i: usize| {
             let (x, s) = (g.position[i], &g.state[i]);
             let mut row = [0.0; 10];
-            for (k, v) in [x, s.velocity, s.spin].into_iter().enumerate() {
+            for (k, v) in [x, s.velocity, s.angular_velocity].into_iter().enumerate() {
                 row[3 * k..3 * k + 3].copy_from_slice(&v.to_array());
             }
             row[9] = g.radius[i];
@@ -170,7 +170,7 @@ impl Prepared {
             .map(|r| ListedGrain {
                 position: vector(r, 0),
                 velocity: vector(r, 1),
-                spin: vector(r, 2),
+                angular_velocity: vector(r, 2),
                 radius: r[9],
             })
             .collect();

@@ -149,12 +149,12 @@ impl System {
     pub fn cost(&self, unit: &UnitCosts) -> Cost {
         let step_smooth = (self.mass / self.stiffness()).sqrt();
         let fall = (2.0 * self.tolerance * self.diameter / GRAVITY).sqrt();
-        let strike = if self.speed > 0.0 {
+        let impact = if self.speed > 0.0 {
             self.tolerance * self.diameter / self.speed
         } else {
             f64::INFINITY
         };
-        let step_nonsmooth = fall.min(strike).min(self.longest_step);
+        let step_nonsmooth = fall.min(impact).min(self.longest_step);
         let sweeps = sweeps_needed(
             self.tolerance,
             self.height,

@@ -85,12 +85,12 @@ pub(crate) fn draw(world: &World, shot: &Shot) -> Result<Frame, StudyError> {
     })
 }
 
-/// Draws a world coloured by speed up to `greatest`, m/s.
+/// Draws a world coloured by speed up to `max`, m/s.
 pub(crate) fn draw_speeds(
     world: &World,
     caption: &str,
     direction: DVec3,
-    greatest: f64,
+    max: f64,
 ) -> Result<Frame, StudyError> {
     let states = &world.grains.state;
     let values: Vec<f64> = states.iter().map(|s| s.velocity.length()).collect();
@@ -101,7 +101,7 @@ pub(crate) fn draw_speeds(
             direction,
             legend: "speed (m/s)",
             values: &values,
-            range: [0.0, greatest],
+            range: [0.0, max],
         },
     )
 }

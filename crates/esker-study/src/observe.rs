@@ -8,20 +8,20 @@ use esker_world::collide;
 /// geometry is that of the last step's start, forces those of its end.
 pub fn snapshot(world: &World) -> Snapshot {
     let grains = &world.grains;
-    let row_step = world.row_step();
+    let substep = world.substep();
     let contacts = world
         .contacts()
         .filter(|(c, p)| c.overlap > 0.0 || p.normal > 0.0)
         .map(|(c, p)| {
             let a = &grains.state[c.grain as usize];
-            let (partner, velocity, spin) = match c.partner {
+            let (partner, velocity, angular_velocity) = match c.partner {
                 collide::Partner::Grain(j) => {
                     let b = &grains.state[j as usize];
-                    let lever = c.normal * -c.arms[1];
+                    let arm_vector = c.normal * -c.arms[1];
                     (
                         Partner::Grain(j as usize),
-                        b.velocity + b.spin.cross(lever),
-                        b.spin,
+                        b.velocity + b.angular_velocity.cross(arm_vector),
+                        b.angular_velocity,
                     )
                 }
                 collide::Partner::Wall(w) => {
@@ -29,11 +29,11 @@ pub fn snapshot(world: &World) -> Snapshot {
                     (
                         Partner::Wall(w as usize),
                         wall.surface_velocity_at(c.point, c.normal),
-                        wall.twist.spin,
+                        wall.twist.angular_velocity,
                     )
                 }
             };
-            let own = a.velocity + a.spin.cross(c.normal * c.arms[0]);
+            let own = a.velocity + a.angular_velocity.cross(c.normal * c.arms[0]);
             ContactState {
                 grain: c.grain as usize,
                 partner,
@@ -41,11 +41,11 @@ pub fn snapshot(world: &World) -> Snapshot {
                 normal: c.normal,
                 overlap: c.overlap,
                 diameter: c.diameter(),
-                normal_force: p.normal / row_step,
-                friction_force: p.friction / row_step,
-                torque: (p.rolling + c.normal * p.twisting) / row_step,
+                normal_force: p.normal / substep,
+                friction_force: p.friction / substep,
+                torque: (p.rolling + c.normal * p.twisting) / substep,
                 relative_velocity: velocity - own,
-                relative_spin: spin - a.spin,
+                relative_angular_velocity: angular_velocity - a.angular_velocity,
                 partner_velocity: velocity,
                 friction: world.law_of(c).friction,
             }
@@ -58,7 +58,7 @@ pub fn snapshot(world: &World) -> Snapshot {
         radii: grains.radius.clone(),
         masses: Some(grains.mass.clone()),
         velocities: Some(grains.state.iter().map(|s| s.velocity).collect()),
-        spins: Some(grains.state.iter().map(|s| s.spin).collect()),
+        angular_velocities: Some(grains.state.iter().map(|s| s.angular_velocity).collect()),
         contacts: Some(contacts),
     }
 }

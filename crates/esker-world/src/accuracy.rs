@@ -18,7 +18,7 @@
 //!
 //! [`crate::errors`] measures. Errors of the solve fall with the sweeps (or
 //! substeps) `n`: what the stiffness cap adds as `1/n²`, what a truncated solve
-//! leaves as `1/n`, so that with the greatest error over its bound, `r`,
+//! leaves as `1/n`, so that with the largest error over its bound, `r`,
 //!
 //! ```text
 //! n ← n (r/a)^q,     q = 1/2 sub-stepped, 1 for a whole step             (1)
@@ -42,7 +42,7 @@ use crate::validate;
 /// Steps between two looks: odd, so that every other look at least falls on a
 /// time where a step of twice the length may begin.
 const STEPS_PER_LOOK: u64 = 9;
-/// Share of its bound that the greatest error is aimed at.
+/// Share of its bound that the largest error is aimed at.
 const AIM: f64 = 0.7;
 /// Share of its bound below which sweeps are lowered.
 const IDLE: f64 = 0.35;
@@ -55,7 +55,7 @@ const TRAVEL_IDLE: f64 = 0.5;
 const CHANGE: [f64; 2] = [0.9, 1.6];
 /// Fewest sweeps that keep a flow right, and most that are tried.
 const SWEEPS: [f64; 2] = [10.0, 2000.0];
-/// Greatest residual and creep at which forces and angles are those of an exact
+/// Largest residual and creep at which forces and angles are those of an exact
 /// solve.
 const RESIDUAL: f64 = 0.1;
 const CREEP: f64 = 0.003;
@@ -113,7 +113,7 @@ impl Ratios {
         }
     }
 
-    /// The greatest of those that more sweeps lower.
+    /// The largest of those that more sweeps lower.
     fn of_solve(&self) -> f64 {
         self.overlap
             .max(self.walls)

@@ -57,7 +57,7 @@ pub struct StepConstants<'a> {
     /// Whole step h, s.
     pub step: f64,
     /// Step of the rows: h, or h/n when sub-stepping, s.
-    pub row_step: f64,
+    pub substep: f64,
     /// Stiffness cap κ; zero for a whole step.
     pub cap: f64,
     /// |g|, m/s².
@@ -82,7 +82,7 @@ const LEAST_OVERLAP_DIAMETERS: f64 = 1e-12;
 /// for a step can come back with is no impact.
 const IMPACT_FALLS: f64 = 2.0;
 
-/// Contacts whose bodies are asked for ahead of their use.
+/// Contacts whose bodies are prefetched.
 const PREFETCHED: usize = 16;
 
 /// The contacts of a step on their way into equations.
@@ -225,7 +225,7 @@ impl Bodies<'_> {
         };
         GeneralContact {
             angular: [a.0, b.0],
-            spin: [a.1, b.1],
+            angular_velocity: [a.1, b.1],
             rate: self.shaped.point(index as usize).rate,
         }
     }
@@ -349,7 +349,7 @@ impl Equations {
             let wall = &walls[w as usize];
             BodyState {
                 velocity: wall.surface_velocity_at(contact.point, contact.normal),
-                spin: wall.twist.spin,
+                angular_velocity: wall.twist.angular_velocity,
                 ..Default::default()
             }
         });
@@ -498,7 +498,7 @@ impl WholeStepEquations {
 
     /// Takes the velocity changes of impulses away beforehand, so that a solve
     /// that starts from them and applies them ends up without.
-    fn withdraw(&mut self, impulses: &[Impulse]) {
+    fn subtract_impulses(&mut self, impulses: &[Impulse]) {
         let bodies = &mut self.problem.bodies;
         for (contact, impulse) in self.problem.contacts.iter().zip(impulses) {
             let (a, b) = ContactProblem::bodies_of(bodies, contact);
@@ -535,7 +535,7 @@ impl WholeStepEquations {
                 for impulse in impulses.iter_mut() {
                     *impulse = impulse.scaled(factor);
                 }
-                self.withdraw(impulses);
+                self.subtract_impulses(impulses);
             }
             WarmStart::Model => {
                 for (i, impulse) in impulses.iter_mut().enumerate() {

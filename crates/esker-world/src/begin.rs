@@ -30,7 +30,7 @@ pub(crate) struct Resolution {
 
 impl Resolution {
     /// Step that impulses of this resolution belong to, s.
-    pub(crate) fn row_step(self, clock: &Clock, method: &Method) -> f64 {
+    pub(crate) fn substep(self, clock: &Clock, method: &Method) -> f64 {
         clock.step_at(self.level) / method.moves_with(self.sweeps)
     }
 }
@@ -69,8 +69,8 @@ impl World {
     /// Decides the resolution of the next step. Remembered impulses belong to
     /// that step and are scaled to it: forces stay.
     pub(crate) fn set_next_resolution(&mut self, next: Resolution) {
-        let row_step = |resolution: Resolution| resolution.row_step(&self.clock, &self.method);
-        let (before, after) = (row_step(self.next), row_step(next));
+        let substep = |resolution: Resolution| resolution.substep(&self.clock, &self.method);
+        let (before, after) = (substep(self.next), substep(next));
         if after != before {
             self.history.scale(after / before);
         }

@@ -238,7 +238,7 @@ fn deepest_of_body(def: &WorldDef, wall: &WallDef, placed: &PlacedGrain) -> f64 
 fn emitters_in_walls(def: &WorldDef, problems: &mut Vec<Problem>) {
     let mut touches = Vec::new();
     for (index, emitter) in def.emitters.iter().enumerate() {
-        let radius = emitter.sizes.greatest();
+        let radius = emitter.sizes.max();
         let path = format!("emitter.{index}.region");
         let Some(region) = emitter.region.shrunk(radius) else {
             problems.push(Problem {
@@ -288,7 +288,7 @@ fn point(x: DVec3) -> String {
 
 /// The fastest that anything prescribed moves, m/s: emitted and initial grains,
 /// moving walls and belts.
-pub fn greatest_prescribed_speed(def: &WorldDef) -> f64 {
+pub fn max_prescribed_speed(def: &WorldDef) -> f64 {
     let grains = def.packings.iter().map(|p| p.velocity.length());
     let emitters = def.emitters.iter().map(|e| e.velocity.length());
     let walls = def.walls.iter().map(|w| {
@@ -299,7 +299,7 @@ pub fn greatest_prescribed_speed(def: &WorldDef) -> f64 {
         for point in &mut points {
             *point = w.pose.to_world(*point);
         }
-        w.surface_velocity.length() + w.motion.greatest_speed(&points)
+        w.surface_velocity.length() + w.motion.max_speed(&points)
     });
     grains.chain(emitters).chain(walls).fold(0.0, f64::max)
 }

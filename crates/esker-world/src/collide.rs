@@ -9,14 +9,14 @@
 //! ```
 //!
 //! plus the longest gap at which liquid bridges attract (see `cohesion.rs`), and
-//! with a margin of at least 0.1 where so many grains around are struck that
+//! with a margin of at least 0.1 where so many grains around are impacted that
 //! pushes through chains of grains may close such a gap,
 //!
 //! where `f h` is how far a grain falls from rest within the step, and the
-//! agitation `a_i` bounds how much of the grain's velocity towards the other
-//! can come from blows (see `blows.rs`). Without it a grain that is stopped in
+//! velocity change `a_i` bounds how much of the grain's velocity towards the other
+//! can come from impacts (see `impact_prediction.rs`). Without it a grain that is stopped in
 //! mid-step meets the one that follows undetected: a lattice dropped on a floor
-//! then overlaps by most of a diameter. That both are struck towards each other
+//! then overlaps by most of a diameter. That both are impacted towards each other
 //! is left out: in a drum it doubles the contacts and finds one in five
 //! hundred of those that come about. At rest `a` is zero.
 //!
@@ -28,18 +28,20 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use esker_contact::Form;
-use esker_geometry::{Aabb, BodyShape, BroadPhase, Probe, Seen, SphereTouch, TooManyPairs, Touch};
-use esker_parallel::{SharedSlice, Team, keep_slack, prefetch};
-use esker_solver::plan::{FIXED, Place, Places, SweepPlan};
+use esker_geometry::{
+    Aabb, BodyShape, BroadPhase, PairEntry, Probe, SphereTouch, TooManyPairs, Touch,
+};
+use esker_parallel::{SharedSlice, Team, prefetch, reserve_slack};
+use esker_solver::plan::{ContactDescriptor, ContactDescriptors, FIXED, SweepPlan};
 use glam::DVec3;
 
-use crate::blows::Blows;
 use crate::grains::{GrainId, Grains};
 use crate::history::History;
+use crate::impact_prediction::ImpactPrediction;
 use crate::material::{ContactClass, PairTable};
 use crate::midpoint::Midpoints;
 use crate::periodic::{Image, Periodic};
-use crate::reach::{AGITATED_RADII, Drift, Mover, Reach};
+use crate::reach::{IMPACT_REACH_RADII, MeanVelocityField, Proxy, Reach};
 use crate::shaped_contacts::{NarrowPhase, ShapedContacts};
 use crate::wall::Wall;
 
@@ -131,7 +133,7 @@ pub struct ContactGeometry {
     pub class: ContactClass,
     /// Whether it is a contact of spheres, or which entry of the general ones.
     pub form: Form,
-    /// Greatest speed at which the bodies can close a gap within the step, m/s.
+    /// Largest speed at which the bodies can close a gap within the step, m/s.
     pub closing_speed: f64,
 }
 
@@ -158,8 +160,8 @@ const MIN_LONGEST_SLEEP: f64 = 2.0;
 /// within the second and later have groups of their own.
 const SOON: [f64; 2] = [0.15, 0.5];
 
-/// Kind of a contact in the sweep's plan.
-fn kind(contact: &ContactGeometry, step: f64) -> u8 {
+/// Class of a contact in the sweep's plan.
+fn plan_class(contact: &ContactGeometry, step: f64) -> u8 {
     if contact.overlap >= 0.0 {
         return 0;
     }
@@ -177,7 +179,7 @@ const WALL_CHUNK: usize = 64;
 /// Motion within a step, in radii, from which on a grain's present direction
 /// says little about the walls that it will meet.
 const THROWN_RADII: f64 = 4.0;
-/// Contacts whose candidate is asked for ahead of its use; its grains are asked
+/// Contacts whose candidate is prefetched; its grains are prefetched
 /// for half way.
 const PREFETCHED: usize = 16;
 
@@ -191,7 +193,7 @@ pub(crate) struct Candidate {
     pub(crate) feature: u32,
     pub(crate) normal: DVec3,
     pub(crate) overlap: f64,
-    /// `−u_n`, m/s; of a contact that was chosen the greatest closing speed.
+    /// `−u_n`, m/s; of a contact that was chosen the largest closing speed.
     pub(crate) approach: f64,
     pub(crate) detail: Detail,
 }
@@ -239,16 +241,16 @@ const FOLLOWED_MOTION: f64 = 0.01;
 /// Finds contacts and their order; scratch that is kept between steps.
 #[derive(Debug, Default)]
 pub struct Collider {
-    drift: Drift,
+    field: MeanVelocityField,
     reaches: Vec<f64>,
-    broad_phase: BroadPhase<Mover>,
+    broad_phase: BroadPhase<Proxy>,
     /// What every worker found: contacts of spheres, then, where there are other
     /// shapes, those of other bodies. Who finds a candidate does not matter: the
     /// plan puts them in order.
     parts: Vec<Vec<Candidate>>,
     /// Points of contact of the second half of the parts.
     pub(crate) shaped: ShapedContacts,
-    blows: Blows,
+    impacts: ImpactPrediction,
     crowd: Crowd,
     /// Order of the contacts found last.
     pub plan: SweepPlan,
@@ -311,9 +313,9 @@ impl Collider {
             reach,
             ..
         } = scene;
-        let drift = &mut self.drift;
-        drift.set_periodic(scene.periodic);
-        drift.reach(
+        let field = &mut self.field;
+        field.set_periodic(scene.periodic);
+        field.reach(
             team,
             (grains, walls),
             mean_diameter,
@@ -325,18 +327,18 @@ impl Collider {
         if let Some(periodic) = scene.periodic {
             return self.find_periodic_pairs(team, scene, periodic);
         }
-        let drift = &self.drift;
+        let field = &self.field;
         let spheres = (&grains.position[..], &self.reaches[..]);
-        let mover = |i: usize| Mover::of(grains, drift, i);
+        let proxy = |i: usize| Proxy::of(grains, field, i);
         let found = &mut self.parts[..team.threads()];
         if grains.has_shapes() {
             self.broad_phase
-                .search(team, spheres, mover, found, |pair| {
+                .search(team, spheres, proxy, found, |pair| {
                     near_bodies(pair, reach, grains)
                 })
         } else {
             self.broad_phase
-                .search(team, spheres, mover, found, |pair| near_grains(pair, reach))
+                .search(team, spheres, proxy, found, |pair| near_grains(pair, reach))
         }
     }
 
@@ -368,28 +370,28 @@ impl Collider {
             Some(k) => images[k].source,
             None => i,
         };
-        let drift = &self.drift;
+        let field = &self.field;
         let result = self.broad_phase.search(
             team,
             (centres, reaches),
-            |i| Mover::of(grains, drift, source(i as u32) as usize),
+            |i| Proxy::of(grains, field, source(i as u32) as usize),
             &mut self.parts[..team.threads()],
             |pair| {
                 let sources = [source(pair[0].index), source(pair[1].index)];
                 let is_image = [0, 1].map(|k| pair[k].index != sources[k]);
-                let seen = [0, 1].map(|k| Seen {
+                let entries = [0, 1].map(|k| PairEntry {
                     index: sources[k],
                     ..pair[k]
                 });
-                let (mut candidate, is_near) = near_bodies(seen, reach, grains);
+                let (mut candidate, is_near) = near_bodies(entries, reach, grains);
                 candidate.feature |= u32::from(is_image != [false; 2]) * ACROSS;
                 // From the one with the smaller id to the other, as everywhere.
-                let [a, b] = if seen[0].tag.id < seen[1].tag.id {
+                let [a, b] = if entries[0].user_data.id < entries[1].user_data.id {
                     [0, 1]
                 } else {
                     [1, 0]
                 };
-                let branch = seen[b].centre - seen[a].centre;
+                let branch = entries[b].centre - entries[a].centre;
                 let is_pair = is_image != [true; 2] && sources[0] != sources[1];
                 (candidate, is_near && is_pair && periodic.is_nearest(branch))
             },
@@ -414,7 +416,7 @@ impl Collider {
             let (spheres, bodies) = self.parts.split_at_mut(threads);
             let narrow = NarrowPhase {
                 scene,
-                drift: &self.drift,
+                field: &self.field,
             };
             self.shaped.find(team, narrow, (spheres, bodies));
         }
@@ -435,12 +437,12 @@ impl Collider {
         let plan = &self.plan;
         team.fill(contacts, plan.contacts(), |k| {
             if let Some(&ahead) = plan.order.get(k + PREFETCHED) {
-                let (part, place) = chosen.find(ahead as usize);
-                prefetch(&chosen.parts[part], place);
+                let (part, slot) = chosen.find(ahead as usize);
+                prefetch(&chosen.parts[part], slot);
             }
             if let Some(&ahead) = plan.order.get(k + PREFETCHED / 2) {
-                let (part, place) = chosen.find(ahead as usize);
-                chosen.parts[part][place].prefetch_grains(scene.grains);
+                let (part, slot) = chosen.find(ahead as usize);
+                chosen.parts[part][slot].prefetch_grains(scene.grains);
             }
             chosen.geometry(plan.order[k] as usize).1
         });
@@ -450,7 +452,7 @@ impl Collider {
     /// its bodies: grains that are pushed unexpectedly move by no more than
     /// one per cent of a diameter meanwhile.
     pub fn longest_sleep(&self, substeps: usize) -> f64 {
-        let motion = self.drift.unexpected_motion();
+        let motion = self.field.unexpected_motion();
         (UNSEEN_MOTION * substeps as f64 / motion).max(MIN_LONGEST_SLEEP)
     }
 
@@ -462,18 +464,18 @@ impl Collider {
             reach,
             ..
         } = scene;
-        let drift = &self.drift;
+        let field = &self.field;
         // Impacts that throw a grain far throw it into walls that are far.
         let thrown = |i: usize| {
-            let (agitated, radius) = (drift.agitated[i], grains.radius[i]);
-            if agitated < AGITATED_RADII * radius {
-                return agitated;
+            let (impact_reach, radius) = (field.impact_reach[i], grains.radius[i]);
+            if impact_reach < IMPACT_REACH_RADII * radius {
+                return impact_reach;
             }
-            let motion = drift.impact_motion(i, reach);
+            let motion = field.impact_motion(i, reach);
             if motion > THROWN_RADII * radius {
                 motion
             } else {
-                agitated
+                impact_reach
             }
         };
         let parts = SharedSlice::new(&mut self.parts);
@@ -484,9 +486,9 @@ impl Collider {
             TOUCHES.with_borrow_mut(|touches| {
                 for start in range.clone().step_by(WALL_CHUNK) {
                     let chunk = start..range.end.min(start + WALL_CHUNK);
-                    let swarm = Swarm::of(grains, thrown, chunk.clone());
+                    let cluster = ClusterBounds::of(grains, thrown, chunk.clone());
                     for (w, wall) in walls.iter().enumerate() {
-                        if !wall.is_present || swarm.is_clear_of(wall, reach) {
+                        if !wall.is_present || cluster.is_clear_of(wall, reach) {
                             continue;
                         }
                         for i in chunk.clone() {
@@ -500,41 +502,41 @@ impl Collider {
                     }
                 }
             });
-            keep_slack(out);
+            reserve_slack(out);
         });
     }
 
     /// Leaves those candidates that obey (1).
     fn choose(&mut self, team: &mut Team, scene: Scene<'_>) {
         let Scene { grains, reach, .. } = scene;
-        let is_agitated = self.blows.find(team, grains, &self.parts, reach);
-        if is_agitated {
-            let blows = &self.blows;
-            self.drift.spread_pushes(team, |i| blows.change(i));
+        let has_impacts = self.impacts.find(team, grains, &self.parts, reach);
+        if has_impacts {
+            let impacts = &self.impacts;
+            self.field.spread_pushes(team, |i| impacts.change(i));
             for _ in 0..reach.impact_chain {
-                self.blows.pass_on(team, grains, &self.parts, reach);
+                self.impacts.propagate(team, grains, &self.parts, reach);
             }
         }
-        let (blows, drift) = (&self.blows, &self.drift);
+        let (impacts, field) = (&self.impacts, &self.field);
         team.for_each_part(&mut self.parts, 1, |_, parts| {
             for part in parts {
-                // Without a jump: which are chosen is hard to foresee.
+                // Branchless: which are chosen is hard to predict.
                 let mut chosen = 0;
                 for k in 0..part.len() {
                     let mut c = part[k];
-                    if is_agitated {
-                        c.approach += blows.agitation(&c);
+                    if has_impacts {
+                        c.approach += impacts.velocity_change(&c);
                     }
                     c.approach = reach.closing_speed(c.approach, c.normal);
                     let closing = reach.step * c.approach;
-                    let diameter = c.least_diameter(grains);
+                    let diameter = c.min_diameter(grains);
                     let near = (reach.margin * diameter).max(closing);
                     let gap = -c.overlap - reach.cohesive_gap;
                     part[chosen] = c;
                     chosen += usize::from(gap < near);
                     let is_doubtful = gap >= near && gap < PUSHED_MARGIN * diameter;
-                    if is_agitated && is_doubtful {
-                        let motion = c.push_motion(drift, reach);
+                    if has_impacts && is_doubtful {
+                        let motion = c.push_motion(field, reach);
                         let due = PUSHED_PART * PUSHED_MARGIN * diameter;
                         chosen += usize::from(motion > due);
                     }
@@ -559,12 +561,12 @@ impl Chosen<'_> {
     /// The part of a contact and its place there.
     #[inline]
     fn find(&self, contact: usize) -> (usize, usize) {
-        let mut place = contact;
+        let mut slot = contact;
         for (k, part) in self.parts.iter().enumerate() {
-            if place < part.len() {
-                return (k, place);
+            if slot < part.len() {
+                return (k, slot);
             }
-            place -= part.len();
+            slot -= part.len();
         }
         unreachable!("a contact is in one of the parts")
     }
@@ -572,8 +574,8 @@ impl Chosen<'_> {
     /// A contact's candidate and geometry.
     #[inline(always)]
     fn geometry(&self, contact: usize) -> (&Candidate, ContactGeometry) {
-        let (part, place) = self.find(contact);
-        let candidate = &self.parts[part][place];
+        let (part, slot) = self.find(contact);
+        let candidate = &self.parts[part][slot];
         let geometry = match part.checked_sub(self.spheres) {
             None => candidate.geometry(self.scene.grains),
             Some(list) => {
@@ -585,13 +587,13 @@ impl Chosen<'_> {
     }
 }
 
-impl Places for Chosen<'_> {
+impl ContactDescriptors for Chosen<'_> {
     fn count(&self) -> usize {
         self.parts.iter().map(Vec::len).sum()
     }
 
     #[inline]
-    fn place(&self, contact: usize) -> Place {
+    fn descriptor(&self, contact: usize) -> ContactDescriptor {
         let Scene {
             grains,
             walls,
@@ -620,7 +622,7 @@ impl Places for Chosen<'_> {
                 contact.class,
             )]
         };
-        Place {
+        ContactDescriptor {
             point: contact.point,
             // Blocks do not know that its grains, at opposite ends, are side by side:
             // no arm is long enough for them.
@@ -641,7 +643,7 @@ impl Places for Chosen<'_> {
                         Form::Radial => u16::from(follows),
                         Form::General(_) => 2,
                     },
-            kind: kind(&contact, reach.step),
+            class: plan_class(&contact, reach.step),
         }
     }
 }
@@ -663,7 +665,7 @@ impl Candidate {
 
     /// Diameter of the smaller grain, m.
     #[inline]
-    pub(crate) fn least_diameter(&self, grains: &Grains) -> f64 {
+    pub(crate) fn min_diameter(&self, grains: &Grains) -> f64 {
         let radius = grains.radius[self.grain as usize];
         2.0 * match self.partner {
             Partner::Grain(j) => radius.min(grains.radius[j as usize]),
@@ -673,9 +675,9 @@ impl Candidate {
 
     /// How far pushes through chains of grains may close the pair, m.
     #[inline]
-    fn push_motion(&self, drift: &Drift, reach: Reach) -> f64 {
+    fn push_motion(&self, field: &MeanVelocityField, reach: Reach) -> f64 {
         match self.partner {
-            Partner::Grain(j) => drift.push_motion(self.grain, reach) + drift.push_motion(j, reach),
+            Partner::Grain(j) => field.push_motion(self.grain, reach) + field.push_motion(j, reach),
             Partner::Wall(_) => 0.0,
         }
     }
@@ -732,41 +734,41 @@ thread_local! {
 }
 
 /// Grains side by side, as seen from a wall.
-struct Swarm {
+struct ClusterBounds {
     centre: DVec3,
     /// Farthest that a grain's centre is from the middle, m.
     extent: f64,
-    greatest_radius: f64,
-    greatest_speed: f64,
-    greatest_agitated: f64,
+    max_radius: f64,
+    max_speed: f64,
+    max_impact_reach: f64,
 }
 
-impl Swarm {
-    fn of(grains: &Grains, agitated: impl Fn(usize) -> f64, range: Range<usize>) -> Self {
+impl ClusterBounds {
+    fn of(grains: &Grains, impact_reach: impl Fn(usize) -> f64, range: Range<usize>) -> Self {
         let mut bounds = Aabb::EMPTY;
-        let (mut greatest_radius, mut greatest_square) = (0.0, 0.0);
-        let mut greatest_agitated = 0.0;
+        let (mut max_radius, mut max_square) = (0.0, 0.0);
+        let mut max_impact_reach = 0.0;
         for i in range {
             bounds = bounds.including(grains.position[i]);
-            greatest_radius = f64::max(greatest_radius, grains.bounding_radius(i));
-            greatest_square = f64::max(greatest_square, grains.state[i].velocity.length_squared());
-            greatest_agitated = f64::max(greatest_agitated, agitated(i));
+            max_radius = f64::max(max_radius, grains.bounding_radius(i));
+            max_square = f64::max(max_square, grains.state[i].velocity.length_squared());
+            max_impact_reach = f64::max(max_impact_reach, impact_reach(i));
         }
-        Swarm {
+        ClusterBounds {
             centre: 0.5 * (bounds.min + bounds.max),
             extent: 0.5 * bounds.min.distance(bounds.max),
-            greatest_radius,
-            greatest_speed: greatest_square.sqrt(),
-            greatest_agitated,
+            max_radius,
+            max_speed: max_square.sqrt(),
+            max_impact_reach,
         }
     }
 
     /// Whether none of the grains can be near the wall in the sense of [`near_wall`].
     fn is_clear_of(&self, wall: &Wall, reach: Reach) -> bool {
-        let radius = self.greatest_radius;
-        let turning = wall.twist.spin.length() * (self.extent + radius);
-        let speed = self.greatest_speed + wall.twist.at(self.centre).length() + turning;
-        let margin = 2.0 * reach.beyond_surface(radius, speed, self.greatest_agitated);
+        let radius = self.max_radius;
+        let turning = wall.twist.angular_velocity.length() * (self.extent + radius);
+        let speed = self.max_speed + wall.twist.at(self.centre).length() + turning;
+        let margin = 2.0 * reach.beyond_surface(radius, speed, self.max_impact_reach);
         let local = wall.pose.to_local(self.centre);
         wall.shape.is_clear_of(local, self.extent + radius + margin)
     }
@@ -775,11 +777,15 @@ impl Swarm {
 /// Two grains as a candidate, the one with the smaller id first, and whether
 /// they may become a contact.
 #[inline(always)]
-fn near_grains([a, b]: [Seen<'_, Mover>; 2], reach: Reach) -> (Candidate, bool) {
-    let [a, b] = if a.tag.id < b.tag.id { [a, b] } else { [b, a] };
-    let radii = [a.tag.radius, b.tag.radius];
+fn near_grains([a, b]: [PairEntry<'_, Proxy>; 2], reach: Reach) -> (Candidate, bool) {
+    let [a, b] = if a.user_data.id < b.user_data.id {
+        [a, b]
+    } else {
+        [b, a]
+    };
+    let radii = [a.user_data.radius, b.user_data.radius];
     let touch = SphereTouch::of(a.centre, radii[0], b.centre, radii[1]);
-    let closing = a.tag.velocity - b.tag.velocity;
+    let closing = a.user_data.velocity - b.user_data.velocity;
     let approach = touch.normal.dot(closing);
     let across = closing.length_squared() - approach * approach;
     let followed = FOLLOWED_MOTION * 2.0 * radii[0].min(radii[1]);
@@ -793,13 +799,20 @@ fn near_grains([a, b]: [Seen<'_, Mover>; 2], reach: Reach) -> (Candidate, bool) 
         approach,
         detail: Detail::curvature(0.0),
     };
-    (candidate, reach.covers(&touch, approach, [a.tag, b.tag]))
+    (
+        candidate,
+        reach.covers(&touch, approach, [a.user_data, b.user_data]),
+    )
 }
 
 /// [`near_grains`] where some grains are no spheres: pairs of which one at least is none
 /// are marked, and near where the balls that hold them are.
 #[inline(always)]
-fn near_bodies(pair: [Seen<'_, Mover>; 2], reach: Reach, grains: &Grains) -> (Candidate, bool) {
+fn near_bodies(
+    pair: [PairEntry<'_, Proxy>; 2],
+    reach: Reach,
+    grains: &Grains,
+) -> (Candidate, bool) {
     let (candidate, is_near) = near_grains(pair, reach);
     let indices = pair.map(|body| body.index as usize);
     if indices.iter().all(|&i| grains.shape_of(i).is_none()) {
@@ -811,7 +824,12 @@ fn near_bodies(pair: [Seen<'_, Mover>; 2], reach: Reach, grains: &Grains) -> (Ca
             .iter()
             .map(|&i| grains.bounding_radius(i))
             .sum::<f64>();
-    let apart = reach_of_bodies(grains, indices, [a.tag.agitated, b.tag.agitated], reach);
+    let apart = reach_of_bodies(
+        grains,
+        indices,
+        [a.user_data.impact_reach, b.user_data.impact_reach],
+        reach,
+    );
     let candidate = Candidate {
         feature: SHAPED,
         ..candidate
@@ -823,15 +841,15 @@ fn near_bodies(pair: [Seen<'_, Mover>; 2], reach: Reach, grains: &Grains) -> (Ca
 pub(crate) fn reach_of_bodies(
     grains: &Grains,
     indices: [usize; 2],
-    agitated: [f64; 2],
+    impact_reach: [f64; 2],
     reach: Reach,
 ) -> f64 {
     let [a, b] = indices;
-    let turning = |i: usize| grains.spin_speed(i);
+    let turning = |i: usize| grains.rotation_speed(i);
     let speed = grains.state[a].velocity.distance(grains.state[b].velocity);
     let closing = reach.step * (speed + turning(a) + turning(b) + reach.fall.length());
     let near = reach.margin * 2.0 * grains.radius[a].min(grains.radius[b]);
-    near.max(closing + agitated[0] + agitated[1]) + reach.cohesive_gap
+    near.max(closing + impact_reach[0] + impact_reach[1]) + reach.cohesive_gap
 }
 
 /// Takes the marked candidates out of a list and hands them on.
@@ -862,7 +880,7 @@ impl Scene<'_> {
 /// Adds the touches of a grain with a wall; `touches` is scratch.
 fn near_wall(
     scene: Scene<'_>,
-    (i, agitated): (usize, f64),
+    (i, impact_reach): (usize, f64),
     (index, wall): (u32, &Wall),
     touches: &mut Vec<Touch>,
     out: &mut Vec<Candidate>,
@@ -875,9 +893,10 @@ fn near_wall(
     } = scene;
     let (position, radius) = (grains.position[i], grains.radius[i]);
     let velocity = grains.state[i].velocity;
-    let speed = velocity.distance(wall.twist.at(position)) + wall.twist.spin.length() * radius;
+    let speed =
+        velocity.distance(wall.twist.at(position)) + wall.twist.angular_velocity.length() * radius;
     // Twice, because at a wall the grain's distance stands alone.
-    let margin = 2.0 * reach.beyond_surface(radius, speed, agitated);
+    let margin = 2.0 * reach.beyond_surface(radius, speed, impact_reach);
     let local = wall.pose.to_local(position);
     if let Some(bounds) = wall.local_bounds()
         && bounds.distance_squared(local) > (radius + margin).powi(2)
@@ -888,12 +907,12 @@ fn near_wall(
         centre: local,
         radius,
         margin,
-        motion: agitated + reach.step * velocity.distance(wall.twist.at(wall.pose.position)),
+        motion: impact_reach + reach.step * velocity.distance(wall.twist.at(wall.pose.position)),
         last_side: &|| wall.last_side(history.features_at(grains.id[i], index), None),
     };
     wall.shape.touches_of(&probe, touches);
     // Such a grain may be turned by one wall to another within the step.
-    let fastest = speed.max(agitated / reach.step);
+    let fastest = speed.max(impact_reach / reach.step);
     let is_fast = reach.step * fastest > THROWN_RADII * radius;
     for touch in touches.iter() {
         let normal = wall.pose.orientation * touch.normal;

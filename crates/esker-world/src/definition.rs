@@ -105,7 +105,7 @@ impl Method {
 
     /// How far a body falls from rest within a step, in units of `g h²`:
     /// `(n + 1)/2n` where it is moved n times.
-    pub(crate) fn share_of_fall(&self) -> f64 {
+    pub(crate) fn free_fall_factor(&self) -> f64 {
         let moves = self.moves();
         0.5 * (moves + 1.0) / moves
     }
@@ -499,9 +499,9 @@ pub enum SizeDistribution {
     },
     /// Radii uniform between two values.
     Uniform {
-        /// Least radius, m.
+        /// Smallest radius, m.
         min: f64,
-        /// Greatest radius, m.
+        /// Largest radius, m.
         max: f64,
     },
     /// Radii normally distributed, cut off at two values.
@@ -510,9 +510,9 @@ pub enum SizeDistribution {
         mean: f64,
         /// Standard deviation, m.
         deviation: f64,
-        /// Least radius, m.
+        /// Smallest radius, m.
         min: f64,
-        /// Greatest radius, m.
+        /// Largest radius, m.
         max: f64,
     },
     /// Logarithms of radii normally distributed, cut off at two values.
@@ -521,9 +521,9 @@ pub enum SizeDistribution {
         median: f64,
         /// Standard deviation of ln(radius).
         deviation: f64,
-        /// Least radius, m.
+        /// Smallest radius, m.
         min: f64,
-        /// Greatest radius, m.
+        /// Largest radius, m.
         max: f64,
     },
     /// A mixture of fixed sizes.
@@ -579,7 +579,7 @@ pub enum Placement {
     Lattice {
         /// Region that holds every grain's whole lattice cell centre.
         region: Region,
-        /// Distance of neighbours, m; `None`: 1.02 times the greatest diameter.
+        /// Distance of neighbours, m; `None`: 1.02 times the largest diameter.
         spacing: Option<f64>,
         /// Random displacement per axis, as a share of the free space between neighbours (0…1).
         jitter: f64,
@@ -636,7 +636,7 @@ pub struct ListedGrain {
     /// Velocity, m/s, added to the packing's.
     pub velocity: DVec3,
     /// Angular velocity, rad/s.
-    pub spin: DVec3,
+    pub angular_velocity: DVec3,
 }
 
 /// A source of grains.

@@ -20,7 +20,7 @@ pub struct Twist {
     /// Velocity of the point [`Twist::centre`], m/s.
     pub velocity: DVec3,
     /// Angular velocity, rad/s.
-    pub spin: DVec3,
+    pub angular_velocity: DVec3,
     /// Reference point, m.
     pub centre: DVec3,
 }
@@ -29,7 +29,7 @@ impl Twist {
     /// Velocity of a point that moves with the wall, m/s.
     #[inline]
     pub fn at(&self, point: DVec3) -> DVec3 {
-        self.velocity + self.spin.cross(point - self.centre)
+        self.velocity + self.angular_velocity.cross(point - self.centre)
     }
 }
 
@@ -152,7 +152,7 @@ impl Motion {
             let turn = to.orientation * from.orientation.conjugate();
             return Twist {
                 velocity: (to.position - from.position) / step,
-                spin: turn.to_scaled_axis() / step,
+                angular_velocity: turn.to_scaled_axis() / step,
                 centre: from.position,
             };
         }
@@ -160,14 +160,14 @@ impl Motion {
         let (axis, centre) = self.axis();
         Twist {
             velocity: (to.displacement - from.displacement) / step,
-            spin: axis * ((to.angle - from.angle) / step),
+            angular_velocity: axis * ((to.angle - from.angle) / step),
             centre: centre + from.displacement,
         }
     }
 
-    /// Greatest speed of these points of the wall at time zero, m/s: a bound for
+    /// Largest speed of these points of the wall at time zero, m/s: a bound for
     /// advice on the time step.
-    pub fn greatest_speed(&self, points: &[DVec3]) -> f64 {
+    pub fn max_speed(&self, points: &[DVec3]) -> f64 {
         let (axis, centre) = self.axis();
         let from_axis = |x: &DVec3| (*x - centre).reject_from_normalized(axis).length();
         let distance = points.iter().map(from_axis).fold(0.0, f64::max);
@@ -193,8 +193,8 @@ impl Motion {
                         / span
                 })
                 .fold(0.0, f64::max),
-            Motion::During { motion, .. } => motion.greatest_speed(points),
-            Motion::Together(motions) => motions.iter().map(|m| m.greatest_speed(points)).sum(),
+            Motion::During { motion, .. } => motion.max_speed(points),
+            Motion::Together(motions) => motions.iter().map(|m| m.max_speed(points)).sum(),
         }
     }
 }

@@ -53,7 +53,7 @@ impl EndOfStep<'_> {
                 let distance = branch.length();
                 let normal = branch / distance;
                 let overlap = self.grains.radius[i] + self.grains.radius[j] - distance;
-                let velocity = b.velocity - b.spin.cross(normal) * contact.arms[1];
+                let velocity = b.velocity - b.angular_velocity.cross(normal) * contact.arms[1];
                 (normal, overlap, velocity)
             }
             Partner::Wall(w) => {
@@ -64,7 +64,7 @@ impl EndOfStep<'_> {
                 (normal, contact.overlap + normal.dot(moved), velocity)
             }
         };
-        let own = a.velocity + a.spin.cross(normal) * contact.arms[0];
+        let own = a.velocity + a.angular_velocity.cross(normal) * contact.arms[0];
         ContactAtEnd {
             normal,
             overlap,
@@ -109,6 +109,9 @@ impl EndOfStep<'_> {
         };
         let state = &self.grains.state[i];
         let moved = self.grains.position[i] + arm_now - point;
-        (moved, state.velocity + state.spin.cross(arm_now))
+        (
+            moved,
+            state.velocity + state.angular_velocity.cross(arm_now),
+        )
     }
 }

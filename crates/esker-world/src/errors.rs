@@ -55,7 +55,7 @@ pub struct StepErrors {
     pub travel: f64,
     /// Residual of the contact problem; `None` where it was not measured.
     pub residual: Option<f64>,
-    /// The contact with the greatest excess, if any has one.
+    /// The contact with the largest excess, if any has one.
     pub worst: Option<WorstContact>,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct ErrorScratch {
 struct Finished<'a> {
     end: EndOfStep<'a>,
     pairs: &'a PairTable,
-    row_step: f64,
+    substep: f64,
 }
 
 impl World {
@@ -127,7 +127,7 @@ impl World {
                 step: self.step,
             },
             pairs: &self.pairs,
-            row_step: self.step / self.method.moves(),
+            substep: self.step / self.method.moves(),
         };
         let (contacts, impulses) = (&work.contacts, &work.impulses);
         team.fill(&mut work.errors.contacts, contacts.len(), |i| {
@@ -200,7 +200,7 @@ impl Finished<'_> {
         };
         let excess = if overlap > 0.0 {
             let stiffness = pair.stiffness(contact.elastic_radius);
-            let elastic = pair.static_overlap(stiffness, impulse.normal / self.row_step);
+            let elastic = pair.static_overlap(stiffness, impulse.normal / self.substep);
             let damping_time = pair.damping_time(stiffness, mobility, overlap);
             let damped = damping_time * relative.dot(normal).abs();
             ((overlap - elastic - damped) / contact.diameter()) as f32
@@ -254,7 +254,7 @@ impl Finished<'_> {
         }
     }
 }
-/// The value that a share of all exceeds: the greatest where the share is less
+/// The value that a share of all exceeds: the largest where the share is less
 /// than one of them; zero of none or where it is negative.
 fn exceeded_by(share: f64, values: &mut [f32]) -> f64 {
     let above = (share * values.len() as f64) as usize;
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_high_percentile_is_the_greatest_of_few_and_leaves_out_a_thousandth_of_many() {
+    fn a_high_percentile_is_the_largest_of_few_and_leaves_out_a_thousandth_of_many() {
         assert_eq!(exceeded_by(LEFT_OUT, &mut []), 0.0);
         assert_eq!(exceeded_by(LEFT_OUT, &mut [-1.0]), 0.0);
         assert_eq!(exceeded_by(LEFT_OUT, &mut [0.5, 2.0, 1.0]), 2.0);

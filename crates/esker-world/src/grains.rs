@@ -35,7 +35,7 @@ pub struct GrainShape {
     pub bounding_radius: f64,
     /// Speed over angular velocity at which rotation can bring its surface
     /// nearer to something, at most, m.
-    pub spin_reach: f64,
+    pub rotation_reach: f64,
 }
 
 impl GrainShape {
@@ -46,7 +46,7 @@ impl GrainShape {
             scale,
             moments: shape.mass_properties().inertia_per_mass * (mass * scale * scale),
             bounding_radius: shape.bounding_radius() * scale,
-            spin_reach: shape.spin_reach() * scale,
+            rotation_reach: shape.rotation_reach() * scale,
         }
     }
 
@@ -69,7 +69,7 @@ pub struct NewGrain {
     /// Velocity, m/s.
     pub velocity: DVec3,
     /// Angular velocity, rad/s.
-    pub spin: DVec3,
+    pub angular_velocity: DVec3,
     /// Orientation, a unit quaternion.
     pub orientation: DQuat,
     /// Radius, m; of the sphere of equal volume, where it is none.
@@ -156,9 +156,11 @@ impl Grains {
     /// Speed at which rotation can bring the surface of a grain nearer to something, at most,
     /// m/s.
     #[inline]
-    pub fn spin_speed(&self, index: usize) -> f64 {
+    pub fn rotation_speed(&self, index: usize) -> f64 {
         let shape = self.shape_of(index);
-        shape.map_or(0.0, |s| s.spin_reach * self.state[index].spin.length())
+        shape.map_or(0.0, |s| {
+            s.rotation_reach * self.state[index].angular_velocity.length()
+        })
     }
 
     /// Slots ever used: ids have a slot below this.
@@ -203,7 +205,11 @@ impl Grains {
         self.state.push(BodyState {
             velocity: grain.velocity,
             inverse_mass: 1.0 / grain.mass,
-            spin: if rotates { grain.spin } else { DVec3::ZERO },
+            angular_velocity: if rotates {
+                grain.angular_velocity
+            } else {
+                DVec3::ZERO
+            },
             inverse_inertia: if rotates { 1.0 / inertia } else { 0.0 },
         });
         self.radius.push(grain.radius);
@@ -269,11 +275,13 @@ impl Grains {
             .enumerate()
             .map(|(i, (s, mass))| {
                 let turning = match self.shape_of(i) {
-                    None if s.inverse_inertia > 0.0 => s.spin.length_squared() / s.inverse_inertia,
+                    None if s.inverse_inertia > 0.0 => {
+                        s.angular_velocity.length_squared() / s.inverse_inertia
+                    }
                     None => 0.0,
                     Some(shape) => {
-                        let spin = self.orientation[i].conjugate() * s.spin;
-                        (spin * spin).dot(shape.moments)
+                        let angular_velocity = self.orientation[i].conjugate() * s.angular_velocity;
+                        (angular_velocity * angular_velocity).dot(shape.moments)
                     }
                 };
                 0.5 * (mass * s.velocity.length_squared() + turning)
@@ -296,7 +304,12 @@ impl Grains {
             for number in x.to_array().into_iter().chain(q.to_array()) {
                 add(number.to_bits());
             }
-            for number in s.velocity.to_array().into_iter().chain(s.spin.to_array()) {
+            for number in s
+                .velocity
+                .to_array()
+                .into_iter()
+                .chain(s.angular_velocity.to_array())
+            {
                 add(number.to_bits());
             }
         }
@@ -312,7 +325,7 @@ mod tests {
         NewGrain {
             position: DVec3::X * x,
             velocity: DVec3::ZERO,
-            spin: DVec3::ZERO,
+            angular_velocity: DVec3::ZERO,
             orientation: DQuat::IDENTITY,
             radius: 0.1,
             mass: 1.0,

@@ -75,7 +75,7 @@ impl History {
         self.link(team, slots);
     }
 
-    /// Multiplies all that is remembered: for a row step of another length.
+    /// Multiplies all that is remembered: for a substep of another length.
     pub fn scale(&mut self, factor: f64) {
         for entry in &mut self.entries {
             entry.impulse = entry.impulse.scaled(factor);

@@ -41,13 +41,13 @@ pub(crate) struct LoadedInertia {
     /// |g|, m/s².
     pub(crate) gravity: f64,
     /// Substep h_s, s.
-    pub(crate) row_step: f64,
+    pub(crate) substep: f64,
 }
 
 impl LoadedInertia {
     /// Mass (1) over the mass that is carried, for a grain of this radius.
     fn share(&self, radius: f64) -> f64 {
-        self.gravity * self.row_step * self.row_step / (ALLOWED_OVERLAP * 2.0 * radius)
+        self.gravity * self.substep * self.substep / (ALLOWED_OVERLAP * 2.0 * radius)
     }
 }
 

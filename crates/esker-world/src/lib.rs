@@ -44,7 +44,6 @@
 pub mod accuracy;
 pub mod assemble;
 mod begin;
-mod blows;
 pub mod check;
 mod clock;
 mod cohesion;
@@ -58,6 +57,7 @@ mod flight;
 mod general_solve;
 pub mod grains;
 pub mod history;
+mod impact_prediction;
 mod inertia;
 pub mod integrate;
 pub mod load;

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! with `v` the velocity of the wall's surface, belts included. Forces, torques
-//! and powers are these over the length of an interval: means, in which a blow
+//! and powers are these over the length of an interval: means, in which an impact
 //! counts as much as the rest that follows it. For a wall that turns about its
 //! origin, (3) is its rate times the torque that the drive has to overcome.
 
@@ -57,7 +57,7 @@ impl LoadIntegral {
         LoadIntegral {
             impulse: given,
             angular_impulse: arm.cross(given) + torque_impulse,
-            work: -given.dot(surface) - torque_impulse.dot(wall.twist.spin),
+            work: -given.dot(surface) - torque_impulse.dot(wall.twist.angular_velocity),
         }
     }
 

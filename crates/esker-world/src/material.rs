@@ -146,7 +146,7 @@ impl PairConstants {
         constants: StepConstants<'_>,
     ) -> Stabilisation {
         Stabilisation {
-            step: constants.row_step,
+            step: constants.substep,
             whole_step: constants.step,
             hertz: self.is_hertz(),
             damping: self.damping,
@@ -218,8 +218,8 @@ impl PairTable {
         laws.map(move |(k, pair)| (ContactClass::ALL[k / pairs], pair))
     }
 
-    /// Greatest coefficient of restitution of all pairs.
-    pub fn greatest_restitution(&self) -> f64 {
+    /// Largest coefficient of restitution of all pairs.
+    pub fn max_restitution(&self) -> f64 {
         let restitution = self.table.iter().map(|p| p.law.restitution);
         restitution.fold(0.0, f64::max)
     }

@@ -38,7 +38,7 @@ pub(crate) struct Midpoint {
     /// Axes of the body in world axes.
     pub(crate) axes: DMat3,
     /// Angular velocity, rad/s.
-    pub(crate) spin: DVec3,
+    pub(crate) angular_velocity: DVec3,
     /// `I_m^(1/2)`, world axes; one for a sphere.
     pub(crate) root: DMat3,
     /// Its inverse; zero where rotation is locked.
@@ -50,7 +50,7 @@ impl Midpoint {
     pub(crate) fn metric_state(&self, state: BodyState) -> BodyState {
         let rotates = state.inverse_inertia > 0.0;
         BodyState {
-            spin: self.root * self.spin,
+            angular_velocity: self.root * self.angular_velocity,
             inverse_inertia: f64::from(u8::from(rotates)),
             ..state
         }
@@ -73,12 +73,12 @@ impl Midpoints {
                 return Midpoint {
                     pose: Pose::new(position, orientation),
                     axes: DMat3::IDENTITY,
-                    spin: state.spin,
+                    angular_velocity: state.angular_velocity,
                     root: DMat3::IDENTITY,
                     inverse_root: DMat3::IDENTITY,
                 };
             };
-            let momentum = shape.inertia(orientation) * state.spin;
+            let momentum = shape.inertia(orientation) * state.angular_velocity;
             let orientation = rotate(orientation, momentum, shape.moments, 0.5 * step);
             let axes = DMat3::from_quat(orientation);
             let root = shape.moments.map(f64::sqrt);
@@ -86,7 +86,7 @@ impl Midpoints {
             Midpoint {
                 pose: Pose::new(position, orientation),
                 axes,
-                spin: in_world_axes(axes, shape.moments.recip()) * momentum,
+                angular_velocity: in_world_axes(axes, shape.moments.recip()) * momentum,
                 root: in_world_axes(axes, root),
                 inverse_root: in_world_axes(axes, root.recip() * rotates),
             }
@@ -122,8 +122,8 @@ pub(crate) fn finish_rotation(
 ) -> (DQuat, DVec3) {
     let orientation = rotate(orientation, midpoint.root * mean, shape.moments, step);
     let axes = DMat3::from_quat(orientation);
-    let spin = in_world_axes(axes, shape.moments.recip()) * (midpoint.root * last);
-    (orientation, spin)
+    let angular_velocity = in_world_axes(axes, shape.moments.recip()) * (midpoint.root * last);
+    (orientation, angular_velocity)
 }
 
 /// Free rotation of a body with these principal moments, kg m², and the angular
@@ -144,7 +144,7 @@ pub(crate) fn rotate(orientation: DQuat, momentum: DVec3, moments: DVec3, time: 
 mod tests {
     use super::*;
 
-    /// A body with three different moments that spins about the middle one tumbles.
+    /// A body with three different moments that rotates about the middle one tumbles.
     /// Time between two flips and energy against an integration to rounding.
     #[test]
     fn a_free_top_tumbles_and_keeps_energy_and_angular_momentum() {

@@ -15,7 +15,7 @@ pub enum PackingError {
     /// A region in which not one grain fits.
     #[error("no grain of diameter {diameter} m fits into the region")]
     NothingFits {
-        /// Greatest diameter asked for, m.
+        /// Largest diameter asked for, m.
         diameter: f64,
     },
     /// A lattice with fewer places than grains asked for.
@@ -65,7 +65,7 @@ impl PackingError {
 
 /// Random places tried per grain before a region counts as full.
 const PLACES_TRIED: usize = 2000;
-/// Default spacing of a lattice in greatest diameters.
+/// Default spacing of a lattice in largest diameters.
 const LATTICE_SPACING: f64 = 1.02;
 
 /// The grains of one packing of a definition.
@@ -99,12 +99,12 @@ fn place_spheres(
             sizes,
         } => {
             let sizes = &sizes.scaled(stretch);
-            let spacing = spacing.unwrap_or(LATTICE_SPACING * 2.0 * sizes.greatest());
+            let spacing = spacing.unwrap_or(LATTICE_SPACING * 2.0 * sizes.max());
             let limit = count.unwrap_or(usize::MAX);
-            let places = lattice(region, spacing, sizes.greatest(), limit);
+            let places = lattice(region, spacing, sizes.max(), limit);
             if places.is_empty() && limit > 0 {
                 return Err(PackingError::NothingFits {
-                    diameter: 2.0 * sizes.greatest(),
+                    diameter: 2.0 * sizes.max(),
                 });
             }
             if let Some(wanted) = *count
@@ -115,7 +115,7 @@ fn place_spheres(
                     wanted,
                 });
             }
-            let free = 0.5 * jitter * (spacing - 2.0 * sizes.greatest()).max(0.0);
+            let free = 0.5 * jitter * (spacing - 2.0 * sizes.max()).max(0.0);
             Ok(places
                 .into_iter()
                 .map(|place| {
@@ -164,7 +164,7 @@ fn place_spheres(
             .iter()
             .map(|listed| NewGrain {
                 velocity: packing.velocity + listed.velocity,
-                spin: listed.spin,
+                angular_velocity: listed.angular_velocity,
                 ..grain(listed.position, stretch * listed.radius)
             })
             .collect()),
@@ -181,7 +181,7 @@ pub fn count_estimate(packing: &PackingDef) -> usize {
             sizes,
             ..
         } => {
-            let spacing = spacing.unwrap_or(LATTICE_SPACING * 2.0 * sizes.greatest());
+            let spacing = spacing.unwrap_or(LATTICE_SPACING * 2.0 * sizes.max());
             let cells = region.volume() / spacing.powi(3);
             (cells.ceil() as usize).min(count.unwrap_or(usize::MAX))
         }
@@ -212,7 +212,7 @@ fn new_grain(def: &WorldDef, packing: &PackingDef, position: DVec3, radius: f64)
     NewGrain {
         position,
         velocity: packing.velocity,
-        spin: DVec3::ZERO,
+        angular_velocity: DVec3::ZERO,
         orientation: DQuat::IDENTITY,
         radius,
         mass: sphere_mass(def.materials[packing.material].density, radius),
@@ -260,11 +260,11 @@ fn random_places(
     stream: &mut RandomStream,
 ) -> Result<Vec<(DVec3, f64)>, PackingError> {
     let nothing = PackingError::NothingFits {
-        diameter: 2.0 * sizes.greatest(),
+        diameter: 2.0 * sizes.max(),
     };
     let mut radii: Vec<f64> = (0..count).map(|_| sizes.draw(stream)).collect();
     radii.sort_unstable_by(|a, b| b.total_cmp(a));
-    let mut placed = Placed::new(2.0 * sizes.greatest());
+    let mut placed = Placed::new(2.0 * sizes.max());
     for &radius in &radii {
         let inner = region.shrunk(radius).ok_or_else(|| nothing.clone())?;
         let found = (0..PLACES_TRIED)
@@ -291,9 +291,9 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    pub(crate) fn new(greatest_diameter: f64) -> Self {
+    pub(crate) fn new(max_diameter: f64) -> Self {
         Placed {
-            cell: greatest_diameter,
+            cell: max_diameter,
             cells: Default::default(),
             grains: Vec::new(),
         }

@@ -19,7 +19,7 @@ use glam::DVec3;
 
 use crate::grains::Grains;
 
-/// Least width of a periodic box, in diameters of the largest grain: its grains
+/// Smallest width of a periodic box, in diameters of the largest grain: its grains
 /// must not meet the same neighbour on two sides.
 pub const MIN_DIAMETERS: f64 = 4.0;
 

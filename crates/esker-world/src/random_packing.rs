@@ -68,7 +68,7 @@ pub(crate) fn pack(
     stream: &mut RandomStream,
 ) -> Result<Vec<(DVec3, f64)>, PackingError> {
     let nothing = PackingError::NothingFits {
-        diameter: 2.0 * sizes.greatest(),
+        diameter: 2.0 * sizes.max(),
     };
     let radii = radii(region, fraction, sizes, stream);
     if radii.is_empty() {
@@ -271,7 +271,7 @@ mod tests {
                 for fraction in [0.3, 0.54] {
                     let grains = packed(&region, fraction, sizes).unwrap();
                     let solid: f64 = grains.iter().map(|g| sphere_volume(g.1)).sum();
-                    let grain = sphere_volume(sizes.greatest()) / region.volume();
+                    let grain = sphere_volume(sizes.max()) / region.volume();
                     assert!((solid / region.volume() - fraction).abs() <= grain);
                     for (k, (x, r)) in grains.iter().enumerate() {
                         let room = region.shrunk(*r).unwrap();

@@ -2,19 +2,19 @@
 //!
 //! Two grains approach each other at `|v_i − v_j|` at most. A grain's own reach
 //! must bound its part of that without knowing the other. In a flow
-//! neighbours move together, so speeds are reckoned from the mean velocity `c`
+//! neighbours move together, so speeds are computed from the mean velocity `c`
 //! of the grains around, cell by cell: for grains in cells A and B side by side
 //!
 //! ```text
 //! |v_i − v_j| ≤ |v_i − c_A| + |v_j − c_B| + |c_A − c_B|,                 (1)
 //! ```
 //!
-//! of which a grain takes its own term and half of the greatest difference
+//! of which a grain takes its own term and half of the largest difference
 //! between its cell and those around. A grain whose reach is more than half a
 //! cell may meet grains of any cell; it takes its speed from the mean of all
-//! cells and the greatest deviation of a cell from it.
+//! cells and the largest deviation of a cell from it.
 //!
-//! The same cells say how strong the blows can be that a grain is struck with:
+//! The same cells say how strong the impacts on a grain can be:
 //! as strong as the grains and walls around differ in velocity. In a bed at rest
 //! one grain that still rolls then does not make all others look for more.
 //!
@@ -24,7 +24,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_geometry::SphereTouch;
-use esker_parallel::{SharedSlice, Team, fit, make_room};
+use esker_parallel::{SharedSlice, Team, clear_and_reserve, resize};
 use glam::DVec3;
 
 use crate::grains::{GrainId, Grains};
@@ -40,7 +40,7 @@ pub struct Reach {
     pub step: f64,
     /// Mean velocity that gravity gives within the step to a grain at rest, m/s.
     pub fall: DVec3,
-    /// Greatest coefficient of restitution of a pair of materials.
+    /// Largest coefficient of restitution of a pair of materials.
     pub restitution: f64,
     /// The longest gap at which a pair attracts, m. Every pair within it is
     /// found, and attraction moves grains by no more than it.
@@ -51,35 +51,35 @@ pub struct Reach {
 
 /// What the broad phase knows of a grain besides its place.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Mover {
+pub struct Proxy {
     /// Velocity, m/s.
     pub velocity: DVec3,
     /// Radius, m.
     pub radius: f64,
-    /// How far blows may move it within the step, m, as far as is looked for.
-    pub agitated: f64,
+    /// How far impacts may move it within the step, m, as far as is looked for.
+    pub impact_reach: f64,
     /// Name.
     pub id: GrainId,
 }
 
-impl Mover {
+impl Proxy {
     /// Of the grain with this dense index.
     #[inline]
-    pub(crate) fn of(grains: &Grains, drift: &Drift, i: usize) -> Self {
-        Mover {
+    pub(crate) fn of(grains: &Grains, field: &MeanVelocityField, i: usize) -> Self {
+        Proxy {
             velocity: grains.state[i].velocity,
             radius: grains.radius[i],
-            agitated: drift.agitated[i],
+            impact_reach: field.impact_reach[i],
             id: grains.id[i],
         }
     }
 }
 
-/// Agitation is looked for up to gaps of this many radii per grain.
-pub(crate) const AGITATED_RADII: f64 = 0.35;
+/// Impacts are looked for up to gaps of this many radii per grain.
+pub(crate) const IMPACT_REACH_RADII: f64 = 0.35;
 
 impl Reach {
-    /// Greatest mean speed at which a pair can close within the step, m/s,
+    /// Largest mean speed at which a pair can close within the step, m/s,
     /// from its approach speed and normal: one of the two may fall towards the
     /// other, which is held.
     #[inline]
@@ -90,18 +90,18 @@ impl Reach {
     /// Distance from its surface within which a grain of this speed can meet
     /// something: two grains' distances add up to what [`Reach::covers`] asks.
     #[inline]
-    pub fn beyond_surface(&self, radius: f64, speed: f64, agitated: f64) -> f64 {
+    pub fn beyond_surface(&self, radius: f64, speed: f64, impact_reach: f64) -> f64 {
         let closing = self.step * (speed + self.fall.length());
-        (self.margin * radius).max(closing + agitated) + 0.5 * self.cohesive_gap
+        (self.margin * radius).max(closing + impact_reach) + 0.5 * self.cohesive_gap
     }
 
-    /// Whether two grains may become a contact, with as much agitation as is
+    /// Whether two grains may become a contact, with as much reach of impacts as is
     /// looked for; from their approach speed.
     #[inline]
-    pub fn covers(&self, touch: &SphereTouch, approach: f64, [a, b]: [&Mover; 2]) -> bool {
+    pub fn covers(&self, touch: &SphereTouch, approach: f64, [a, b]: [&Proxy; 2]) -> bool {
         let near = self.margin * 2.0 * a.radius.min(b.radius);
         let closing = self.step * self.closing_speed(approach, touch.normal);
-        -touch.overlap < near.max(closing + a.agitated + b.agitated) + self.cohesive_gap
+        -touch.overlap < near.max(closing + a.impact_reach + b.impact_reach) + self.cohesive_gap
     }
 }
 
@@ -117,7 +117,7 @@ const SPREAD_DECAY: f64 = 0.5;
 
 /// Mean velocities of the grains, cell by cell; keeps its memory.
 #[derive(Debug, Default)]
-pub(crate) struct Drift {
+pub(crate) struct MeanVelocityField {
     origin: DVec3,
     edge: f64,
     size: [usize; 3],
@@ -132,9 +132,9 @@ pub(crate) struct Drift {
     /// Room for the cells once they are compared.
     compared: Vec<Cell>,
     mean: DVec3,
-    /// Greatest distance of a cell's velocity from the mean, m/s.
+    /// Largest distance of a cell's velocity from the mean, m/s.
     deviation: f64,
-    /// Greatest speed of grains that may get beyond the cells around, m/s.
+    /// Largest speed of grains that may get beyond the cells around, m/s.
     far: f64,
     /// Layers of grains in a cell.
     layers: f64,
@@ -142,9 +142,9 @@ pub(crate) struct Drift {
     min_diameter: f64,
     /// Largest motion within the step that no grain's own velocity gives, m.
     unexpected: f64,
-    /// How far blows may move each grain within the step, m, as far as is
+    /// How far impacts may move each grain within the step, m, as far as is
     /// looked for.
-    pub(crate) agitated: Vec<f64>,
+    pub(crate) impact_reach: Vec<f64>,
 }
 
 /// Sum over the grains of a cell.
@@ -153,7 +153,7 @@ struct Sum {
     /// Velocities in units of [`QUANTUM`].
     velocity: [i64; 3],
     count: i64,
-    /// Greatest distance of a velocity from the cell's, m/s.
+    /// Largest distance of a velocity from the cell's, m/s.
     deviation: f64,
 }
 
@@ -173,9 +173,9 @@ struct Cell {
     is_taken: bool,
     /// Mean velocity, m/s.
     velocity: DVec3,
-    /// Greatest distance of a grain's velocity from it, m/s.
+    /// Largest distance of a grain's velocity from it, m/s.
     deviation: f64,
-    /// Half of the greatest difference to a cell around it, m/s.
+    /// Half of the largest difference to a cell around it, m/s.
     half_difference: f64,
     /// By [`Bound`], m/s.
     bounds: [f64; 2],
@@ -184,15 +184,15 @@ struct Cell {
 /// A bound on velocity changes in a cell.
 #[derive(Clone, Copy, Debug)]
 enum Bound {
-    /// Greatest difference in velocity of grains here and around.
-    Unrest,
-    /// Greatest change by pushes through chains of grains.
+    /// Largest difference in velocity of grains here and around.
+    VelocityDifference,
+    /// Largest change by pushes through chains of grains.
     Push,
 }
 
-impl Drift {
+impl MeanVelocityField {
     /// Replaces `out` by the radii within which grains can meet something, and
-    /// sets what Drift knows of agitation.
+    /// sets the reach of impacts.
     pub(crate) fn reach(
         &mut self,
         team: &mut Team,
@@ -205,30 +205,33 @@ impl Drift {
         self.take_means(team, grains);
         self.far = self.take_deviations(team, grains, reach);
         self.compare_cells(team, walls, reach);
-        let mut agitated = std::mem::take(&mut self.agitated);
-        let drift = &*self;
-        let cell_of = |i: usize| &drift.cells[drift.cell_of[i] as usize];
-        team.fill(&mut agitated, grains.len(), |i| {
-            let motion = drift.impact_motion(i, reach);
-            motion.min(AGITATED_RADII * grains.radius[i])
+        let mut impact_reach = std::mem::take(&mut self.impact_reach);
+        let field = &*self;
+        let cell_of = |i: usize| &field.cells[field.cell_of[i] as usize];
+        team.fill(&mut impact_reach, grains.len(), |i| {
+            let motion = field.impact_motion(i, reach);
+            motion.min(IMPACT_REACH_RADII * grains.radius[i])
         });
         team.fill(out, grains.len(), |i| {
             let (radius, velocity) = (grains.radius[i], grains.state[i].velocity);
             let cell = cell_of(i);
-            let turning = grains.spin_speed(i);
+            let turning = grains.rotation_speed(i);
             let speed = velocity.distance(cell.velocity) + cell.half_difference + turning;
             let outer = grains.bounding_radius(i);
-            let near = outer + reach.beyond_surface(radius, speed, agitated[i]);
-            if near <= 0.5 * drift.edge {
+            let near = outer + reach.beyond_surface(radius, speed, impact_reach[i]);
+            if near <= 0.5 * field.edge {
                 return near;
             }
-            let speed = speed.max(drift.speed_among_all(velocity) + turning);
-            outer + reach.beyond_surface(radius, speed, agitated[i])
+            let speed = speed.max(field.speed_among_all(velocity) + turning);
+            outer + reach.beyond_surface(radius, speed, impact_reach[i])
         });
-        self.agitated = agitated;
-        let unrest = self.cells.iter().map(|c| c.bounds[Bound::Unrest as usize]);
+        self.impact_reach = impact_reach;
+        let difference = self
+            .cells
+            .iter()
+            .map(|c| c.bounds[Bound::VelocityDifference as usize]);
         // A push through a chain can throw off its end with twice its speed.
-        let speed = 2.0 * unrest.fold(self.far, f64::max) + reach.fall.length();
+        let speed = 2.0 * difference.fold(self.far, f64::max) + reach.fall.length();
         self.unexpected = reach.step * speed + reach.cohesive_gap;
     }
 
@@ -240,8 +243,8 @@ impl Drift {
     /// How far impacts may move a grain within the step, m.
     #[inline]
     pub(crate) fn impact_motion(&self, grain: usize, reach: Reach) -> f64 {
-        let unrest = self.bound(grain, Bound::Unrest);
-        reach.step * (1.0 + reach.restitution) * unrest.max(self.far)
+        let difference = self.bound(grain, Bound::VelocityDifference);
+        reach.step * (1.0 + reach.restitution) * difference.max(self.far)
     }
 
     /// How far grains may move within the step by pushes that their velocities
@@ -255,7 +258,7 @@ impl Drift {
     /// each grain, m/s.
     ///
     /// Such a push comes from many grains at once: where a layer of a cell's
-    /// grains is struck with some speed, all of them may get it, and through
+    /// grains is impacted with some speed, all of them may get it, and through
     /// them the grains of the cells around. One grain that bounces among others
     /// at rest shares its momentum with them.
     pub(crate) fn spread_pushes(&mut self, team: &mut Team, change: impl Fn(usize) -> f64 + Sync) {
@@ -284,7 +287,7 @@ impl Drift {
         self.cells[self.cell_of[grain] as usize].bounds[bound as usize]
     }
 
-    /// Greatest distance of a velocity from that of any cell, m/s.
+    /// Largest distance of a velocity from that of any cell, m/s.
     fn speed_among_all(&self, velocity: DVec3) -> f64 {
         velocity.distance(self.mean) + self.deviation
     }
@@ -371,7 +374,7 @@ impl Drift {
                 deviation: 0.0,
             });
         });
-        make_room(&mut self.cells, count);
+        clear_and_reserve(&mut self.cells, count);
         self.cells.extend(sums.iter().map(|sum| Cell {
             velocity: DVec3::from_array(sum.velocity.map(|v| v as f64))
                 * (QUANTUM / sum.count.max(1) as f64),
@@ -388,7 +391,7 @@ impl Drift {
     }
 
     /// Finds how far velocities are from those of their cells. Returns the
-    /// greatest speed of grains that may get beyond the cells around, m/s.
+    /// largest speed of grains that may get beyond the cells around, m/s.
     fn take_deviations(&mut self, team: &mut Team, grains: &Grains, reach: Reach) -> f64 {
         let mut sums = std::mem::take(&mut self.sums);
         // Numbers that are not negative order as their bits do.
@@ -418,12 +421,13 @@ impl Drift {
                 let (difference, deviation) = self.around(k);
                 let at_walls = self.speed_at_walls(k, deviation, walls, reach);
                 cell.half_difference = 0.5 * difference;
-                cell.bounds[Bound::Unrest as usize] = (difference + 2.0 * deviation).max(at_walls);
+                cell.bounds[Bound::VelocityDifference as usize] =
+                    (difference + 2.0 * deviation).max(at_walls);
             }
             cell
         });
         self.compared = std::mem::replace(&mut self.cells, compared);
-        self.spread(team, Bound::Unrest);
+        self.spread(team, Bound::VelocityDifference);
     }
 
     /// Pushes pass through chains of touching grains far beyond a cell within a
@@ -451,7 +455,7 @@ impl Drift {
         [cell % nx, cell / nx % ny, cell / (nx * ny)]
     }
 
-    /// Greatest difference of a cell's velocity to one around it, and greatest
+    /// Largest difference of a cell's velocity to one around it, and largest
     /// deviation of a grain's from its cell's in all of them, m/s.
     fn around(&self, cell: usize) -> (f64, f64) {
         let own = self.cells[cell].velocity;
@@ -481,7 +485,7 @@ impl Drift {
         cells.filter(|there| there.is_taken)
     }
 
-    /// Greatest speed at which grains of a cell can strike walls within the
+    /// Largest speed at which grains of a cell can meet walls within the
     /// step, m/s.
     fn speed_at_walls(&self, cell: usize, deviation: f64, walls: &[Wall], reach: Reach) -> f64 {
         let at = self.coordinates(cell);
@@ -495,7 +499,7 @@ impl Drift {
         let half_diagonal = 0.5 * 3_f64.sqrt() * self.edge;
         let present = walls.iter().filter(|wall| wall.is_present);
         let speeds = present.map(|wall| {
-            let turning = wall.twist.spin.length() * half_diagonal;
+            let turning = wall.twist.angular_velocity.length() * half_diagonal;
             let sliding = self.cells[cell].velocity.distance(wall.twist.at(centre));
             let speed = sliding + deviation + turning;
             let near = half_diagonal + 0.5 * self.edge + reach.step * speed;
@@ -530,7 +534,7 @@ impl Sums {
         count: usize,
         add: impl Fn(&mut Sum, usize) + Sync,
     ) -> &[Sum] {
-        fit(&mut self.tables, count * team.threads());
+        resize(&mut self.tables, count * team.threads());
         let tables = SharedSlice::new(&mut self.tables);
         team.run(|worker| {
             let own = worker.index * count..(worker.index + 1) * count;
@@ -577,7 +581,7 @@ mod tests {
                 position,
                 velocity,
                 radius: 0.004 + 0.002 * random.uniform(),
-                spin: DVec3::ZERO,
+                angular_velocity: DVec3::ZERO,
                 mass: 1e-3,
                 material: 0,
                 shape: None,
@@ -603,21 +607,26 @@ mod tests {
                     impact_chain: 1,
                 };
                 let mut radii = Vec::new();
-                let mut drift = Drift::default();
-                drift.reach(team, (&grains, &[]), 0.01, reach, &mut radii);
+                let mut field = MeanVelocityField::default();
+                field.reach(team, (&grains, &[]), 0.01, reach, &mut radii);
                 let find = |radii: &[f64], pairs: &mut Vec<[u32; 2]>| {
                     let found = &mut [Vec::new()];
                     let result = BroadPhase::default().search(
                         &mut Team::new(1),
                         (&grains.position, radii),
-                        |i| Mover::of(&grains, &drift, i),
+                        |i| Proxy::of(&grains, &field, i),
                         found,
                         |[a, b]| {
-                            let radii = [a.tag.radius, b.tag.radius];
+                            let radii = [a.user_data.radius, b.user_data.radius];
                             let touch = SphereTouch::of(a.centre, radii[0], b.centre, radii[1]);
-                            let approach = touch.normal.dot(a.tag.velocity - b.tag.velocity);
+                            let approach = touch
+                                .normal
+                                .dot(a.user_data.velocity - b.user_data.velocity);
                             let pair = [a.index.min(b.index), a.index.max(b.index)];
-                            (pair, reach.covers(&touch, approach, [a.tag, b.tag]))
+                            (
+                                pair,
+                                reach.covers(&touch, approach, [a.user_data, b.user_data]),
+                            )
                         },
                     );
                     result.unwrap();
@@ -649,7 +658,13 @@ mod tests {
             state.velocity = DVec3::new(3.0, -40.0, 7.0);
         }
         let mut radii = Vec::new();
-        Drift::default().reach(&mut Team::new(2), (&grains, &[]), 0.01, reach, &mut radii);
+        MeanVelocityField::default().reach(
+            &mut Team::new(2),
+            (&grains, &[]),
+            0.01,
+            reach,
+            &mut radii,
+        );
         for (radius, reached) in grains.radius.iter().zip(radii) {
             let at_rest = radius + reach.beyond_surface(*radius, 0.0, 0.0);
             assert!((reached / at_rest - 1.0).abs() < 1e-6);
@@ -658,7 +673,7 @@ mod tests {
 
     /// Grains that fall together have nothing to expect but from the floor.
     #[test]
-    fn blows_are_looked_for_near_walls() {
+    fn impacts_are_looked_for_near_walls() {
         let mut grains = Grains::default();
         let floor = Wall::new(
             &WallDef {
@@ -679,7 +694,7 @@ mod tests {
                     position: DVec3::new(place(1), place(20), place(400)) * 0.012 + 0.006,
                     velocity: DVec3::NEG_Z,
                     radius: 0.005,
-                    spin: DVec3::ZERO,
+                    angular_velocity: DVec3::ZERO,
                     mass: 1e-3,
                     material: 0,
                     shape: None,
@@ -696,14 +711,14 @@ mod tests {
             cohesive_gap: 0.0,
             impact_chain: 1,
         };
-        let mut drift = Drift::default();
+        let mut field = MeanVelocityField::default();
         let team = &mut Team::new(2);
-        drift.reach(team, (&grains, &[floor]), 0.01, reach, &mut Vec::new());
-        for (agitated, at) in drift.agitated.iter().zip(&grains.position) {
+        field.reach(team, (&grains, &[floor]), 0.01, reach, &mut Vec::new());
+        for (impact_reach, at) in field.impact_reach.iter().zip(&grains.position) {
             if at.z < 0.01 + 2.0 * 0.01 {
-                assert_eq!(*agitated, AGITATED_RADII * 0.005);
+                assert_eq!(*impact_reach, IMPACT_REACH_RADII * 0.005);
             } else if at.z > 0.15 {
-                assert!(*agitated < 1e-6, "{agitated} at {at}");
+                assert!(*impact_reach < 1e-6, "{impact_reach} at {at}");
             }
         }
     }

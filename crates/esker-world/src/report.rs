@@ -109,7 +109,7 @@ pub struct StepReport {
     pub touching: usize,
     /// Mean overlap of touching contacts, in diameters.
     pub mean_overlap: f64,
-    /// Greatest overlap, in diameters.
+    /// Largest overlap, in diameters.
     pub max_overlap: f64,
     /// Length of the step, s.
     pub step_length: f64,

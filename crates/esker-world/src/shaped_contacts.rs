@@ -24,7 +24,7 @@ use crate::collide::{
 };
 use crate::grains::Grains;
 use crate::material::ContactClass;
-use crate::reach::Drift;
+use crate::reach::MeanVelocityField;
 use crate::wall::Wall;
 
 /// What a candidate of bodies that are no spheres has besides.
@@ -54,7 +54,7 @@ pub(crate) struct ShapedContacts {
 #[derive(Clone, Copy)]
 pub(crate) struct NarrowPhase<'a> {
     pub(crate) scene: Scene<'a>,
-    pub(crate) drift: &'a Drift,
+    pub(crate) field: &'a MeanVelocityField,
 }
 
 /// A body of a pair.
@@ -207,7 +207,7 @@ impl<'a> NarrowPhase<'a> {
             placed,
             motion: RigidMotion {
                 velocity: grains.state[i].velocity,
-                angular_velocity: midpoints.0[i].spin,
+                angular_velocity: midpoints.0[i].angular_velocity,
             },
         }
     }
@@ -225,9 +225,9 @@ impl<'a> NarrowPhase<'a> {
             let branch = b.placed.position - a.placed.position;
             b.placed.position = a.placed.position + periodic.branch(branch);
         }
-        let agitated = indices.map(|i| self.drift.agitated[i]);
+        let impact_reach = indices.map(|i| self.field.impact_reach[i]);
         let query = BodyQuery {
-            margin: reach_of_bodies(grains, indices, agitated, reach),
+            margin: reach_of_bodies(grains, indices, impact_reach, reach),
             last_normal: None,
         };
         found.clear();
@@ -261,10 +261,10 @@ impl<'a> NarrowPhase<'a> {
         let pose = wall.pose_at(self.scene.middle);
         let (position, outer) = (body.placed.position, grains.bounding_radius(i));
         let speed = body.motion.velocity.distance(wall.twist.at(position))
-            + wall.twist.spin.length() * outer
-            + grains.spin_speed(i);
-        let agitated = self.drift.agitated[i];
-        let margin = 2.0 * reach.beyond_surface(grains.radius[i], speed, agitated);
+            + wall.twist.angular_velocity.length() * outer
+            + grains.rotation_speed(i);
+        let impact_reach = self.field.impact_reach[i];
+        let margin = 2.0 * reach.beyond_surface(grains.radius[i], speed, impact_reach);
         let local = pose.to_local(position);
         if wall.shape.is_clear_of(local, outer + margin) {
             return;
@@ -277,7 +277,7 @@ impl<'a> NarrowPhase<'a> {
         };
         let query = WallQuery {
             margin,
-            motion: agitated + reach.step * speed,
+            motion: impact_reach + reach.step * speed,
             last_side: &|| {
                 let features = self.scene.history.features_at(grains.id[i], index);
                 wall.last_side(features, Some(body.placed.shape))
@@ -291,7 +291,7 @@ impl<'a> NarrowPhase<'a> {
         };
         let of_wall = local(RigidMotion {
             velocity: wall.twist.at(pose.position),
-            angular_velocity: wall.twist.spin,
+            angular_velocity: wall.twist.angular_velocity,
         });
         let of_body = local(body.motion);
         let of = found.len();
@@ -316,7 +316,7 @@ impl<'a> NarrowPhase<'a> {
                 placed: PlacedShape::new(&BALL, 0.0, Pose::from_position(contact.point)),
                 motion: RigidMotion {
                     velocity: wall.surface_velocity_at(contact.point, contact.normal),
-                    angular_velocity: wall.twist.spin,
+                    angular_velocity: wall.twist.angular_velocity,
                 },
             };
             let found = Found {

@@ -78,8 +78,8 @@ impl SizeDistribution {
         scaled
     }
 
-    /// Least radius that can be drawn, m.
-    pub fn least(&self) -> f64 {
+    /// Smallest radius that can be drawn, m.
+    pub fn min(&self) -> f64 {
         match self {
             SizeDistribution::Fixed { radius } => *radius,
             SizeDistribution::Uniform { min, .. }
@@ -91,8 +91,8 @@ impl SizeDistribution {
         }
     }
 
-    /// Greatest radius that can be drawn, m.
-    pub fn greatest(&self) -> f64 {
+    /// Largest radius that can be drawn, m.
+    pub fn max(&self) -> f64 {
         match self {
             SizeDistribution::Fixed { radius } => *radius,
             SizeDistribution::Uniform { max, .. }
@@ -164,7 +164,7 @@ mod tests {
             assert!(
                 draws
                     .iter()
-                    .all(|r| (sizes.least()..=sizes.greatest()).contains(r))
+                    .all(|r| (sizes.min()..=sizes.max()).contains(r))
             );
             let cube = draws.iter().map(|r| r.powi(3)).sum::<f64>() / draws.len() as f64;
             assert!(

@@ -8,7 +8,7 @@
 //! ```text
 //! f_n = max(0, k δ^½ (δ + c δ̇))           (Hertz; linear: without δ^½)   (1)
 //! f_t = disc(−k_t (ξ + c ξ̇), µ f_n),      ξ̇ = u_t                        (2)
-//! τ_r = disc(−k_r (θ + c θ̇), µ_r r* f_n), θ̇ = relative spin ⟂ n          (3)
+//! τ_r = disc(−k_r (θ + c θ̇), µ_r r* f_n), θ̇ = relative angular velocity ⟂ n          (3)
 //! τ_w = clamp(−k_r (φ + c φ̇), ± µ_w r* f_n)                              (4)
 //! k_t = α ∂f_n/∂δ,   k_r = β k_t r*²                                     (5)
 //! ```
@@ -26,7 +26,7 @@
 //! h_s ≤ 0.2 √(m_eff / (∂f_n/∂δ))                                         (6)
 //! ```
 //!
-//! at the greatest overlap that the step's approach speeds can bring about. A
+//! at the largest overlap that the step's approach speeds can bring about. A
 //! step that asks for shorter substeps than the method's takes a multiple of
 //! their number: springs that are followed too coarsely never come to rest, or
 //! gain energy without bound.
@@ -45,7 +45,7 @@ use crate::periodic::Periodic;
 use crate::wall::Wall;
 
 /// Longest stable substep (6), s, of a contact with effective mass
-/// `1/(1/m_a + 1/m_b)` (kg), Hertz stiffness `k` (N/m^(3/2)) and greatest
+/// `1/(1/m_a + 1/m_b)` (kg), Hertz stiffness `k` (N/m^(3/2)) and largest
 /// overlap (m).
 pub fn longest_substep(effective_mass: f64, stiffness: f64, overlap: f64) -> f64 {
     SUBSTEP_OF_PERIOD * (effective_mass / (1.5 * stiffness * overlap.sqrt())).sqrt()
@@ -84,7 +84,7 @@ struct SmoothContact {
 /// Forces of one contact on body `b`.
 struct ContactForce {
     force: DVec3,
-    couple: DVec3,
+    torque: DVec3,
     /// What is remembered, as forces.
     elastic: Impulse,
 }
@@ -168,20 +168,20 @@ impl SmoothStepper {
                 losses.before.extend_from_slice(bodies);
             }
             for (i, body) in bodies[..count].iter_mut().enumerate() {
-                let mut push = self.force[i] * body.inverse_mass + scene.gravity;
+                let mut total = self.force[i] * body.inverse_mass + scene.gravity;
                 if let Some(acceleration) = scene.accelerations.get(i) {
-                    push += *acceleration;
+                    total += *acceleration;
                 }
-                body.velocity += push * step.length;
-                body.spin += self.torque[i] * (body.inverse_inertia * step.length);
+                body.velocity += total * step.length;
+                body.angular_velocity += self.torque[i] * (body.inverse_inertia * step.length);
             }
             if let Some(losses) = &mut self.losses {
                 losses.add_substep(&self.contacts, bodies);
             }
             for (i, body) in bodies[..count].iter().enumerate() {
                 let (x, q) = (&mut grains.position[i], &mut grains.orientation[i]);
-                let (velocity, spin) = (body.velocity, body.spin);
-                integrate::advance(x, q, velocity * step.length, spin * step.length);
+                let (velocity, angular_velocity) = (body.velocity, body.angular_velocity);
+                integrate::advance(x, q, velocity * step.length, angular_velocity * step.length);
             }
         }
         grains.state.copy_from_slice(&bodies[..count]);
@@ -319,12 +319,12 @@ impl SmoothStepper {
                 continue;
             };
             *impulse = found.elastic.scaled(step.memory);
-            let lever = contact.normal.cross(found.force);
+            let moment = contact.normal.cross(found.force);
             self.force[a] -= found.force;
-            self.torque[a] -= lever * contact.arms[0] + found.couple;
+            self.torque[a] -= moment * contact.arms[0] + found.torque;
             if contact.among_grains {
                 self.force[b] += found.force;
-                self.torque[b] += found.couple - lever * contact.arms[1];
+                self.torque[b] += found.torque - moment * contact.arms[1];
             } else {
                 let sum = &mut self.wall_impulses[b - count];
                 *sum = sum.plus(&found.impulse(contact.normal, step.length));
@@ -339,12 +339,12 @@ impl SmoothStepper {
 impl ContactForce {
     /// What the force gives to body `b` over a substep.
     fn impulse(&self, normal: DVec3, step: f64) -> Impulse {
-        let (force, couple) = (self.force * step, self.couple * step);
+        let (force, torque) = (self.force * step, self.torque * step);
         Impulse {
             normal: normal.dot(force),
             friction: in_plane(force, normal),
-            rolling: in_plane(couple, normal),
-            twisting: normal.dot(couple),
+            rolling: in_plane(torque, normal),
+            twisting: normal.dot(torque),
         }
     }
 }
@@ -441,8 +441,9 @@ impl SmoothContact {
             return None;
         }
         let n = self.normal;
-        let spins = a.spin * self.arms[0] + b.spin * self.arms[1];
-        let u = b.velocity - a.velocity - spins.cross(n);
+        let angular_velocities =
+            a.angular_velocity * self.arms[0] + b.angular_velocity * self.arms[1];
+        let u = b.velocity - a.velocity - angular_velocities.cross(n);
         let u_n = n.dot(u);
         let u_t = u - n * u_n;
         let secant = if self.hertz {
@@ -455,18 +456,18 @@ impl SmoothContact {
         let (k_t, k_r) = self.tangent_stiffness(method);
         self.slip = in_plane(self.slip, n) + u_t * step;
         let friction = spring(&mut self.slip, u_t, k_t, damping, self.friction * f_n);
-        let spin = b.spin - a.spin;
-        let spin_n = n.dot(spin);
-        let spin_t = spin - n * spin_n;
-        self.roll = in_plane(self.roll, n) + spin_t * step;
-        let rolling = spring(&mut self.roll, spin_t, k_r, damping, self.rolling * f_n);
-        let mut twist = n * (self.twist + spin_n * step);
+        let angular_velocity = b.angular_velocity - a.angular_velocity;
+        let omega_n = n.dot(angular_velocity);
+        let omega_t = angular_velocity - n * omega_n;
+        self.roll = in_plane(self.roll, n) + omega_t * step;
+        let rolling = spring(&mut self.roll, omega_t, k_r, damping, self.rolling * f_n);
+        let mut twist = n * (self.twist + omega_n * step);
         let limit = self.twisting * f_n;
-        let twisting = spring(&mut twist, n * spin_n, k_r, damping, limit);
+        let twisting = spring(&mut twist, n * omega_n, k_r, damping, limit);
         self.twist = twist.dot(n);
         Some(ContactForce {
             force: n * f_n + friction,
-            couple: rolling + twisting,
+            torque: rolling + twisting,
             elastic: Impulse {
                 normal: f_n,
                 friction: self.slip * -k_t,
@@ -546,7 +547,7 @@ mod tests {
             position: DVec3::Z * height,
             radius: 6.5e-3,
             velocity,
-            spin: DVec3::ZERO,
+            angular_velocity: DVec3::ZERO,
         }
     }
 
@@ -606,7 +607,7 @@ mod tests {
         }
         let state = &world.grains.state[0];
         assert!((state.velocity.x / (0.2 * 5.0 / 7.0) - 1.0).abs() < 5e-3);
-        assert!((state.spin.y * 6.5e-3 / state.velocity.x - 1.0).abs() < 1e-2);
+        assert!((state.angular_velocity.y * 6.5e-3 / state.velocity.x - 1.0).abs() < 1e-2);
     }
 
     #[test]
@@ -619,7 +620,7 @@ mod tests {
         };
         let mut second = grain(1.0, DVec3::new(0.1, 0.0, -0.3));
         second.position += DVec3::new(3e-3, 0.0, 13e-3);
-        second.spin = DVec3::new(0.0, 20.0, 3.0);
+        second.angular_velocity = DVec3::new(0.0, 20.0, 3.0);
         let mut world = pellets(law, vec![grain(1.0, DVec3::ZERO), second], 1e-4, 20);
         world.gravity = DVec3::ZERO;
         let momenta = |world: &World| {
@@ -628,7 +629,8 @@ mod tests {
             for i in 0..2 {
                 let s = &g.state[i];
                 sums[0] += s.velocity * g.mass[i];
-                sums[1] += g.position[i].cross(s.velocity) * g.mass[i] + s.spin / s.inverse_inertia;
+                sums[1] += g.position[i].cross(s.velocity) * g.mass[i]
+                    + s.angular_velocity / s.inverse_inertia;
             }
             sums
         };

@@ -39,7 +39,7 @@ pub struct GrainState {
     /// Velocity, m/s.
     pub velocity: DVec3,
     /// Angular velocity, rad/s.
-    pub spin: DVec3,
+    pub angular_velocity: DVec3,
     /// Radius, m; of the sphere of equal volume, where it is none.
     pub radius: f64,
     /// Mass, kg.
@@ -248,7 +248,7 @@ fn grain_state(grains: &Grains, i: usize) -> GrainState {
         position: grains.position[i],
         orientation: grains.orientation[i],
         velocity: grains.state[i].velocity,
-        spin: grains.state[i].spin,
+        angular_velocity: grains.state[i].angular_velocity,
         radius: grains.radius[i],
         mass: grains.mass[i],
         material: grains.material[i],
@@ -290,7 +290,7 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
             NewGrain {
                 position: grain.position,
                 velocity: grain.velocity,
-                spin: grain.spin,
+                angular_velocity: grain.angular_velocity,
                 orientation: grain.orientation,
                 radius: grain.radius,
                 mass: grain.mass,
@@ -336,7 +336,7 @@ fn check_grain(def: &WorldDef, state: &WorldState, grain: &GrainState) -> Result
         ("position", grain.position.is_finite()),
         ("orientation", grain.orientation.is_finite()),
         ("velocity", grain.velocity.is_finite()),
-        ("angular velocity", grain.spin.is_finite()),
+        ("angular velocity", grain.angular_velocity.is_finite()),
         ("radius", grain.radius.is_finite() && grain.radius > 0.0),
         ("mass", grain.mass.is_finite() && grain.mass > 0.0),
         ("material", (grain.material as usize) < def.materials.len()),

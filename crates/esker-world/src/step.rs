@@ -136,8 +136,8 @@ impl World {
         let reach = Reach {
             margin: self.contact.margin,
             step: self.step,
-            fall: self.gravity * (self.step * self.method.share_of_fall()),
-            restitution: self.pairs.greatest_restitution(),
+            fall: self.gravity * (self.step * self.method.free_fall_factor()),
+            restitution: self.pairs.max_restitution(),
             cohesive_gap: self.pairs.longest_cohesive_gap(),
             impact_chain: self.method.impact_chain(),
         };
@@ -207,7 +207,7 @@ impl World {
         if let Method::SubStepped(_) = self.method {
             let load = LoadedInertia {
                 gravity: self.gravity.length(),
-                row_step: self.step / self.method.moves(),
+                substep: self.step / self.method.moves(),
             };
             work.inertia.raise(
                 team,
@@ -259,7 +259,7 @@ impl World {
     /// Substeps of one warm-started sweep each.
     fn advance_substeps(&mut self, method: &SubStepped) -> (Advanced, EnergyLoss) {
         let measure = method.tolerance.is_some() || self.looks();
-        let step = self.row_step();
+        let step = self.substep();
         let (work, team) = (&mut self.workspace, &mut self.team);
         let run = SubstepRun {
             substeps: method.substeps,
@@ -298,8 +298,8 @@ impl World {
             step: self.step,
         };
         moved.apply(team, &mut self.grains, |i| {
-            let [velocity, spin] = sweeper.moved(i);
-            (velocity * step, spin * step)
+            let [velocity, angular_velocity] = sweeper.moved(i);
+            (velocity * step, angular_velocity * step)
         });
         let converged = method
             .tolerance
@@ -383,7 +383,7 @@ impl World {
         let force = |i: usize| rows.static_force(i);
         whole.warm_start(method.warm_start, self.step, &mut work.impulses, force);
         // Impulses that the solve starts from without acting on the bodies.
-        let withdrawn = match method.warm_start {
+        let subtracted = match method.warm_start {
             WarmStart::HistoryWithoutVelocity { .. } => work.impulses.clone(),
             _ => Vec::new(),
         };
@@ -411,7 +411,7 @@ impl World {
                 )?
             }
         };
-        let main_impulse = |i: usize| match withdrawn.get(i) {
+        let main_impulse = |i: usize| match subtracted.get(i) {
             Some(start) => impulses[i].plus(&start.scaled(-1.0)),
             None => impulses[i],
         };
@@ -430,7 +430,10 @@ impl World {
             step,
         };
         moved.apply(team, &mut self.grains, |i| {
-            (velocities[i].velocity * step, velocities[i].spin * step)
+            (
+                velocities[i].velocity * step,
+                velocities[i].angular_velocity * step,
+            )
         });
         if impacts > 0 {
             let positions = &mut self.grains.position;
@@ -451,7 +454,7 @@ impl World {
 
     /// Explicit substeps of springs and dashpots.
     fn advance_smooth(&mut self, method: &Smooth) -> (Advanced, EnergyLoss) {
-        let step = self.row_step();
+        let step = self.substep();
         let work = &mut self.workspace;
         let scene = smooth::Scene {
             contacts: &work.contacts,
@@ -541,8 +544,8 @@ impl World {
 
     fn measure_overlaps(&mut self, report: &mut StepReport) {
         let contacts = &self.workspace.contacts;
-        // Number, sum and greatest.
-        let (touching, sum, greatest) = self.team.fold(
+        // Number, sum and largest.
+        let (touching, sum, max) = self.team.fold(
             contacts.len(),
             (0, 0.0, 0.0),
             |range| {
@@ -555,7 +558,7 @@ impl World {
             |a, b| (a.0 + b.0, a.1 + b.1, f64::max(a.2, b.2)),
         );
         report.touching = touching;
-        report.max_overlap = greatest;
+        report.max_overlap = max;
         if touching > 0 {
             report.mean_overlap = sum / touching as f64;
         }
@@ -567,7 +570,7 @@ impl World {
             let state = &grains.state[i];
             !(grains.position[i].is_finite()
                 && state.velocity.is_finite()
-                && state.spin.is_finite())
+                && state.angular_velocity.is_finite())
         });
         match broken {
             None => Ok(()),
@@ -606,7 +609,7 @@ impl World {
     }
 
     /// Step that stored impulses belong to: h, or h/n when sub-stepping, s.
-    pub fn row_step(&self) -> f64 {
+    pub fn substep(&self) -> f64 {
         self.step / self.method.moves()
     }
 }
@@ -623,7 +626,7 @@ fn step_constants<'a>(
     };
     StepConstants {
         step,
-        row_step: step / method.moves(),
+        substep: step / method.moves(),
         cap,
         gravity: gravity.length(),
         settings,
@@ -664,12 +667,12 @@ impl Moved<'_> {
                 state.velocity = end.velocity;
                 if let Some(Some(shape)) = shapes.get(i) {
                     *position += displacement;
-                    let metric = [rotation / self.step, end.spin];
+                    let metric = [rotation / self.step, end.angular_velocity];
                     let midpoint = &self.midpoints.0[i];
-                    (*orientation, state.spin) =
+                    (*orientation, state.angular_velocity) =
                         finish_rotation(shape, *orientation, midpoint, metric, self.step);
                 } else {
-                    state.spin = end.spin;
+                    state.angular_velocity = end.angular_velocity;
                     integrate::advance(position, orientation, displacement, rotation);
                 }
             }

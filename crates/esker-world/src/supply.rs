@@ -132,7 +132,7 @@ impl Emitter {
                 grains_near(
                     &self.def.region,
                     grains,
-                    self.def.sizes.greatest() * outline.stretch(),
+                    self.def.sizes.max() * outline.stretch(),
                     periodic,
                 )
             });
@@ -153,7 +153,7 @@ impl Emitter {
                 NewGrain {
                     position,
                     velocity: self.def.velocity,
-                    spin: DVec3::ZERO,
+                    angular_velocity: DVec3::ZERO,
                     orientation: outline.orientation(0, &mut self.stream),
                     radius,
                     mass,
@@ -195,10 +195,10 @@ fn grains_near(
 ) -> Placed {
     let bounds = region.bounds();
     let radii = (0..grains.len()).map(|i| grains.bounding_radius(i));
-    let greatest = radii.clone().fold(radius, f64::max);
-    let reach = DVec3::splat(greatest + radius);
+    let max = radii.clone().fold(radius, f64::max);
+    let reach = DVec3::splat(max + radius);
     let (low, high) = (bounds.min - reach, bounds.max + reach);
-    let mut near = Placed::new(2.0 * greatest);
+    let mut near = Placed::new(2.0 * max);
     for (&x, r) in grains.position.iter().zip(radii) {
         let seen_at = periodic.iter().flat_map(|p| p.seen_at(x));
         for x in std::iter::once(x).chain(seen_at) {

@@ -307,21 +307,21 @@ fn motion_at(path: &str, motion: &Motion) -> Checked {
 }
 
 fn periodic(def: &WorldDef) -> Checked {
-    let diameter = 2.0 * greatest_radius(def);
+    let diameter = 2.0 * max_radius(def);
     for (axis, range) in def.periodic.iter().enumerate() {
         let Some([low, high]) = *range else { continue };
         let path = format!("periodic.{}", ["x", "y", "z"][axis]);
         finite(&path, low)?;
         finite(&path, high)?;
-        let least = MIN_DIAMETERS * diameter;
-        require(high - low >= least && high > low, &path, || {
+        let min = MIN_DIAMETERS * diameter;
+        require(high - low >= min && high > low, &path, || {
             (
                 format!(
                     "the periodic box is {} m wide, from {low} m to {high} m",
                     high - low
                 ),
                 format!(
-                    "make it at least {MIN_DIAMETERS} diameters of the largest grain wide: {least} m"
+                    "make it at least {MIN_DIAMETERS} diameters of the largest grain wide: {min} m"
                 ),
             )
         })?;
@@ -366,15 +366,15 @@ fn fits_period(wall: &WallDef, axis: usize, [low, high]: [f64; 2], diameter: f64
 }
 
 /// Largest radius of the grains of a definition, m.
-fn greatest_radius(def: &WorldDef) -> f64 {
+fn max_radius(def: &WorldDef) -> f64 {
     let packings = def.packings.iter().map(|packing| match &packing.placement {
         Placement::Lattice { sizes, .. }
         | Placement::Random { sizes, .. }
         | Placement::Packed { sizes, .. }
-        | Placement::Column { sizes, .. } => sizes.greatest(),
+        | Placement::Column { sizes, .. } => sizes.max(),
         Placement::Listed { grains } => grains.iter().map(|g| g.radius).fold(0.0, f64::max),
     });
-    let emitters = def.emitters.iter().map(|emitter| emitter.sizes.greatest());
+    let emitters = def.emitters.iter().map(|emitter| emitter.sizes.max());
     packings.chain(emitters).fold(0.0, f64::max)
 }
 
@@ -488,7 +488,10 @@ fn packing(def: &WorldDef, path: &str, packing: &PackingDef) -> Checked {
             for (i, grain) in grains.iter().enumerate() {
                 vector(format_args!("{path}.{i}.position"), grain.position)?;
                 vector(format_args!("{path}.{i}.velocity"), grain.velocity)?;
-                vector(format_args!("{path}.{i}.spin"), grain.spin)?;
+                vector(
+                    format_args!("{path}.{i}.angular_velocity"),
+                    grain.angular_velocity,
+                )?;
                 radius(format_args!("{path}.{i}.radius"), grain.radius, density)?;
             }
             Ok(())
@@ -512,15 +515,15 @@ fn emitter(def: &WorldDef, path: &str, emitter: &EmitterDef) -> Checked {
 
 fn sizes(path: &str, sizes: &SizeDistribution, density: f64) -> Checked {
     let path = format!("{path}.sizes");
-    let (least, greatest) = (sizes.least(), sizes.greatest());
-    require(least <= greatest, &path, || {
+    let (min, max) = (sizes.min(), sizes.max());
+    require(min <= max, &path, || {
         (
-            format!("no radius lies between {least} m and {greatest} m"),
+            format!("no radius lies between {min} m and {max} m"),
             "give the smaller one first".into(),
         )
     })?;
-    radius(&path, least, density)?;
-    radius(&path, greatest, density)?;
+    radius(&path, min, density)?;
+    radius(&path, max, density)?;
     match sizes {
         SizeDistribution::Fixed { .. } | SizeDistribution::Uniform { .. } => Ok(()),
         SizeDistribution::Normal {

@@ -252,8 +252,8 @@ impl World {
         pair_of(contact, &self.pairs, &self.grains, &self.walls)
     }
 
-    /// Contacts of the last step with the impulses of their last row step
-    /// (divide by [`World::row_step`] for forces). Dense indices in them are
+    /// Contacts of the last step with the impulses of their last substep
+    /// (divide by [`World::substep`] for forces). Dense indices in them are
     /// those of the grains now: grains come and go as the next step begins.
     pub fn contacts(&self) -> impl ExactSizeIterator<Item = (&ContactGeometry, &Impulse)> {
         self.workspace.contacts.iter().zip(&self.workspace.impulses)

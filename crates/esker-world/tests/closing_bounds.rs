@@ -1,6 +1,6 @@
 //! Contacts sleep by bounds on how fast they can close, and are woken where
 //! grains leave what was assumed: every bound is held against the way that its
-//! grains really went, and no grains meet unforeseen.
+//! grains really went, and no grains meet unpredicted.
 
 mod common;
 
@@ -24,8 +24,8 @@ struct Bounds {
     beyond: f64,
     /// Deepest overlap of grains that did, diameters: they were woken in time.
     overlap: f64,
-    /// Deepest overlap of two grains whose contact was not foreseen, diameters.
-    unforeseen: f64,
+    /// Deepest overlap of two grains whose contact was not predicted, diameters.
+    unpredicted: f64,
 }
 
 /// Steps a world and compares after every step.
@@ -35,12 +35,12 @@ fn compare(world: &mut World, steps: usize) -> Bounds {
         world.step().unwrap();
         let h = world.step_length();
         let grains = &world.grains;
-        let mut foreseen = BTreeSet::new();
+        let mut predicted = BTreeSet::new();
         for (contact, _) in world.contacts() {
             let Partner::Grain(j) = contact.partner else {
                 continue;
             };
-            foreseen.insert([contact.grain.min(j), contact.grain.max(j)]);
+            predicted.insert([contact.grain.min(j), contact.grain.max(j)]);
             let ends = [contact.grain, j].map(|k| grains.position[k as usize]);
             let overlap = contact.diameter() - ends[0].distance(ends[1]);
             if contact.overlap < 0.0 {
@@ -58,8 +58,8 @@ fn compare(world: &mut World, steps: usize) -> Bounds {
             for j in 0..i {
                 let reach = grains.radius[i] + grains.radius[j];
                 let overlap = reach - grains.position[i].distance(grains.position[j]);
-                if overlap > 0.0 && !foreseen.contains(&[j as u32, i as u32]) {
-                    found.unforeseen = found.unforeseen.max(overlap / reach);
+                if overlap > 0.0 && !predicted.contains(&[j as u32, i as u32]) {
+                    found.unpredicted = found.unpredicted.max(overlap / reach);
                 }
             }
         }
@@ -67,8 +67,8 @@ fn compare(world: &mut World, steps: usize) -> Bounds {
     found
 }
 
-/// A loose bed of 10 mm grains that a fast, heavy ball strikes from above.
-fn struck_bed(step: f64, speed: f64) -> World {
+/// A loose bed of 10 mm grains that a fast, heavy ball hits from above.
+fn impacted_bed(step: f64, speed: f64) -> World {
     let law = PairLaw {
         friction: 0.3,
         restitution: 0.5,
@@ -96,9 +96,9 @@ fn struck_bed(step: f64, speed: f64) -> World {
 }
 
 #[test]
-fn contacts_that_close_faster_than_their_bounds_are_woken_and_none_is_unforeseen() {
+fn contacts_that_close_faster_than_their_bounds_are_woken_and_none_is_unpredicted() {
     for (step, speed) in [(1e-3, 1.0), (1e-3, 5.0), (2e-4, 5.0), (5e-3, 1.0)] {
-        let mut world = struck_bed(step, speed);
+        let mut world = impacted_bed(step, speed);
         let found = compare(&mut world, (0.06 / step) as usize);
         assert!(
             found.seen > 1000 && found.close > 20,
@@ -106,7 +106,7 @@ fn contacts_that_close_faster_than_their_bounds_are_woken_and_none_is_unforeseen
         );
         assert!(found.beyond <= 0.1, "{step} {speed}: {found:?}");
         assert!(found.overlap <= 0.03, "{step} {speed}: {found:?}");
-        assert!(found.unforeseen <= 0.001, "{step} {speed}: {found:?}");
+        assert!(found.unpredicted <= 0.001, "{step} {speed}: {found:?}");
     }
 }
 

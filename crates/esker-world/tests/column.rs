@@ -123,7 +123,7 @@ impl Column {
     }
 }
 
-/// Least sweeps of a cold start for a height within a tolerance, at h = 5 ms:
+/// Fewest sweeps of a cold start for a height within a tolerance, at h = 5 ms:
 /// (tolerance, [(grains, sweeps)]).
 const COLD_SWEEPS: [(f64, &[(usize, usize)]); 3] = [
     (1e-3, &[(5, 20), (10, 49), (25, 116), (50, 183)]),

@@ -35,7 +35,7 @@ fn collapsing_cluster(speed: f64, seed: u64) -> Vec<ListedGrain> {
         grains.push(ListedGrain {
             velocity: -position.normalize() * speed
                 + DVec3::Z.cross(position) * (0.3 * speed / spacing),
-            spin: DVec3::new(signed(), signed(), signed()) * 30.0,
+            angular_velocity: DVec3::new(signed(), signed(), signed()) * 30.0,
             ..grain(position, PELLET_RADIUS * if i % 3 == 0 { 0.7 } else { 1.0 })
         });
     }
@@ -69,7 +69,7 @@ fn angular_momentum(world: &World) -> DVec3 {
     (0..g.len())
         .map(|i| {
             g.position[i].cross(g.state[i].velocity * g.mass[i])
-                + g.state[i].spin * sphere_inertia(g.mass[i], g.radius[i])
+                + g.state[i].angular_velocity * sphere_inertia(g.mass[i], g.radius[i])
         })
         .sum()
 }
@@ -198,7 +198,7 @@ fn contacts_never_add_energy() {
 /// Stopping the separating pair where it is would need energy from nowhere: a
 /// row of three at 2, 0 and 0.3 m/s once left with 8 % more than it came with.
 #[test]
-fn a_separating_pair_that_is_struck_gains_no_energy() {
+fn a_separating_pair_that_is_impacted_gains_no_energy() {
     for method in both_ways() {
         let d = 2.0 * PELLET_RADIUS;
         let row = [(-1e-5, 2.0), (d, 0.0), (2.0 * d, 0.3)].map(|(x, speed)| ListedGrain {
@@ -225,12 +225,12 @@ fn collision() -> Vec<ListedGrain> {
     vec![
         ListedGrain {
             velocity: DVec3::new(0.8, 0.1, 0.0),
-            spin: DVec3::new(3.0, -20.0, 11.0),
+            angular_velocity: DVec3::new(3.0, -20.0, 11.0),
             ..grain(DVec3::ZERO, PELLET_RADIUS)
         },
         ListedGrain {
             velocity: DVec3::new(-0.7, -0.2, 0.3),
-            spin: DVec3::new(-8.0, 5.0, 40.0),
+            angular_velocity: DVec3::new(-8.0, 5.0, 40.0),
             ..grain(
                 DVec3::new(1.6 * PELLET_RADIUS, 0.3 * PELLET_RADIUS, 0.0),
                 small,
@@ -269,7 +269,10 @@ fn a_collision_is_the_same_in_every_inertial_frame() {
                 (b.velocity - a.velocity - wind).length() < 1e-12,
                 "{method:?}"
             );
-            assert!((b.spin - a.spin).length() < 1e-9, "{method:?}");
+            assert!(
+                (b.angular_velocity - a.angular_velocity).length() < 1e-9,
+                "{method:?}"
+            );
             let way = moved.grains.position[i] - rest.grains.position[i];
             assert!((way - wind * rest.time()).length() < 1e-14, "{method:?}");
         }
@@ -286,7 +289,7 @@ fn a_collision_is_the_same_in_every_direction() {
             .map(|g| ListedGrain {
                 position: turn * g.position,
                 velocity: turn * g.velocity,
-                spin: turn * g.spin,
+                angular_velocity: turn * g.angular_velocity,
                 ..g
             })
             .collect();
@@ -297,7 +300,10 @@ fn a_collision_is_the_same_in_every_direction() {
                 (b.velocity - turn * a.velocity).length() < 1e-12,
                 "{method:?}"
             );
-            assert!((b.spin - turn * a.spin).length() < 1e-9, "{method:?}");
+            assert!(
+                (b.angular_velocity - turn * a.angular_velocity).length() < 1e-9,
+                "{method:?}"
+            );
         }
     }
 }

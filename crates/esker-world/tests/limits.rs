@@ -54,7 +54,7 @@ fn effective_restitution(def: &WorldDef, speed: f64, on_floor: bool) -> f64 {
     // gives the speed at the floor from any moment of the flight.
     let speed_at_floor = |world: &World| {
         let (v, z) = (world.grains.state[0].velocity.z, world.grains.position[0].z);
-        let energy = 0.5 * v * v + gravity * (z - 0.5 * d - 0.5 * world.row_step() * v);
+        let energy = 0.5 * v * v + gravity * (z - 0.5 * d - 0.5 * world.substep() * v);
         (2.0 * energy).max(0.0).sqrt()
     };
     let approach = if on_floor {
@@ -304,20 +304,20 @@ fn an_off_centre_impact_keeps_its_angular_momentum() {
     };
     def.packings = vec![listed(vec![moving, grain(DVec3::ZERO, r)])];
     let mut world = build(&def);
-    let spin_of_all = |world: &World| -> DVec3 {
+    let angular_momentum_of_all = |world: &World| -> DVec3 {
         let g = &world.grains;
         let of = |i: usize| {
             let orbital = g.position[i].cross(g.state[i].velocity) * g.mass[i];
-            orbital + g.state[i].spin / g.state[i].inverse_inertia
+            orbital + g.state[i].angular_velocity / g.state[i].inverse_inertia
         };
         (0..g.len()).map(of).sum()
     };
-    let before = spin_of_all(&world);
+    let before = angular_momentum_of_all(&world);
     run(&mut world, 0.02);
     assert!(
         world.grains.state[1].velocity.length() > 0.5,
         "they must meet"
     );
-    let drift = (spin_of_all(&world) - before).length() / before.length();
+    let drift = (angular_momentum_of_all(&world) - before).length() / before.length();
     assert!(drift < 1e-12, "{drift:.1e}");
 }

@@ -75,12 +75,12 @@ fn a_sphere_over_internal_edges_moves_as_on_a_plane() {
                 assert!(report.contacts <= 1, "doubled contact at {} s", report.time);
                 let distance = plane.grains.position[0].distance(flat.grains.position[0]);
                 assert!(distance < 1e-10, "off by {distance} m at {} s", report.time);
-                let spins = plane.grains.state[0]
-                    .spin
-                    .distance(flat.grains.state[0].spin);
+                let angular_velocities = plane.grains.state[0]
+                    .angular_velocity
+                    .distance(flat.grains.state[0].angular_velocity);
                 assert!(
-                    spins < 1e-7,
-                    "spin off by {spins} rad/s at {} s",
+                    angular_velocities < 1e-7,
+                    "angular velocity off by {angular_velocities} rad/s at {} s",
                     report.time
                 );
             }
@@ -248,7 +248,7 @@ fn rolling_resistance_in_and_on_a_mesh_tube_is_that_of_the_analytic_one() {
         def.walls = vec![wall(shape, lying(track.turn))];
         let mut ball = grain(DVec3::new(0.0, -0.1, track.height), grain_radius);
         ball.velocity = DVec3::Y * speed;
-        ball.spin = DVec3::NEG_X * speed / track.lever;
+        ball.angular_velocity = DVec3::NEG_X * speed / track.lever;
         def.packings = vec![listed(vec![ball])];
         let mut world = World::new(&def).expect("a sound world");
         for _ in 0..steps {
@@ -295,7 +295,7 @@ fn rolling_resistance_in_and_on_a_mesh_tube_is_that_of_the_analytic_one() {
                 for track in [on(side, half, apothem), over_edge] {
                     let shape = mesh_tube(radius, length, facets);
                     let ratio = loss(shape, &track, method.clone()) / analytic;
-                    // In a groove the weight presses more and the spin counts more;
+                    // In a groove the weight presses more and the angular velocity counts more;
                     // friction across it can carry part of the weight.
                     let cos = track.lever / grain_radius;
                     let expected = 1.4 / (cos + 0.4 / cos);

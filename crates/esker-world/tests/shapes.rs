@@ -83,7 +83,7 @@ fn a_sphere_in_disguise_slides_and_rolls_like_a_sphere() {
         let kept = state.velocity.x / 2.0;
         assert!((kept - 5.0 / 7.0).abs() < 2e-3, "{name}: {kept}");
         assert!(
-            (state.spin.y * RADIUS / state.velocity.x - 1.0).abs() < 2e-3,
+            (state.angular_velocity.y * RADIUS / state.velocity.x - 1.0).abs() < 2e-3,
             "{name}"
         );
         ends.push((name, world.grains.position[0]));
@@ -133,8 +133,8 @@ fn angular_momentum(world: &World) -> DVec3 {
         .map(|i| {
             let state = &grains.state[i];
             let own = match grains.shape_of(i) {
-                Some(shape) => shape.inertia(grains.orientation[i]) * state.spin,
-                None => state.spin / state.inverse_inertia,
+                Some(shape) => shape.inertia(grains.orientation[i]) * state.angular_velocity,
+                None => state.angular_velocity / state.inverse_inertia,
             };
             own + grains.position[i].cross(state.velocity) * grains.mass[i]
         })
@@ -161,7 +161,7 @@ fn a_thrown_box_keeps_its_angular_momentum() {
         unreachable!("listed above")
     };
     let spinning = ListedGrain {
-        spin: DVec3::new(1.0, 12.0, -2.0),
+        angular_velocity: DVec3::new(1.0, 12.0, -2.0),
         ..grains[0]
     };
     def.packings[0].placement = Placement::Listed {
@@ -368,7 +368,11 @@ fn a_box_slides_when_the_slope_exceeds_friction() {
         let mut world = world(&def);
         run(&mut world, time);
         let state = world.grains.state[0];
-        assert!(state.spin.length() < 1e-3, "{}", state.spin);
+        assert!(
+            state.angular_velocity.length() < 1e-3,
+            "{}",
+            state.angular_velocity
+        );
         state.velocity.x
     };
     // arctan 0.5 is 26.565°.
@@ -467,7 +471,7 @@ fn a_rolling_ellipsoid_keeps_its_energy() {
     let speed = 0.7;
     let rolling = ListedGrain {
         velocity: DVec3::X * speed,
-        spin: DVec3::Y * (speed / 0.05),
+        angular_velocity: DVec3::Y * (speed / 0.05),
         ..grains[0]
     };
     def.packings[0].placement = Placement::Listed {

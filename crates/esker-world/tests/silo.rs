@@ -91,7 +91,7 @@ fn outcome_after(method: Method, seconds: f64) -> Outcome {
     for _ in 0..steps {
         let report = world.step().expect("the state stays finite");
         mean.overlap += report.mean_overlap / steps as f64;
-        // Of translation: what spins about its normals spins on.
+        // Of translation: what rotates about its normals rotates on.
         let states = world.grains.state.iter();
         let energies = states.map(|s| 0.5 * s.velocity.length_squared() / s.inverse_mass);
         mean.energy += energies.sum::<f64>() / steps as f64;
@@ -109,8 +109,8 @@ fn carries_its_weight(row: Outcome) {
     assert!((row.carried - 1.0).abs() < 0.01, "{row:?}");
     // Depth at which the wall carries all that is added, and fill height.
     let (saturation, height): (f64, f64) = (9.0 / (4.0 * 0.7), 15.0);
-    let least = saturation / height * (1.0 - (-height / saturation).exp());
-    assert!((least..=1.0).contains(&row.base), "{row:?}");
+    let min = saturation / height * (1.0 - (-height / saturation).exp());
+    assert!((min..=1.0).contains(&row.base), "{row:?}");
 }
 
 /// The reference for cold starts swept contacts in the order of grain ids,

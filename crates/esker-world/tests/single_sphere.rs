@@ -47,13 +47,13 @@ fn resting_pellet(law: PairLaw, method: Method, step: f64, slope: f64) -> WorldD
     }
 }
 
-fn with_motion(mut def: WorldDef, velocity: DVec3, spin: DVec3) -> WorldDef {
+fn with_motion(mut def: WorldDef, velocity: DVec3, angular_velocity: DVec3) -> WorldDef {
     let Placement::Listed { grains } = &def.packings[0].placement else {
         unreachable!("these scenes list their grains")
     };
     let moving = ListedGrain {
         velocity,
-        spin,
+        angular_velocity,
         ..grains[0]
     };
     def.packings = vec![listed(vec![moving])];
@@ -353,33 +353,41 @@ fn a_twisting_grain_slows_down_by_its_couple_and_stops() {
     let slowing = twisting * G / (0.4 * PELLET_RADIUS);
     for method in both_ways() {
         for step in STEPS {
-            let spin = 40.0;
+            let angular_velocity = 40.0;
             let def = resting_pellet(law, method.clone(), step, 0.0);
-            let mut world = build(&with_motion(def, DVec3::ZERO, DVec3::Z * spin));
+            let mut world = build(&with_motion(def, DVec3::ZERO, DVec3::Z * angular_velocity));
             run(&mut world, 0.1);
-            let error = relative((spin - world.grains.state[0].spin.z) / 0.1, slowing);
+            let error = relative(
+                (angular_velocity - world.grains.state[0].angular_velocity.z) / 0.1,
+                slowing,
+            );
             assert!(error < 1e-9, "{error:.1e} for h = {step} s, {method:?}");
             run(&mut world, 0.3);
-            let rest = world.grains.state[0].spin.length();
+            let rest = world.grains.state[0].angular_velocity.length();
             assert!(rest < 1e-6, "still {rest:.1e} rad/s, {method:?}");
         }
     }
 }
 
-/// Velocity and spin after an impact on the plane z = 0: Newton's law along
+/// Velocity and angular velocity after an impact on the plane z = 0: Newton's law along
 /// the normal, Coulomb's across it.
-fn oblique_rebound(velocity: DVec3, spin: DVec3, arm: f64, law: &PairLaw) -> (DVec3, DVec3) {
+fn oblique_rebound(
+    velocity: DVec3,
+    angular_velocity: DVec3,
+    arm: f64,
+    law: &PairLaw,
+) -> (DVec3, DVec3) {
     let n = DVec3::Z;
     let inertia_per_mass = 0.4 * PELLET_RADIUS * PELLET_RADIUS;
     let normal = -(1.0 + law.restitution) * velocity.z;
-    let lever = -n * arm;
-    let slip = velocity + spin.cross(lever);
+    let arm_vector = -n * arm;
+    let slip = velocity + angular_velocity.cross(arm_vector);
     let slip = slip - n * slip.dot(n);
     let stick = slip.length() / (1.0 + arm * arm / inertia_per_mass);
     let friction = -slip.normalize_or_zero() * stick.min(law.friction * normal);
     (
         velocity + n * normal + friction,
-        spin + lever.cross(friction) / inertia_per_mass,
+        angular_velocity + arm_vector.cross(friction) / inertia_per_mass,
     )
 }
 
@@ -391,7 +399,7 @@ fn an_oblique_impact_sticks_or_slips_as_newton_and_coulomb_say() {
         ..Default::default()
     };
     let step = 1e-3;
-    // Sticks; slips; slips because of spin alone; sticks out of plane.
+    // Sticks; slips; slips because of angular velocity alone; sticks out of plane.
     let cases = [
         (DVec3::new(0.5, 0.0, -1.0), DVec3::ZERO),
         (DVec3::new(3.0, 0.0, -1.0), DVec3::ZERO),
@@ -407,37 +415,37 @@ fn an_oblique_impact_sticks_or_slips_as_newton_and_coulomb_say() {
         .into_iter()
         .flat_map(|m| [(m.clone(), exact), (m, usual)])
     {
-        for (velocity, spin) in cases {
+        for (velocity, angular_velocity) in cases {
             let mut def = scene(stiff(), law, method.clone(), step);
             def.contact.friction_compliance = compliance;
             def.gravity = DVec3::ZERO;
             def.walls = vec![floor()];
             def.packings = vec![listed(vec![ListedGrain {
                 velocity,
-                spin,
+                angular_velocity,
                 ..grain(DVec3::Z * (PELLET_RADIUS + gap), PELLET_RADIUS)
             }])];
             let mut world = build(&def);
             assert_eq!(world.step().unwrap().impacts, 1);
             let state = world.grains.state[0];
-            let (v, w) = oblique_rebound(velocity, spin, arm, &law);
+            let (v, w) = oblique_rebound(velocity, angular_velocity, arm, &law);
             let off = (state.velocity - v)
                 .length()
-                .max((state.spin - w).length() * arm);
+                .max((state.angular_velocity - w).length() * arm);
             assert!(
                 off < tolerance,
-                "{off:.1e} m/s for {velocity}, {spin}, {method:?}"
+                "{off:.1e} m/s for {velocity}, {angular_velocity}, {method:?}"
             );
         }
     }
 }
 
-/// Two grains at rest that touch, struck by a third: a simultaneous Newton
+/// Two grains at rest that touch, impacted by a third: a simultaneous Newton
 /// impact for a whole step, momentum shared as its closed form says; the
 /// collision of three springs for substeps that resolve it, as smooth stepping
 /// has it.
 #[test]
-fn a_struck_pair_answers_as_its_impact_law_says() {
+fn a_impacted_pair_answers_as_its_impact_law_says() {
     let law = PairLaw {
         friction: 0.0,
         restitution: 0.9,
@@ -478,7 +486,7 @@ fn a_struck_pair_answers_as_its_impact_law_says() {
     }
 }
 
-/// Rebound ratio and greatest overlap of a pellet that hits the floor at
+/// Rebound ratio and largest overlap of a pellet that hits the floor at
 /// 0.5 m/s with the damped elastic law alone: no impact stage, no gravity.
 fn elastic_bounce(damping: f64, method: Method, step: f64) -> (f64, f64) {
     let speed = 0.5;
@@ -505,7 +513,7 @@ fn elastic_bounce(damping: f64, method: Method, step: f64) -> (f64, f64) {
 }
 
 /// The limit is a spring and dashpot integrated with steps of 1 µs:
-/// (damping time, rebound, greatest overlap, errors of both at h = 0.1 ms).
+/// (damping time, rebound, largest overlap, errors of both at h = 0.1 ms).
 #[test]
 fn small_steps_approach_the_damped_hertz_law() {
     let references = [

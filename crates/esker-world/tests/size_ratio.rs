@@ -60,11 +60,11 @@ fn ball_in_layers() -> Vec<ListedGrain> {
     };
     for grain in &mut grains {
         grain.velocity = 0.1 * DVec3::new(next(), next(), next());
-        grain.spin = 20.0 * DVec3::new(next(), next(), next());
+        grain.angular_velocity = 20.0 * DVec3::new(next(), next(), next());
     }
     grains.push(ListedGrain {
         velocity: DVec3::new(0.05, 0.02, -0.3),
-        spin: DVec3::new(0.3, -0.2, 0.1),
+        angular_velocity: DVec3::new(0.3, -0.2, 0.1),
         ..grain(DVec3::ZERO, LARGE)
     });
     grains
@@ -215,7 +215,7 @@ fn no_contact_of_a_moving_large_grain_is_missed() {
     }
     grains.push(ListedGrain {
         velocity: DVec3::new(0.3, -0.2, -1.5),
-        spin: DVec3::X,
+        angular_velocity: DVec3::X,
         ..grain(DVec3::ZERO, LARGE)
     });
     let mut def = scene_of(grains, sub_stepped(25));

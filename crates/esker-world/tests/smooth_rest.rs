@@ -30,7 +30,7 @@ fn heap(young: f64, restitution: f64) -> WorldDef {
             law: PairLaw {
                 friction: 0.5,
                 rolling: 0.1,
-                // Without it nothing ends a spin about the normal.
+                // Without it nothing ends an angular velocity about the normal.
                 twisting: 0.1,
                 restitution,
                 ..Default::default()

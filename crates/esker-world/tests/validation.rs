@@ -386,7 +386,9 @@ const DAMAGES: &[(&str, Damage)] = &[
     }),
     ("grains.2.0.position", |d| list(d, |g| g.position.x = NAN)),
     ("grains.2.0.velocity", |d| list(d, |g| g.velocity.x = NAN)),
-    ("grains.2.0.spin", |d| list(d, |g| g.spin.x = INFINITY)),
+    ("grains.2.0.angular_velocity", |d| {
+        list(d, |g| g.angular_velocity.x = INFINITY)
+    }),
     ("grains.2.0.radius", |d| list(d, |g| g.radius = -1e-3)),
     ("grains.2.shape", |d| {
         d.packings[2].shape = capsules(d, Orientation::Random);

@@ -108,7 +108,7 @@ fn angular_momentum(world: &World) -> DVec3 {
     let g = &world.grains;
     let of = |i: usize| {
         g.position[i].cross(g.state[i].velocity * g.mass[i])
-            + g.state[i].spin * sphere_inertia(g.mass[i], g.radius[i])
+            + g.state[i].angular_velocity * sphere_inertia(g.mass[i], g.radius[i])
     };
     (0..g.len()).map(of).sum()
 }
@@ -227,12 +227,14 @@ fn the_power_of_a_drive_is_its_load_times_its_motion() {
             let places: Vec<_> = world.walls.iter().map(|w| w.pose.position).collect();
             world.step().unwrap();
             for ((wall, place), total) in world.walls.iter().zip(places).zip(&mut total) {
-                let (velocity, spin) = (wall.twist.at(place), wall.twist.spin);
+                let (velocity, angular_velocity) =
+                    (wall.twist.at(place), wall.twist.angular_velocity);
                 let load = wall.load;
                 let belt = wall.pose.orientation * wall.surface_velocity;
-                let expected =
-                    -load.force.dot(velocity) - load.torque.dot(spin) - load.force.dot(belt);
-                let scale = load.torque.length() * spin.length()
+                let expected = -load.force.dot(velocity)
+                    - load.torque.dot(angular_velocity)
+                    - load.force.dot(belt);
+                let scale = load.torque.length() * angular_velocity.length()
                     + load.force.length() * (velocity.length() + belt.length());
                 assert!((load.power - expected).abs() <= 1e-12 * scale);
                 *total += load.power * step;

@@ -20,7 +20,7 @@ pub enum Color {
     Radius,
     /// Material
     Material,
-    /// Greatest normal force of its contacts
+    /// Largest normal force of its contacts
     Force,
     /// Height against gravity
     Height,
@@ -182,14 +182,14 @@ impl<'a> Drawing<'a> {
         let step = self.recording.header().impulse_step;
         let mean = frame.radius.iter().sum::<f64>() / frame.radius.len().max(1) as f64;
         let forces = frame.contacts.iter().map(|c| c.normal_impulse / step);
-        let greatest = forces.fold(0.0, f64::max);
+        let max = forces.fold(0.0, f64::max);
         let bars = frame.contacts.iter().map(|contact| {
             let force = contact.normal_impulse / step;
             let [from, to] = frame.contact_ends(contact);
             Line {
                 from,
                 to,
-                radius: THICKEST_CHAIN * mean * (force / greatest).sqrt(),
+                radius: THICKEST_CHAIN * mean * (force / max).sqrt(),
                 value: force,
             }
         });

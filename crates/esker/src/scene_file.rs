@@ -43,7 +43,7 @@ impl Files for Remembering {
 
 /// Everything of a list that a run depends on.
 fn bytes_of(list: &GrainList) -> Vec<u8> {
-    let vectors = |grain: &ListedGrain| [grain.position, grain.velocity, grain.spin];
+    let vectors = |grain: &ListedGrain| [grain.position, grain.velocity, grain.angular_velocity];
     let numbers = list.grains.iter().flat_map(|grain| {
         let vectors = vectors(grain).into_iter().flat_map(|v| v.to_array());
         vectors.chain([grain.radius])

@@ -108,7 +108,7 @@ fn of_checkpoint(
                 position: grain.position,
                 radius: grain.radius,
                 velocity: grain.velocity,
-                spin: grain.spin,
+                angular_velocity: grain.angular_velocity,
             })
             .collect(),
     })
@@ -177,7 +177,7 @@ fn of_recording(recording: &Recording, at: Option<f64>) -> Result<GrainList, Run
                 position: frame.position[i],
                 radius: frame.radius[i],
                 velocity: vectors(&frame.velocity, i),
-                spin: vectors(&frame.spin, i),
+                angular_velocity: vectors(&frame.angular_velocity, i),
             })
             .collect(),
     })

@@ -160,7 +160,7 @@ fn a_recording_that_cannot_grow_stops_the_run_and_keeps_its_frames() {
         .unwrap();
     assert!(!output.status.success());
     let message = String::from_utf8_lossy(&output.stderr);
-    assert!(message.contains("greatest size"), "{message}");
+    assert!(message.contains("largest size"), "{message}");
     let recording = Recording::open(&folder.join("recording.h5")).unwrap();
     assert!(recording.frames().len() > 3);
     (0..recording.frames().len()).for_each(|i| drop(recording.frame(i).unwrap()));
@@ -443,7 +443,7 @@ fn a_recording_is_measured_as_far_as_its_fields_allow() {
     assert!(touching > 50.0);
     // Most touching contacts carry load; every grain has its share of them.
     assert!((0.5..6.0).contains(&number("coordination")));
-    assert!(number("mean_overlap_of_diameter") < number("greatest_overlap_of_diameter"));
+    assert!(number("mean_overlap_of_diameter") < number("max_overlap_of_diameter"));
 
     let series = succeed(esker(&["measure", text, "motion", "--csv"]));
     let lines: Vec<String> = String::from_utf8(series.stdout)

@@ -99,7 +99,7 @@ impl Clump {
         self.mass_properties
     }
 
-    /// Greatest value of a sphere.
+    /// Largest value of a sphere.
     pub(super) fn max_of(&self, value: impl Fn(DVec3, f64) -> f64) -> f64 {
         let values = self.spheres.iter().map(|&(c, r)| value(c, r));
         values.fold(0.0, f64::max)

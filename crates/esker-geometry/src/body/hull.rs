@@ -71,8 +71,8 @@ impl<'a> Builder<'a> {
         let (c, width) = farthest(&|p| (p - points[a]).cross(along).length());
         let normal = along.cross(points[c] - points[a]).normalize_or_zero();
         let (d, height) = farthest(&|p| (p - points[a]).dot(normal).abs());
-        let least = length.min(width).min(height);
-        if least.is_nan() || least <= COPLANAR * extent {
+        let min = length.min(width).min(height);
+        if min.is_nan() || min <= COPLANAR * extent {
             return Err(HullError::Flat);
         }
         let [a, mut b, mut c, d] = [a, b, c, d].map(|index| index as u32);

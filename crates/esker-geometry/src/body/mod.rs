@@ -211,7 +211,7 @@ impl BodyShape {
 
     /// Bound on `|s × n|` over all points `s` of the surface with normal `n` (m): at unit angular
     /// velocity a gap closes at most this fast.
-    pub fn spin_reach(&self) -> f64 {
+    pub fn rotation_reach(&self) -> f64 {
         match self {
             Self::Sphere { .. } => 0.0,
             Self::Ellipsoid { semi_axes } => semi_axes.max_element() - semi_axes.min_element(),

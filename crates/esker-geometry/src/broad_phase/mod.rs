@@ -25,7 +25,7 @@
 
 mod spheres;
 
-use esker_parallel::{SharedSlice, Team, fit};
+use esker_parallel::{SharedSlice, Team, resize};
 use glam::DVec3;
 use spheres::{Lanes, Scalar, Spheres};
 use std::ops::Range;
@@ -76,23 +76,23 @@ pub struct TooManyPairs {
 
 /// A sphere of a pair that was found.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a, T> {
+pub struct PairEntry<'a, T> {
     /// Its index.
     pub index: u32,
     /// Its centre, m.
     pub centre: DVec3,
     /// What it carries with it.
-    pub tag: &'a T,
+    pub user_data: &'a T,
 }
 
 /// What spheres carry with them; nothing by default.
-pub trait Tag: Copy + Default + Send + Sync {}
+pub trait UserData: Copy + Default + Send + Sync {}
 
-impl<T: Copy + Default + Send + Sync> Tag for T {}
+impl<T: Copy + Default + Send + Sync> UserData for T {}
 
 /// A sphere while it is sorted.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ticket {
+struct SortEntry {
     key: u64,
     index: u32,
 }
@@ -107,9 +107,9 @@ struct Level {
     /// Corner of cell (0, 0, 0) (m).
     origin: DVec3,
     cells_per_metre: f64,
-    /// Least and greatest occupied cell coordinates.
-    least: [i64; 3],
-    most: [i64; 3],
+    /// Smallest and largest occupied cell coordinates.
+    min: [i64; 3],
+    max: [i64; 3],
     /// Cells along x and y, with a border of empty cells on each side.
     width: [i64; 2],
     /// Cells that make up the width of equation (1): two near spheres are at
@@ -128,7 +128,7 @@ impl Level {
 
     /// Key of a cell in the occupied box.
     fn key(&self, cell: [i64; 3]) -> u64 {
-        let along = |k: usize| cell[k] - self.least[k] + self.division;
+        let along = |k: usize| cell[k] - self.min[k] + self.division;
         let place = (along(2) * self.width[1] + along(1)) * self.width[0] + along(0);
         self.first_key + place as u64
     }
@@ -154,37 +154,37 @@ impl Level {
 
 /// How many spheres a level has, and where.
 #[derive(Clone, Copy)]
-struct Census {
+struct CellStatistics {
     population: usize,
-    least: [i64; 3],
-    most: [i64; 3],
+    min: [i64; 3],
+    max: [i64; 3],
 }
 
-impl Census {
-    const EMPTY: Census = Census {
+impl CellStatistics {
+    const EMPTY: CellStatistics = CellStatistics {
         population: 0,
-        least: [i64::MAX; 3],
-        most: [i64::MIN; 3],
+        min: [i64::MAX; 3],
+        max: [i64::MIN; 3],
     };
 
     fn add(&mut self, cell: [i64; 3]) {
-        *self = self.joined(&Census {
+        *self = self.joined(&CellStatistics {
             population: 1,
-            least: cell,
-            most: cell,
+            min: cell,
+            max: cell,
         });
     }
 
     fn is_crowded(&self) -> bool {
-        let cells = (0..3).map(|k| (self.most[k] as f64) - (self.least[k] as f64) + 1.0);
+        let cells = (0..3).map(|k| (self.max[k] as f64) - (self.min[k] as f64) + 1.0);
         self.population as f64 > CROWDED * cells.product::<f64>()
     }
 
-    fn joined(&self, other: &Census) -> Census {
-        Census {
+    fn joined(&self, other: &CellStatistics) -> CellStatistics {
+        CellStatistics {
             population: self.population + other.population,
-            least: std::array::from_fn(|k| self.least[k].min(other.least[k])),
-            most: std::array::from_fn(|k| self.most[k].max(other.most[k])),
+            min: std::array::from_fn(|k| self.min[k].min(other.min[k])),
+            max: std::array::from_fn(|k| self.max[k].max(other.max[k])),
         }
     }
 }
@@ -196,11 +196,11 @@ pub struct BroadPhase<T = ()> {
     // All spheres, level after level, the coarsest first, each level sorted by key.
     keys: Vec<u64>,
     spheres: Spheres,
-    tags: Vec<T>,
+    user_data: Vec<T>,
     indices: Vec<u32>,
     // Scratch of the sorting.
-    tickets: Vec<Ticket>,
-    swap: Vec<Ticket>,
+    entries: Vec<SortEntry>,
+    swap: Vec<SortEntry>,
     counts: Vec<u32>,
     sample: Vec<f64>,
 }
@@ -254,7 +254,7 @@ impl BroadPhase {
     }
 }
 
-impl<T: Tag> BroadPhase<T> {
+impl<T: UserData> BroadPhase<T> {
     /// The bound on the number of pairs among `spheres` spheres, beyond which
     /// [`BroadPhase::search`] gives up instead of filling the memory: 100 pairs per sphere
     /// (a dense packing has about 7) and a million for small crowds.
@@ -264,8 +264,8 @@ impl<T: Tag> BroadPhase<T> {
 
     /// Replaces what is in `outputs` by `describe(pair)` of every two spheres with
     /// `|x_i − x_j| < reach_i + reach_j`, each once, of those that it says are wanted. Sphere `i`
-    /// has `tag(i)` with it there. Every thread has an output of its own; which of them finds a
-    /// pair, and in which order, is left open.
+    /// has `user_data(i)` with it there. Every thread has an output of its own; which of them finds
+    /// a pair, and in which order, is left open.
     ///
     /// # Panics
     ///
@@ -275,22 +275,24 @@ impl<T: Tag> BroadPhase<T> {
         &mut self,
         team: &mut Team,
         (centres, reach): (&[DVec3], &[f64]),
-        tag: impl Fn(usize) -> T + Sync,
+        user_data: impl Fn(usize) -> T + Sync,
         outputs: &mut [Vec<C>],
-        describe: impl Fn([Seen<'_, T>; 2]) -> (C, bool) + Sync,
+        describe: impl Fn([PairEntry<'_, T>; 2]) -> (C, bool) + Sync,
     ) -> Result<(), TooManyPairs> {
         assert_eq!(centres.len(), reach.len(), "one reach per centre");
         assert!(u32::try_from(centres.len()).is_ok(), "indices are 32 bits");
         assert_eq!(outputs.len(), team.threads(), "one output per thread");
         self.sort_into_levels(team, centres, reach);
-        let tickets = &self.tickets;
-        team.fill(&mut self.keys, tickets.len(), |slot| tickets[slot].key);
-        team.fill(&mut self.indices, tickets.len(), |slot| tickets[slot].index);
-        let index = |slot: usize| tickets[slot].index as usize;
-        self.spheres.fill(team, tickets.len(), |slot| {
+        let entries = &self.entries;
+        team.fill(&mut self.keys, entries.len(), |slot| entries[slot].key);
+        team.fill(&mut self.indices, entries.len(), |slot| entries[slot].index);
+        let index = |slot: usize| entries[slot].index as usize;
+        self.spheres.fill(team, entries.len(), |slot| {
             (centres[index(slot)], reach[index(slot)])
         });
-        team.fill(&mut self.tags, tickets.len(), |slot| tag(index(slot)));
+        team.fill(&mut self.user_data, entries.len(), |slot| {
+            user_data(index(slot))
+        });
         let limit = Self::pair_limit(self.keys.len());
         let (found, crowd) = (AtomicUsize::new(0), AtomicU32::new(u32::MAX));
         let outputs = SharedSlice::new(outputs);
@@ -306,11 +308,11 @@ impl<T: Tag> BroadPhase<T> {
             'searches: for search in searches() {
                 while let Some(slots) = search.take() {
                     let before = output.len();
-                    let most = limit.saturating_sub(found.load(Ordering::Relaxed));
+                    let max = limit.saturating_sub(found.load(Ordering::Relaxed));
                     let last = self.pairs_of(Task {
                         search,
                         slots,
-                        most: before + most,
+                        max: before + max,
                         output: &mut output,
                         describe: &describe,
                     });
@@ -346,11 +348,11 @@ impl<T: Tag> BroadPhase<T> {
         std::array::from_fn(|_| all.next())
     }
 
-    /// Puts the spheres that take part into `tickets`, level after level, each level sorted by
+    /// Puts the spheres that take part into `entries`, level after level, each level sorted by
     /// key.
     fn sort_into_levels(&mut self, team: &mut Team, centres: &[DVec3], reach: &[f64]) {
         self.levels.clear();
-        self.tickets.clear();
+        self.entries.clear();
         let takes_part =
             |i: usize| centres[i].is_finite() && (0.0..f64::INFINITY).contains(&reach[i]);
         let max_reach = team.fold(
@@ -382,49 +384,48 @@ impl<T: Tag> BroadPhase<T> {
                 first_key: 0,
                 origin: median - 0.5 * MAX_CELLS * cell_size,
                 cells_per_metre: 1.0 / cell_size,
-                least: [i64::MAX; 3],
-                most: [i64::MIN; 3],
+                min: [i64::MAX; 3],
+                max: [i64::MIN; 3],
                 width: [0; 2],
                 division,
             }
         };
-        let mut take_census = |levels: &[Level; MAX_LEVELS]| {
+        let mut count_cells = |levels: &[Level; MAX_LEVELS]| {
             team.fold(
                 centres.len(),
-                [Census::EMPTY; MAX_LEVELS],
+                [CellStatistics::EMPTY; MAX_LEVELS],
                 |range| {
-                    let mut census = [Census::EMPTY; MAX_LEVELS];
+                    let mut statistics = [CellStatistics::EMPTY; MAX_LEVELS];
                     for i in range {
-                        if let Some(count) = census.get_mut(level_of(i)) {
+                        if let Some(count) = statistics.get_mut(level_of(i)) {
                             count.add(levels[level_of(i)].cell(centres[i]));
                         }
                     }
-                    census
+                    statistics
                 },
                 |a, b| std::array::from_fn(|depth| a[depth].joined(&b[depth])),
             )
         };
         let mut all: [Level; MAX_LEVELS] = std::array::from_fn(|depth| empty_level(depth, 1));
-        let mut census = take_census(&all);
-        let is_crowded: [bool; MAX_LEVELS] = std::array::from_fn(|k| census[k].is_crowded());
+        let mut statistics = count_cells(&all);
+        let is_crowded: [bool; MAX_LEVELS] = std::array::from_fn(|k| statistics[k].is_crowded());
         if is_crowded.contains(&true) {
             all = std::array::from_fn(|k| empty_level(k, 1 + i64::from(is_crowded[k])));
-            census = take_census(&all);
+            statistics = count_cells(&all);
         }
         let (mut start, mut next_key) = (0, 0);
-        for (level, census) in all.iter_mut().zip(&census) {
-            level.range = start..start + census.population;
+        for (level, statistics) in all.iter_mut().zip(&statistics) {
+            level.range = start..start + statistics.population;
             start = level.range.end;
             level.first_key = next_key;
-            (level.least, level.most) = (census.least, census.most);
-            if census.population > 0 {
-                level.width =
-                    [0, 1].map(|k| level.most[k] - level.least[k] + 1 + 2 * level.division);
+            (level.min, level.max) = (statistics.min, statistics.max);
+            if statistics.population > 0 {
+                level.width = [0, 1].map(|k| level.max[k] - level.min[k] + 1 + 2 * level.division);
                 // Room for the border of empty cells behind the last one.
-                next_key = level.key(level.most.map(|c| c + level.division)) + 1;
+                next_key = level.key(level.max.map(|c| c + level.division)) + 1;
             }
         }
-        team.fill(&mut self.tickets, centres.len(), |i| Ticket {
+        team.fill(&mut self.entries, centres.len(), |i| SortEntry {
             key: match all.get(level_of(i)) {
                 Some(level) => level.key(level.cell(centres[i])),
                 None => next_key,
@@ -432,8 +433,8 @@ impl<T: Tag> BroadPhase<T> {
             index: i as u32,
         });
         let (swap, counts) = (&mut self.swap, &mut self.counts);
-        radix_sort(team, &mut self.tickets, next_key, swap, counts);
-        self.tickets.truncate(start);
+        radix_sort(team, &mut self.entries, next_key, swap, counts);
+        self.entries.truncate(start);
         let used = all.into_iter().filter(|level| !level.range.is_empty());
         self.levels.extend(used);
     }
@@ -446,8 +447,8 @@ impl<T: Tag> BroadPhase<T> {
             return max_reach;
         }
         let rank = (MOST * (self.sample.len() - 1) as f64) as usize;
-        let most = *self.sample.select_nth_unstable_by(rank, f64::total_cmp).1;
-        let mut widest = most;
+        let max = *self.sample.select_nth_unstable_by(rank, f64::total_cmp).1;
+        let mut widest = max;
         while SPARE * widest < max_reach && widest > 0.0 {
             widest *= 2.0;
         }
@@ -479,7 +480,7 @@ impl<T: Tag> BroadPhase<T> {
     /// The pairs of a task; returns the slot looked at last.
     fn pairs_of<C: Copy>(
         &self,
-        task: Task<'_, C, impl Fn([Seen<'_, T>; 2]) -> (C, bool)>,
+        task: Task<'_, C, impl Fn([PairEntry<'_, T>; 2]) -> (C, bool)>,
     ) -> usize {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
@@ -494,7 +495,7 @@ impl<T: Tag> BroadPhase<T> {
     #[target_feature(enable = "avx2")]
     unsafe fn pairs_avx2<C: Copy>(
         &self,
-        task: Task<'_, C, impl Fn([Seen<'_, T>; 2]) -> (C, bool)>,
+        task: Task<'_, C, impl Fn([PairEntry<'_, T>; 2]) -> (C, bool)>,
     ) -> usize {
         // SAFETY: passed on to the caller.
         unsafe { self.pairs_with::<spheres::Avx2, C>(task) }
@@ -508,12 +509,12 @@ impl<T: Tag> BroadPhase<T> {
     #[inline(always)]
     unsafe fn pairs_with<W: Lanes, C: Copy>(
         &self,
-        task: Task<'_, C, impl Fn([Seen<'_, T>; 2]) -> (C, bool)>,
+        task: Task<'_, C, impl Fn([PairEntry<'_, T>; 2]) -> (C, bool)>,
     ) -> usize {
         let Task {
             search,
             slots,
-            most,
+            max,
             output,
             describe,
         } = task;
@@ -537,7 +538,7 @@ impl<T: Tag> BroadPhase<T> {
                     unsafe { self.pairs_in_run::<W, C>(slot, run.clone(), output, describe) };
                 }
             }
-            if output.len() > most {
+            if output.len() > max {
                 break;
             }
         }
@@ -551,14 +552,14 @@ impl<T: Tag> BroadPhase<T> {
         slot: usize,
         run: Range<usize>,
         output: &mut Vec<C>,
-        describe: &impl Fn([Seen<'_, T>; 2]) -> (C, bool),
+        describe: &impl Fn([PairEntry<'_, T>; 2]) -> (C, bool),
     ) {
         let mut first = run.start;
         while first < run.end {
             // SAFETY: passed on to the caller.
             let mut bits = unsafe { self.spheres.near::<W>(slot, first, run.end) };
             // Pairs that are not wanted are overwritten instead of jumped over. Whether one is
-            // wanted is hard to foresee, and a jump that was foreseen wrongly makes the processor
+            // wanted is hard to predict, and a mispredicted branch makes the processor
             // wait for the root in the pair's distance.
             if output.capacity() < output.len() + W::COUNT {
                 output.reserve(output.len() + W::COUNT);
@@ -566,7 +567,7 @@ impl<T: Tag> BroadPhase<T> {
             let mut length = output.len();
             while bits != 0 {
                 let other = first + bits.trailing_zeros() as usize;
-                let (pair, wanted) = describe([self.seen(slot), self.seen(other)]);
+                let (pair, wanted) = describe([self.pair_entry(slot), self.pair_entry(other)]);
                 // SAFETY: there is room for as many as there are bits, and all below the length
                 // are written.
                 unsafe { output.as_mut_ptr().add(length).write(pair) };
@@ -580,11 +581,11 @@ impl<T: Tag> BroadPhase<T> {
     }
 
     #[inline(always)]
-    fn seen(&self, slot: usize) -> Seen<'_, T> {
-        Seen {
+    fn pair_entry(&self, slot: usize) -> PairEntry<'_, T> {
+        PairEntry {
             index: self.indices[slot],
             centre: self.spheres.centre(slot),
-            tag: &self.tags[slot],
+            user_data: &self.user_data[slot],
         }
     }
 }
@@ -609,8 +610,8 @@ impl<'a> FinerRuns<'a> {
             finer.cell(centre - half_width),
             finer.cell(centre + half_width),
         );
-        let from = [0, 1, 2].map(|k| from[k].max(finer.least[k]));
-        let to = [0, 1, 2].map(|k| to[k].min(finer.most[k]));
+        let from = [0, 1, 2].map(|k| from[k].max(finer.min[k]));
+        let to = [0, 1, 2].map(|k| to[k].min(finer.max[k]));
         FinerRuns {
             finer,
             from,
@@ -650,7 +651,7 @@ struct Task<'a, C, D> {
     /// The spheres whose pairs are looked for.
     slots: Range<usize>,
     /// The output may grow just beyond this length.
-    most: usize,
+    max: usize,
     output: &'a mut Vec<C>,
     describe: &'a D,
 }
@@ -727,31 +728,31 @@ fn exponent(x: f64) -> usize {
 /// part, digit by digit.
 fn radix_sort(
     team: &mut Team,
-    tickets: &mut Vec<Ticket>,
+    entries: &mut Vec<SortEntry>,
     max_key: u64,
-    swap: &mut Vec<Ticket>,
+    swap: &mut Vec<SortEntry>,
     counts: &mut Vec<u32>,
 ) {
     const DIGITS: usize = 1 << RADIX_BITS;
-    if tickets.len() < 256 {
+    if entries.len() < 256 {
         // Indices ascend within a key, so that this order is the stable one.
-        tickets.sort_unstable_by_key(|ticket| (ticket.key, ticket.index));
+        entries.sort_unstable_by_key(|entry| (entry.key, entry.index));
         return;
     }
-    fit(swap, tickets.len());
+    resize(swap, entries.len());
     counts.resize(DIGITS * team.threads(), 0);
     let mut shift = 0;
     while shift < u64::BITS && max_key >> shift > 0 {
-        let digit = |ticket: &Ticket| (ticket.key >> shift) as usize & (DIGITS - 1);
-        let from = &tickets[..];
+        let digit = |entry: &SortEntry| (entry.key >> shift) as usize & (DIGITS - 1);
+        let from = &entries[..];
         let own_counts = SharedSlice::new(counts);
         team.run(|worker| {
             let own = worker.index * DIGITS..(worker.index + 1) * DIGITS;
             // SAFETY: every worker has counts of its own.
             let own = unsafe { own_counts.part(own) };
             own.fill(0);
-            for ticket in &from[worker.part_of(from.len(), 1)] {
-                own[digit(ticket)] += 1;
+            for entry in &from[worker.part_of(from.len(), 1)] {
+                own[digit(entry)] += 1;
             }
         });
         let mut start = 0;
@@ -767,14 +768,14 @@ fn radix_sort(
             // SAFETY: every worker has counts of its own, and they give every
             // ticket a place of its own.
             let next = unsafe { own_counts.part(own) };
-            for ticket in &from[worker.part_of(from.len(), 1)] {
-                let place = &mut next[digit(ticket)];
+            for entry in &from[worker.part_of(from.len(), 1)] {
+                let place = &mut next[digit(entry)];
                 // SAFETY: as above.
-                unsafe { *to.at(*place as usize) = *ticket };
+                unsafe { *to.at(*place as usize) = *entry };
                 *place += 1;
             }
         });
-        std::mem::swap(tickets, swap);
+        std::mem::swap(entries, swap);
         shift += RADIX_BITS;
     }
 }

@@ -6,7 +6,7 @@
 //! `unsafe`: loads without bounds checks. [`Spheres`] keeps [`MOST_LANES`] spheres that are near
 //! nothing behind the last, so that a load may begin at any sphere.
 
-use esker_parallel::{SharedSlice, Team, fit};
+use esker_parallel::{SharedSlice, Team, resize};
 use glam::DVec3;
 
 /// Spheres tested at once, at most.
@@ -31,7 +31,7 @@ impl Spheres {
     ) {
         let arrays = [&mut self.x, &mut self.y, &mut self.z, &mut self.reach];
         let arrays = arrays.map(|array| {
-            fit(array, count + MOST_LANES);
+            resize(array, count + MOST_LANES);
             SharedSlice::new(array)
         });
         team.run(|worker| {

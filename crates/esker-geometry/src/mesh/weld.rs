@@ -58,7 +58,7 @@ fn check(soup: &TriangleSoup) -> Result<(), MeshError> {
     Ok(())
 }
 
-/// Least height of the triangle (m).
+/// Smallest height of the triangle (m).
 fn height([a, b, c]: [DVec3; 3]) -> f64 {
     let longest = a.distance(b).max(b.distance(c)).max(c.distance(a));
     (b - a).cross(c - a).length() / longest

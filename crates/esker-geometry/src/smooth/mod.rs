@@ -42,7 +42,7 @@ pub(crate) trait Support {
     /// `d·H(n) d` for a vector `d` across `n` (m times the square of `d`).
     fn bend(&self, extent: &Extent, d: DVec3) -> f64;
 
-    /// Greatest extent (m).
+    /// Largest extent (m).
     fn size(&self) -> f64;
 }
 

@@ -185,7 +185,7 @@ impl Gauge for Bulk {
 impl Bulk {
     /// Σ s f ⊗ l over contacts, J.
     fn contact_stress(&self, world: &World) -> DMat3 {
-        let per_second = 1.0 / world.row_step();
+        let per_second = 1.0 / world.substep();
         let near = self.region.bounds();
         let mut stress = DMat3::ZERO;
         for (contact, impulse) in world.contacts() {

@@ -48,7 +48,7 @@ struct Table {
     datatype: DatatypeMessage,
     chunk_rows: u64,
     geometry: EaGeometry,
-    /// Bits of the greatest number of chunks.
+    /// Bits of the largest number of chunks.
     index_bits: u8,
     /// The first chunks, and where the blocks of others are.
     first: Vec<FilteredChunkEntry>,

@@ -125,7 +125,7 @@ pub fn shaped_world() -> WorldDef {
                 position: 0.1 * number as f64 * DVec3::X,
                 radius: 2e-3 * (number + 1) as f64,
                 velocity: DVec3::ZERO,
-                spin: DVec3::new(1.0, 2.0, 3.0),
+                angular_velocity: DVec3::new(1.0, 2.0, 3.0),
             }]),
         },
     };
@@ -170,7 +170,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
         material_colors: vec![Some([200, 100, 5])],
         gravity: world.gravity(),
         step: world.step_length(),
-        impulse_step: world.row_step(),
+        impulse_step: world.substep(),
         origin: DVec3::ZERO,
         shapes: world.shapes().to_vec(),
         walls: world

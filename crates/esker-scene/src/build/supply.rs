@@ -202,7 +202,7 @@ impl Builder<'_, '_> {
         }
         if !keeps_velocities {
             for grain in &mut list.grains {
-                (grain.velocity, grain.spin) = (DVec3::ZERO, DVec3::ZERO);
+                (grain.velocity, grain.angular_velocity) = (DVec3::ZERO, DVec3::ZERO);
             }
         }
         if let Some(region) = within {

@@ -37,7 +37,8 @@ pub fn heap(spheres: usize, rolling: bool, key: u64, units: Units) -> ContactPro
         problem.bodies.push(BodyState {
             velocity,
             inverse_mass: 1.0 / mass,
-            spin: DVec3::new(draw(-1.0, 1.0), draw(-1.0, 1.0), draw(-1.0, 1.0)) / units.time,
+            angular_velocity: DVec3::new(draw(-1.0, 1.0), draw(-1.0, 1.0), draw(-1.0, 1.0))
+                / units.time,
             inverse_inertia: 2.5 / (mass * radius * radius),
         });
         for touch in 0..2 + index % 2 {

@@ -303,7 +303,7 @@ impl Experiment for Beverloo {
             "the annulus was found for 5/2",
         ));
         outcome.text(format!(
-            "Bulk density at rest {} kg/m³; greatest deviation from the law {} %.",
+            "Bulk density at rest {} kg/m³; largest deviation from the law {} %.",
             number(density, 4),
             number(100.0 * value(|l| l.worst), 2)
         ));

@@ -285,7 +285,7 @@ impl Column {
                 2.0,
                 "not in the paper",
             )
-            .because("the least gain that Wang et al. 2016 have for warm starting"),
+            .because("the smallest gain that Wang et al. 2016 have for warm starting"),
         );
         Ok(())
     }

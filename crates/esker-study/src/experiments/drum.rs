@@ -207,9 +207,9 @@ fn measure(
         angles.extend(angle.map(degrees));
         let surface = repose::drum_surface_angle(&snapshot, axis, DVec3::ZERO, radius);
         surfaces.extend(surface.map(degrees));
-        let spin = axis * rate;
+        let angular_velocity = axis * rate;
         // Velocities and contacts are always there in a running world.
-        plugs.extend(plug::fraction(&snapshot, spin, DVec3::ZERO, radius).ok());
+        plugs.extend(plug::fraction(&snapshot, angular_velocity, DVec3::ZERO, radius).ok());
         if let Ok(found) = errors::contact_errors(&snapshot) {
             overlaps.push(found.overlap.mean);
             // Nothing may slide at a moment.
@@ -446,7 +446,7 @@ fn judge_gains(size: Size, ladders: &[Vec<[f64; 2]>; 3], converged: f64, outcome
             2.0,
             "about 3 (Fig. 13 and § 5); 2–5 over all systems",
         )
-        .because("the least gain of the paper's range"),
+        .because("the smallest gain of the paper's range"),
     );
     outcome.require(
         Criterion::at_least(
@@ -508,11 +508,11 @@ impl Drum {
             &["variant", "angle (°)", "surface (°)", "plug"],
         );
         let flow = |variant| results.get::<Flow>(&variant_name(variant, size));
-        let mut greatest = (f64::NEG_INFINITY, "");
+        let mut max = (f64::NEG_INFINITY, "");
         for &variant in variants(size) {
             let f = flow(variant)?;
-            if f.angle() > greatest.0 {
-                greatest = (f.angle(), variant.name);
+            if f.angle() > max.0 {
+                max = (f.angle(), variant.name);
             }
             table.row([
                 variant.name.to_string(),
@@ -564,8 +564,8 @@ impl Drum {
              drum alone does not settle it, since twice that radius also lies within the range of Servin and Wang 2015.",
             number(smooth.angle(), 3),
             number(rough.angle(), 3),
-            greatest.1,
-            number(greatest.0, 3)
+            max.1,
+            number(max.0, 3)
         ));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A steel ball strikes a settled bed: an impact judged by another program.
+//! A steel ball falls on a settled bed: an impact judged by another program.
 //!
 //! The bed and the ball are those of a case on which eight open codes were
 //! compared (Dosta et al., Computer Physics Communications 296 (2024) 109066,
@@ -66,7 +66,7 @@ fn watched(size: Size) -> &'static [Reference] {
     size.pick(&REFERENCE, &REFERENCE[..2])
 }
 
-/// Where balls strike, in grain diameters from the middle of the bed.
+/// Where balls fall, in grain diameters from the middle of the bed.
 const BALLS: [[f64; 2]; 5] = [
     [0.0, 0.0],
     [0.2, 0.4],
@@ -181,13 +181,13 @@ impl Way {
 
 /// What one ball gives.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Strike {
+struct Fall {
     /// Depth of the ball below first contact at the watched moments, m.
     depths: Vec<f64>,
     /// Kinetic energy of the grains' motion, J.
     energies: Vec<f64>,
-    /// The same of their spins, J.
-    spin_energies: Vec<f64>,
+    /// The same of their rotation, J.
+    rotational_energies: Vec<f64>,
     /// Max overlap, in diameters of the smaller grain.
     overlap: f64,
     /// The crater at the end.
@@ -229,26 +229,26 @@ fn aim(def: &mut WorldDef, aside: [f64; 2]) -> Result<f64, StudyError> {
     Ok(contact)
 }
 
-/// Kinetic energies of all bodies but the one at `ball`: motion, spin, J.
+/// Kinetic energies of all bodies but the one at `ball`: motion, rotation, J.
 fn energies(world: &World, ball: usize) -> [f64; 2] {
     let grains = &world.grains;
     let mut sums = [0.0; 2];
     for i in (0..grains.len()).filter(|&i| i != ball) {
         let s = &grains.state[i];
         sums[0] += 0.5 * grains.mass[i] * s.velocity.length_squared();
-        sums[1] += 0.5 * s.spin.length_squared() / s.inverse_inertia;
+        sums[1] += 0.5 * s.angular_velocity.length_squared() / s.inverse_inertia;
     }
     sums
 }
 
-fn strike(way: Way, aside: [f64; 2], moments: &[Reference]) -> Result<Strike, StudyError> {
+fn drop_ball(way: Way, aside: [f64; 2], moments: &[Reference]) -> Result<Fall, StudyError> {
     let mut def = way.world()?;
     let contact = aim(&mut def, aside)?;
     let mut world = bench::build(&def)?;
-    let mut found = Strike {
+    let mut found = Fall {
         depths: Vec::new(),
         energies: Vec::new(),
-        spin_energies: Vec::new(),
+        rotational_energies: Vec::new(),
         overlap: 0.0,
         frame: None,
     };
@@ -264,10 +264,10 @@ fn strike(way: Way, aside: [f64; 2], moments: &[Reference]) -> Result<Strike, St
             .unwrap_or(0);
         let late = moment.time - world.time();
         let height = world.grains.position[ball].z + late * world.grains.state[ball].velocity.z;
-        let [motion, spin] = energies(&world, ball);
+        let [motion, angular_velocity] = energies(&world, ball);
         found.depths.push(contact - height);
         found.energies.push(motion);
-        found.spin_energies.push(spin);
+        found.rotational_energies.push(angular_velocity);
     }
     if aside == BALLS[0] {
         let direction = DVec3::new(0.3, 1.0, -0.6);
@@ -285,8 +285,8 @@ fn case_name(way: Way, [x, y]: [f64; 2], size: Size) -> String {
 struct Errors {
     depth: Vec<f64>,
     energy: Vec<f64>,
-    /// Energy of spins over that of motion.
-    spin: Vec<f64>,
+    /// energy of rotation over that of motion.
+    angular_velocity: Vec<f64>,
     overlap: f64,
     frame: Option<Frame>,
 }
@@ -298,15 +298,15 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 impl Errors {
     fn of(way: Way, size: Size, depths: &[f64], results: &Results) -> Result<Self, StudyError> {
-        let strikes: Vec<Strike> = balls(size)
+        let falls: Vec<Fall> = balls(size)
             .iter()
             .map(|&aside| results.get(&case_name(way, aside, size)))
             .collect::<Result<_, _>>()?;
         let moments = watched(size);
-        if strikes.iter().any(|s| s.depths.len() != moments.len()) {
+        if falls.iter().any(|s| s.depths.len() != moments.len()) {
             return Err(StudyError::NoResult(way.name()));
         }
-        let over = |of: &dyn Fn(&Strike) -> f64| mean(strikes.iter().map(of));
+        let over = |of: &dyn Fn(&Fall) -> f64| mean(falls.iter().map(of));
         let range = 0..moments.len();
         Ok(Errors {
             depth: range
@@ -317,11 +317,11 @@ impl Errors {
                 .clone()
                 .map(|k| over(&|s| s.energies[k]) / moments[k].energy - 1.0)
                 .collect(),
-            spin: range
-                .map(|k| over(&|s| s.spin_energies[k]) / over(&|s| s.energies[k]))
+            angular_velocity: range
+                .map(|k| over(&|s| s.rotational_energies[k]) / over(&|s| s.energies[k]))
                 .collect(),
-            overlap: max_or_nan(strikes.iter().map(|s| s.overlap)),
-            frame: strikes.into_iter().find_map(|s| s.frame),
+            overlap: max_or_nan(falls.iter().map(|s| s.overlap)),
+            frame: falls.into_iter().find_map(|s| s.frame),
         })
     }
 
@@ -358,7 +358,7 @@ impl Experiment for Impact {
         for way in Way::all(size) {
             for &aside in balls(size) {
                 cases.push(Case::new(case_name(way, aside, size), move || {
-                    strike(way, aside, watched(size))
+                    drop_ball(way, aside, watched(size))
                 }));
             }
         }
@@ -465,7 +465,7 @@ fn show(moments: &[Reference], depths: &[f64], found: Vec<(Way, Errors)>, outcom
     let mut depth_table = Table::new("Error of the depth, %", &head);
     depth_table.head.push("worst overlap, %".into());
     let mut energy_table = Table::new(
-        "Error of the grains' kinetic energy, % (energy of spins over it, %)",
+        "Error of the grains' kinetic energy, % (energy of rotation over it, %)",
         &head,
     );
     for (way, errors) in found {
@@ -478,7 +478,7 @@ fn show(moments: &[Reference], depths: &[f64], found: Vec<(Way, Errors)>, outcom
             errors
                 .energy
                 .iter()
-                .zip(&errors.spin)
+                .zip(&errors.angular_velocity)
                 .map(|(e, s)| format!("{} ({})", number(100.0 * e, 2), number(100.0 * s, 2))),
         );
         energy_table.row(cells);
@@ -492,7 +492,7 @@ fn show(moments: &[Reference], depths: &[f64], found: Vec<(Way, Errors)>, outcom
     outcome.table(depth_table);
     outcome.table(energy_table);
     outcome.text(
-        "The reference gives the energy of motion without that of spins. Its damping law may return \
+        "The reference gives the energy of motion without that of rotation. Its damping law may return \
          more than the nominal restitution: integrating a pair's collision suggests 0.62 for 0.5 \
          and 0.53 for 0.4, which would leave its grains a little more energy.",
     );

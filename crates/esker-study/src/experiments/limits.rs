@@ -2,7 +2,7 @@
 //! the size of grains or on what stands on them.
 //!
 //! * A plate is pushed through a settled bed: contacts that close in chains must
-//!   be foreseen at a long step, and the draft force must be that of a short one.
+//!   be predicted at a long step, and the draft force must be that of a short one.
 //! * Twenty grains in a row are pushed: energy and overlap as in smooth stepping.
 //! * A dropped lattice does not fall into itself.
 //! * Restitution over step and stiffness; creep over size; a boulder on pebbles
@@ -328,7 +328,7 @@ fn judge_plate(size: Size, results: &Results, outcome: &mut Outcome) -> Result<(
             0.03,
             "what the contact law gives",
         )
-        .because("3 %: every contact that closes within the step is foreseen"),
+        .because("3 %: every contact that closes within the step is predicted"),
     );
     let name = "plate: draft force at h = 1 ms over that at 0.1 ms";
     let ratio = drafts[0] / drafts[1];

@@ -500,7 +500,7 @@ impl Silo {
                 2.0,
                 "“no significant effect” in Servin et al. 2014; 2–5 in Wang et al. 2016",
             )
-            .because("the least gain of Wang et al. 2016"),
+            .because("the smallest gain of Wang et al. 2016"),
         );
         outcome.require(
             Criterion::at_least(
@@ -705,14 +705,14 @@ impl Column {
 }
 
 fn force_picture(title: &str, network: &[[f64; 5]]) -> Picture {
-    let greatest = network.iter().map(|s| s[4]).fold(1e-12, f64::max);
-    let mut picture = Picture::new(title, "normal force (N)", [0.0, 0.6 * greatest]);
+    let max = network.iter().map(|s| s[4]).fold(1e-12, f64::max);
+    let mut picture = Picture::new(title, "normal force (N)", [0.0, 0.6 * max]);
     picture.size = [160.0, 480.0];
     picture.segments = network
         .iter()
         .map(|&[x0, y0, x1, y1, force]| Segment {
             ends: [[x0, y0], [x1, y1]],
-            width: 0.8 * DIAMETER * (force / greatest).sqrt(),
+            width: 0.8 * DIAMETER * (force / max).sqrt(),
             value: force,
         })
         .collect();

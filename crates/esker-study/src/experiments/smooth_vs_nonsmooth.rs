@@ -1,6 +1,6 @@
 //! The same scenes in smooth, semi-smooth and nonsmooth stepping (Servin et al. 2014).
 //!
-//! * One pellet strikes a plane: the semi-smooth step with the physical damping
+//! * One pellet hits a plane: the semi-smooth step with the physical damping
 //!   time must approach the smooth one as its step shrinks.
 //! * Grains settle in a cup and spread when it is lifted: the bulk must agree
 //!   whatever the contact model.
@@ -103,11 +103,11 @@ fn smooth(substeps: usize) -> Method {
     })
 }
 
-/// What a strike gives: rebound over approach speed, greatest overlap (m).
-type Strike = [f64; 2];
+/// What an impact gives: rebound over approach speed, largest overlap (m).
+type Rebound = [f64; 2];
 
-/// One pellet strikes the plane without gravity, `substeps` per 0.1 ms where smooth.
-fn strike(damping: f64, method: Method, step: f64) -> Result<Strike, StudyError> {
+/// One pellet hits the plane without gravity, `substeps` per 0.1 ms where smooth.
+fn rebound(damping: f64, method: Method, step: f64) -> Result<Rebound, StudyError> {
     let mut def = bench::world_of_scene(SCENE)?;
     def.walls.truncate(1);
     def.gravity = DVec3::ZERO;
@@ -122,7 +122,7 @@ fn strike(damping: f64, method: Method, step: f64) -> Result<Strike, StudyError>
             position: DVec3::Z * RADIUS,
             radius: RADIUS,
             velocity: DVec3::Z * -SPEED,
-            spin: DVec3::ZERO,
+            angular_velocity: DVec3::ZERO,
         }]),
     };
     let mut world = bench::build(&def)?;
@@ -211,11 +211,11 @@ fn cup(mode: Mode, end: f64) -> Result<Cup, StudyError> {
     })
 }
 
-/// Steps of the semi-smooth strike, s.
+/// Steps of the semi-smooth impact, s.
 const STEPS: [f64; 4] = [1e-3, 3e-4, 1e-4, 1e-5];
 
-fn strike_name(damping: f64, way: &str) -> String {
-    format!("strike, c={damping}, {way}")
+fn rebound_name(damping: f64, way: &str) -> String {
+    format!("rebound, c={damping}, {way}")
 }
 
 fn cup_name(mode: Mode, size: Size) -> String {
@@ -241,13 +241,13 @@ impl Experiment for SmoothVsNonsmooth {
     fn cases(&self, size: Size) -> Vec<Case> {
         let mut cases = Vec::new();
         for damping in DAMPINGS {
-            cases.push(Case::new(strike_name(damping, "smooth"), move || {
-                strike(damping, smooth(100), 1e-4)
+            cases.push(Case::new(rebound_name(damping, "smooth"), move || {
+                rebound(damping, smooth(100), 1e-4)
             }));
             for step in STEPS {
-                let name = strike_name(damping, &format!("semi-smooth, h={step}"));
+                let name = rebound_name(damping, &format!("semi-smooth, h={step}"));
                 cases.push(Case::new(name, move || {
-                    strike(damping, Start::Cold.method(20), step)
+                    rebound(damping, Start::Cold.method(20), step)
                 }));
             }
         }
@@ -260,21 +260,21 @@ impl Experiment for SmoothVsNonsmooth {
 
     fn judge(&self, size: Size, results: &Results) -> Result<Outcome, StudyError> {
         let mut outcome = Outcome::default();
-        self.judge_strikes(results, &mut outcome)?;
+        self.judge_rebounds(results, &mut outcome)?;
         self.judge_cup(size, results, &mut outcome)?;
         Ok(outcome)
     }
 }
 
 impl SmoothVsNonsmooth {
-    fn judge_strikes(&self, results: &Results, outcome: &mut Outcome) -> Result<(), StudyError> {
+    fn judge_rebounds(&self, results: &Results, outcome: &mut Outcome) -> Result<(), StudyError> {
         let mut plot = Plot::new(
-            "One pellet strikes a plane: error of the semi-smooth step",
+            "One pellet hits a plane: error of the semi-smooth step",
             Axis::log("step (s)"),
             Axis::log("error of rebound speed and depth, relative to the smooth law"),
         );
         let mut table = Table::new(
-            "Rebound speed / greatest overlap (mm) at 0.5 m/s",
+            "Rebound speed / largest overlap (mm) at 0.5 m/s",
             &[
                 "damping time (ms)",
                 "smooth",
@@ -285,26 +285,26 @@ impl SmoothVsNonsmooth {
             ],
         );
         for damping in DAMPINGS {
-            let smooth: Strike = results.get(&strike_name(damping, "smooth"))?;
-            let show = |s: &Strike| format!("{} / {}", number(s[0], 4), number(1e3 * s[1], 4));
+            let smooth: Rebound = results.get(&rebound_name(damping, "smooth"))?;
+            let show = |s: &Rebound| format!("{} / {}", number(s[0], 4), number(1e3 * s[1], 4));
             let mut cells = vec![number(1e3 * damping, 2), show(&smooth)];
             let mut curves = [Vec::new(), Vec::new()];
             for step in STEPS {
-                let name = strike_name(damping, &format!("semi-smooth, h={step}"));
-                let found: Strike = results.get(&name)?;
+                let name = rebound_name(damping, &format!("semi-smooth, h={step}"));
+                let found: Rebound = results.get(&name)?;
                 cells.push(show(&found));
                 for k in 0..2 {
                     curves[k].push([step, (found[k] / smooth[k] - 1.0).abs()]);
                 }
                 if step == 1e-5 {
                     outcome.require(Criterion::at_most(
-                        format!("strike, c = {damping} s, h = 10 µs: error of the rebound"),
+                        format!("rebound, c = {damping} s, h = 10 µs: error of the rebound"),
                         (found[0] / smooth[0] - 1.0).abs(),
                         0.01,
                         "smooth is the limit of small steps",
                     ));
                     outcome.require(Criterion::at_most(
-                        format!("strike, c = {damping} s, h = 10 µs: error of the depth"),
+                        format!("rebound, c = {damping} s, h = 10 µs: error of the depth"),
                         (found[1] / smooth[1] - 1.0).abs(),
                         0.01,
                         "smooth is the limit of small steps",

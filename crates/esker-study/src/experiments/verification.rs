@@ -55,13 +55,13 @@ fn pellet(start: Start, sweeps: usize, step: f64) -> Result<WorldDef, StudyError
     Ok(def)
 }
 
-fn place(def: &mut WorldDef, height: f64, velocity: DVec3, spin: DVec3) {
+fn place(def: &mut WorldDef, height: f64, velocity: DVec3, angular_velocity: DVec3) {
     def.packings[0].placement = Placement::Listed {
         grains: Arc::new(vec![ListedGrain {
             position: DVec3::Z * height,
             radius: RADIUS,
             velocity,
-            spin,
+            angular_velocity,
         }]),
     };
 }
@@ -76,7 +76,7 @@ fn static_overlap(start: Start, sweeps: usize, step: f64) -> Result<f64, StudyEr
     Ok(((RADIUS - world.grains.position[0].z) / expected - 1.0).abs())
 }
 
-/// Greatest relative error of `f/δ^(3/2)` up to 10 % compression, between a
+/// Largest relative error of `f/δ^(3/2)` up to 10 % compression, between a
 /// piston that moves by 0.02 mm/s and the floor.
 fn piston(start: Start, sweeps: usize, step: f64) -> Result<f64, StudyError> {
     let mut def = pellet(start, sweeps, step)?;

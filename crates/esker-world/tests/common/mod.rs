@@ -77,7 +77,7 @@ pub fn grain(position: DVec3, radius: f64) -> ListedGrain {
         position,
         radius,
         velocity: DVec3::ZERO,
-        spin: DVec3::ZERO,
+        angular_velocity: DVec3::ZERO,
     }
 }
 
@@ -103,7 +103,7 @@ pub fn snapshot(world: &World) -> PackingDef {
                 position: g.position[i],
                 radius: g.radius[i],
                 velocity: g.state[i].velocity,
-                spin: g.state[i].spin,
+                angular_velocity: g.state[i].angular_velocity,
             })
             .collect(),
     )

@@ -64,7 +64,7 @@ enum Measure {
     Overlap,
     /// Coordination and forces between grains
     Network,
-    /// Force, torque and power of walls: means since the frame before, and the greatest force of a step
+    /// Force, torque and power of walls: means since the frame before, and the largest force of a step
     Walls,
     /// Order of the longest axes of grains that have one, and their mean direction
     Orientation,
@@ -114,9 +114,9 @@ struct WallState<'a> {
     name: &'a str,
     /// Mean since the frame before.
     load: WallLoad,
-    /// Greatest mean force of a step since the frame before, N; not a number
+    /// Largest mean force of a step since the frame before, N; not a number
     /// where steps have no loads.
-    greatest_force: f64,
+    max_force: f64,
 }
 
 impl<'a> Moment<'a> {
@@ -135,7 +135,7 @@ impl<'a> Moment<'a> {
                 WallState {
                     name: &surface.name,
                     load: wall.load,
-                    greatest_force: loads
+                    max_force: loads
                         .map(|loads| loads[w].force.length())
                         .fold(f64::NAN, f64::max),
                 }
@@ -312,23 +312,19 @@ fn take(
                     some(speeds.iter().sum::<f64>() / count),
                     "m/s",
                 ),
-                (
-                    "greatest_speed",
-                    speeds.iter().copied().reduce(f64::max),
-                    "m/s",
-                ),
+                ("max_speed", speeds.iter().copied().reduce(f64::max), "m/s"),
                 ("speed_fluctuation", some((squares / count).sqrt()), "m/s"),
             ]
         }
         Measure::Overlap => {
             let contacts = snapshot.contacts()?.iter().filter(|c| c.overlap > 0.0);
             let overlaps: Vec<f64> = contacts.map(|c| c.overlap / c.diameter).collect();
-            let greatest = overlaps.iter().copied().reduce(f64::max);
-            let mean = greatest.map(|_| statistics(&overlaps).mean);
+            let max = overlaps.iter().copied().reduce(f64::max);
+            let mean = max.map(|_| statistics(&overlaps).mean);
             vec![
                 ("touching_contacts", Some(overlaps.len() as f64), ""),
                 ("mean_overlap_of_diameter", mean, ""),
-                ("greatest_overlap_of_diameter", greatest, ""),
+                ("max_overlap_of_diameter", max, ""),
             ]
         }
         Measure::Network => {
@@ -407,7 +403,7 @@ fn loads(wall: &WallState<'_>) -> [Number; 8] {
         ("force_x", force.x, "N"),
         ("force_y", force.y, "N"),
         ("force_z", force.z, "N"),
-        ("greatest_force", wall.greatest_force, "N"),
+        ("max_force", wall.max_force, "N"),
         ("torque_x", torque.x, "N m"),
         ("torque_y", torque.y, "N m"),
         ("torque_z", torque.z, "N m"),
@@ -517,7 +513,7 @@ fn snapshot(header: &RecordingHeader, frame: &Frame) -> anyhow::Result<Snapshot>
         radii: frame.radius.clone(),
         masses: known(frame.mass.len()).then(|| frame.mass.clone()),
         velocities: field(&frame.velocity),
-        spins: field(&frame.spin),
+        angular_velocities: field(&frame.angular_velocity),
         contacts,
     })
 }
@@ -551,7 +547,7 @@ fn contact(
         friction_force: c.friction_impulse * per_second,
         torque: (c.rolling_impulse + c.normal * c.twisting_impulse) * per_second,
         relative_velocity: DVec3::ZERO,
-        relative_spin: DVec3::ZERO,
+        relative_angular_velocity: DVec3::ZERO,
         partner_velocity: DVec3::ZERO,
         friction: 0.0,
     })

@@ -1,4 +1,4 @@
-//! The direction along which two convex bodies are nearest, or overlap least.
+//! The direction along which two convex bodies are nearest, or overlap the least.
 //!
 //! With support functions `h` the signed distance of two bodies is
 //!
@@ -108,7 +108,7 @@ pub(super) fn general(a: &Solid, b: &Solid, margin: f64, last: Option<DVec3>) ->
         Proximity::Apart(normal) => normal,
         Proximity::Overlapping(simplex) => {
             is_overlapping = true;
-            epa::least_overlap(a, b, &simplex).unwrap_or(start)
+            epa::min_overlap(a, b, &simplex).unwrap_or(start)
         }
     };
     let mut other = axis(a, b, guess, Owner::Neither);
@@ -268,20 +268,20 @@ fn climb(a: &Solid, b: &Solid, guess: DVec3) -> DVec3 {
         let (rt, rs) = (radii * t, radii * s);
         let (tt, ts, ss) = (t.dot(rt), t.dot(rs), s.dot(rs));
         let mean = 0.5 * (tt + ss);
-        let greatest = mean + (0.5 * (tt - ss)).hypot(ts);
-        let least = if greatest > 0.0 {
-            ((tt * ss - ts * ts) / greatest).max(0.0)
+        let max = mean + (0.5 * (tt - ss)).hypot(ts);
+        let min = if max > 0.0 {
+            ((tt * ss - ts * ts) / max).max(0.0)
         } else {
             0.0
         };
-        let shift = n.dot(w).max(-0.9 * least);
+        let shift = n.dot(w).max(-0.9 * min);
         let y = DVec2::new(t.dot(w), s.dot(w));
         let matrix = DMat2::from_cols(DVec2::new(tt + shift, ts), DVec2::new(ts, ss + shift));
         let determinant = matrix.determinant();
         let newton = if determinant > 0.0 {
             matrix.inverse() * y
         } else {
-            y / (greatest + shift.abs()).max(f64::MIN_POSITIVE)
+            y / (max + shift.abs()).max(f64::MIN_POSITIVE)
         };
         let mut step = newton.clamp_length_max(0.5);
         let is_done = loop {

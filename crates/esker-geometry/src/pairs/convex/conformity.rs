@@ -11,7 +11,7 @@ use super::solid::Solid;
 use crate::manifold::Conformity;
 use glam::{DMat3, DVec3};
 
-/// Least half length of a line contact, in radii.
+/// Smallest half length of a line contact, in radii.
 const MIN_LENGTH: f64 = 1e-3;
 
 /// Flat against flat: half of the effective radius of the balls of equal volume.

@@ -437,7 +437,7 @@ impl FrustumShell {
             for k in 0..count {
                 let (before, after) = (gaps[(k + count - 1) % count], gaps[(k + 1) % count]);
                 if gaps[k] <= before && gaps[k] < after {
-                    let angle = least(gap, step * (k as f64 - 1.0), step * (k as f64 + 1.0));
+                    let angle = minimum(gap, step * (k as f64 - 1.0), step * (k as f64 + 1.0));
                     minima.push((gap(angle), angle));
                 }
             }
@@ -525,7 +525,7 @@ fn keep_spread(out: &mut Vec<ContactPoint>, first: usize, body: &Solid) {
 }
 
 /// The place of the only minimum of a function between two, by golden sections.
-fn least(value: impl Fn(f64) -> f64, mut from: f64, mut to: f64) -> f64 {
+fn minimum(value: impl Fn(f64) -> f64, mut from: f64, mut to: f64) -> f64 {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let (mut left, mut right) = (to - GOLDEN * (to - from), from + GOLDEN * (to - from));
     let (mut at_left, mut at_right) = (value(left), value(right));

@@ -1,4 +1,4 @@
-//! Least way out of an overlap by the expanding polytope algorithm.
+//! Shortest way out of an overlap by the expanding polytope algorithm.
 //!
 //! A polytope within the Minkowski difference `B − A` grows from a tetrahedron by support points
 //! along the normal of the face nearest to the origin, until that face is part of the difference's
@@ -33,8 +33,8 @@ struct Polytope {
     face_count: usize,
 }
 
-/// The unit vector from `a` to `b` along which the overlap is least.
-pub(super) fn least_overlap(a: &Solid, b: &Solid, simplex: &Simplex) -> Option<DVec3> {
+/// The unit vector from `a` to `b` along which the overlap is smallest.
+pub(super) fn min_overlap(a: &Solid, b: &Solid, simplex: &Simplex) -> Option<DVec3> {
     let tetrahedron = tetrahedron(a, b, simplex)?;
     let size = tetrahedron
         .iter()

@@ -288,10 +288,10 @@ pub(super) fn reduce<A: smallvec::Array<Item = Candidate>>(
     let area = |point: &Candidate| across.dot(point.corner.point - origin);
     let slack = tolerance * distance;
     let (left, most) = best(&area, slack);
-    let (right, least) = best(&|point| -area(point), slack);
+    let (right, min) = best(&|point| -area(point), slack);
     let mut chosen: SmallVec<[usize; 4]> = SmallVec::new();
     chosen.extend([deepest, farthest]);
-    for (index, area) in [(left, most), (right, least)] {
+    for (index, area) in [(left, most), (right, min)] {
         if area > slack && !chosen.contains(&index) {
             chosen.push(index);
         }

@@ -481,13 +481,13 @@ fn exact_gap(a: &Outline, b: &Outline) -> f64 {
     if best <= 0.0 {
         return best;
     }
-    let mut least = f64::INFINITY;
+    let mut min = f64::INFINITY;
     for (one, two) in [(a, b), (b, a)] {
         for &vertex in &one.vertices {
             for edge in &two.edges {
                 let along = edge[1] - edge[0];
                 let part = (along.dot(vertex - edge[0]) / along.length_squared()).clamp(0.0, 1.0);
-                least = least.min(vertex.distance(edge[0] + part * along));
+                min = min.min(vertex.distance(edge[0] + part * along));
             }
         }
     }
@@ -499,28 +499,28 @@ fn exact_gap(a: &Outline, b: &Outline) -> f64 {
             let d = uu * vv - uv * uv;
             let (s, t) = ((uv * vw - vv * uw) / d, (uu * vw - uv * uw) / d);
             if (0.0..=1.0).contains(&s) && (0.0..=1.0).contains(&t) {
-                least = least.min((one[0] + s * u).distance(two[0] + t * v));
+                min = min.min((one[0] + s * u).distance(two[0] + t * v));
             }
         }
     }
     // A vertex over a face is at the distance that the face's axis tells.
-    least.min(face_distance(a, b)).min(face_distance(b, a))
+    min.min(face_distance(a, b)).min(face_distance(b, a))
 }
 
-/// Least distance of a vertex of `b` from a face of `a` that it is over.
+/// Smallest distance of a vertex of `b` from a face of `a` that it is over.
 fn face_distance(a: &Outline, b: &Outline) -> f64 {
-    let mut least = f64::INFINITY;
+    let mut min = f64::INFINITY;
     for &normal in &a.normals {
         let height = a.reach(normal);
         for &vertex in &b.vertices {
             let gap = vertex.dot(normal) - height;
             let foot = vertex - gap * normal;
             if gap > 0.0 && a.normals.iter().all(|n| foot.dot(*n) <= a.reach(*n) + 1e-9) {
-                least = least.min(gap);
+                min = min.min(gap);
             }
         }
     }
-    least
+    min
 }
 
 fn unit() -> impl Strategy<Value = DVec3> {

@@ -63,7 +63,7 @@ fn grain(position: DVec3, diameter: f64) -> ListedGrain {
         position,
         radius: 0.5 * diameter,
         velocity: DVec3::ZERO,
-        spin: DVec3::ZERO,
+        angular_velocity: DVec3::ZERO,
     }
 }
 
@@ -105,7 +105,7 @@ pub(super) fn effective_restitution(
     // floor from any moment of the flight.
     let speed_at_floor = |world: &World| {
         let (v, z) = (world.grains.state[0].velocity.z, world.grains.position[0].z);
-        let energy = 0.5 * v * v + gravity * (z - radius - 0.5 * world.row_step() * v);
+        let energy = 0.5 * v * v + gravity * (z - radius - 0.5 * world.substep() * v);
         (2.0 * energy).max(0.0).sqrt()
     };
     let approach = speed_at_floor(&world);

@@ -67,7 +67,7 @@ impl SettledBox {
             position: world.grains.position[i],
             radius: world.grains.radius[i],
             velocity: DVec3::ZERO,
-            spin: DVec3::ZERO,
+            angular_velocity: DVec3::ZERO,
         });
         Ok(SettledBox {
             grains: grains.collect(),

@@ -62,11 +62,11 @@ impl<'a> Sweeps<'a> {
         for row in &mut problem.rows {
             // What a whole step would start from.
             row.contact.compliance = row.spring.compliance();
-            row.contact.target = row.spring.target(0.0, world.row_step());
+            row.contact.target = row.spring.target(0.0, world.substep());
         }
         let run = SubstepRun {
             substeps: SWEEPS,
-            step: world.row_step(),
+            step: world.substep(),
             gravity: world.gravity(),
             accelerations: &[],
             movable: world.grains.len(),
@@ -96,7 +96,7 @@ impl<'a> Sweeps<'a> {
         }
     }
 
-    /// The least time of several runs, each from the same start.
+    /// The smallest time of several runs, each from the same start.
     fn best(&self, mut run: impl FnMut(Vec<BodyState>) -> f64) -> f64 {
         (0..self.repeats)
             .map(|_| run(self.problem.bodies.to_vec()))

@@ -68,7 +68,7 @@ struct Report {
     thread_speedup_2: f64,
     /// Share of find_pairs, collide and assemble in a step of 1e5 grains, 50 sweeps.
     collision_and_assembly_share: f64,
-    /// Greatest resident memory of the whole run.
+    /// Largest resident memory of the whole run.
     peak_bytes: Option<u64>,
     /// Stage `advance` per contact and sweep at 1e6 grains over that at 1e5;
     /// full runs only.

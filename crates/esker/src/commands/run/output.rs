@@ -90,12 +90,12 @@ impl<'a> Output<'a> {
     /// Starts the recording of a new run with its first frame.
     pub fn start(dir: &Path, file: &'a SceneFile, world: &World) -> anyhow::Result<Self> {
         let header = header(file, world);
-        let least = if world.emitters.is_empty() {
+        let min = if world.emitters.is_empty() {
             0
         } else {
             LEAST_EXPECTED
         };
-        let expected = world.grains.len().max(least);
+        let expected = world.grains.len().max(min);
         let probe_file = ProbeFile::create(dir, &header.probes)?;
         let recorder = Recorder::create(&dir.join(RECORDING_FILE_NAME), header, expected)?;
         let probes = Probes::new(&file.scene.probes, world);
@@ -291,7 +291,7 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
         material_colors: scene.material_colors.clone(),
         gravity: world.gravity(),
         step: world.step_length(),
-        impulse_step: world.row_step(),
+        impulse_step: world.substep(),
         origin: origin(world, scene.record.precision),
         shapes: world.shapes().to_vec(),
         walls: world
@@ -319,7 +319,7 @@ fn settings(record: &RecordDef) -> RecordSettings {
                 Field::Position => GrainField::Position,
                 Field::Velocity => GrainField::Velocity,
                 Field::Orientation => GrainField::Orientation,
-                Field::Spin => GrainField::Spin,
+                Field::AngularVelocity => GrainField::AngularVelocity,
                 Field::Radius => GrainField::Radius,
                 Field::Material => GrainField::Material,
                 Field::Mass => GrainField::Mass,
@@ -353,10 +353,10 @@ fn origin(world: &World, precision: esker_scene::Precision) -> DVec3 {
     let bounds = bounds(world);
     let far = bounds.min.abs().max(bounds.max.abs()).max_element();
     let grains = world.grains.radius.iter().copied();
-    let emitted = world.emitters.iter().map(|e| e.def.sizes.least());
-    let least = grains.chain(emitted).fold(f64::INFINITY, f64::min);
+    let emitted = world.emitters.iter().map(|e| e.def.sizes.min());
+    let min = grains.chain(emitted).fold(f64::INFINITY, f64::min);
     let resolution = far * f64::from(f32::EPSILON);
-    let is_fine = resolution <= FINEST_SHARE * least;
+    let is_fine = resolution <= FINEST_SHARE * min;
     if precision == esker_scene::Precision::Double || is_fine || !far.is_finite() {
         DVec3::ZERO
     } else {

@@ -22,7 +22,7 @@ impl Profile {
         self.steps.push((step, times));
     }
 
-    /// A table of milliseconds per step: mean, greatest, and share.
+    /// A table of milliseconds per step: mean, largest, and share.
     pub fn table(&self) -> String {
         let milliseconds = |time: Duration| 1e3 * time.as_secs_f64();
         let count = self.steps.len().max(1) as f64;
@@ -33,7 +33,7 @@ impl Profile {
             .sum();
         let mut table = format!(
             "{:12} {:>12} {:>14} {:>8}\n",
-            "stage", "ms per step", "greatest ms", "share"
+            "stage", "ms per step", "largest ms", "share"
         );
         for stage in Stage::ALL {
             let times = || self.steps.iter().map(|(_, t)| milliseconds(t.get(stage)));

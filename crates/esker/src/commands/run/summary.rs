@@ -76,7 +76,7 @@ struct AccuracySummary {
     /// Stated, in grain diameters.
     tolerance: f64,
     /// Overlap beyond the contact law, in grain diameters: mean over contacts and
-    /// steps, 99.9th percentile of contacts as mean over steps, and the greatest.
+    /// steps, 99.9th percentile of contacts as mean over steps, and the largest.
     mean: f64,
     high: f64,
     worst_high: f64,

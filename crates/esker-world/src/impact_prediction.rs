@@ -1,4 +1,4 @@
-//! Blows within a step, and how far they change the velocities of grains.
+//! Impacts within a step, and how far they change the velocities of grains.
 //!
 //! A pair that closes within the step with speed `u` changes the velocity of
 //! each of its grains along the normal by at most
@@ -8,15 +8,15 @@
 //! ```
 //!
 //! which it does where the other one cannot give way: a wall, or a grain with
-//! others behind it. What a grain is struck with it passes on to those that it
-//! can meet then; one further blow is followed. (Shares by mass, `m_j/(m_i +
+//! others behind it. What an impact gives a grain it passes on to those that it
+//! can meet then; impacts are propagated once more. (Shares by mass, `m_j/(m_i +
 //! m_j)`, overlook that a heap stops what falls on it: a dropped lattice then
-//! overlaps twice as far. Following further blows gains little, but for whole
+//! overlaps twice as far. Propagating impacts further gains little, but for whole
 //! steps: their solve stops a falling column all at once.)
 //!
-//! Changes are kept per grain as a box: the greatest one along each axis, in
+//! Changes are kept per grain as a box: the largest one along each axis, in
 //! both senses. So a grain that is stopped from below is not expected to move
-//! sideways. A greatest value does not depend on the order in which values are
+//! sideways. A largest value does not depend on the order in which values are
 //! found: threads raise them together with the same result.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -28,23 +28,23 @@ use crate::collide::{Candidate, Partner};
 use crate::grains::Grains;
 use crate::reach::Reach;
 
-/// A box about zero that holds the changes of a grain's velocity by blows, m/s.
+/// A box about zero that holds the changes of a grain's velocity by impacts, m/s.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
-struct Agitation {
-    /// Greatest change to +x, −x, +y, −y, +z, −z.
+struct VelocityChange {
+    /// Largest change to +x, −x, +y, −y, +z, −z.
     sides: [f32; 6],
 }
 
-impl Agitation {
-    /// Greatest change along a unit vector, m/s.
+impl VelocityChange {
+    /// Largest change along a unit vector, m/s.
     #[inline]
     fn along(&self, direction: DVec3) -> f64 {
         let part = |axis: usize, n: f64| n.abs() * f64::from(self.sides[side(axis, n)]);
         part(0, direction.x) + part(1, direction.y) + part(2, direction.z)
     }
 
-    /// Greatest change in any direction, m/s.
+    /// Largest change in any direction, m/s.
     #[inline]
     fn max_change(&self) -> f64 {
         let [x, y, z] = [0, 2, 4].map(|k| f64::from(self.sides[k].max(self.sides[k + 1])));
@@ -58,7 +58,7 @@ fn side(axis: usize, component: f64) -> usize {
     2 * axis + usize::from(component < 0.0)
 }
 
-/// An [`Agitation`] that threads raise together. Floats above zero order as
+/// An [`VelocityChange`] that threads raise together. Floats above zero order as
 /// their bits do.
 #[derive(Debug, Default)]
 #[repr(align(32))]
@@ -78,23 +78,23 @@ impl Rising {
         }
     }
 
-    fn now(&self) -> Agitation {
+    fn now(&self) -> VelocityChange {
         let value = |bits: &AtomicU32| f32::from_bits(bits.load(Ordering::Relaxed));
-        Agitation {
+        VelocityChange {
             sides: std::array::from_fn(|k| value(&self.sides[k])),
         }
     }
 }
 
-/// Blows that move a grain by less than this share of the margin within the
-/// step are not followed: what they bring about is near enough already.
+/// Impacts that move a grain by less than this share of the margin within the
+/// step are not propagated: what they bring about is near enough already.
 const FAINT: f64 = 0.125;
 
 /// Whether a pair that closes with this speed does so within the step, and hard
-/// enough to be followed.
+/// enough to be propagated.
 #[inline(always)]
-fn strikes(grains: &Grains, pair: &Candidate, speed: f64, reach: Reach) -> bool {
-    let faint = FAINT * reach.margin * pair.least_diameter(grains);
+fn is_impact(grains: &Grains, pair: &Candidate, speed: f64, reach: Reach) -> bool {
+    let faint = FAINT * reach.margin * pair.min_diameter(grains);
     let closing = reach.step * reach.closing_speed(speed, pair.normal);
     (reach.step * speed > faint) & (-pair.overlap < closing)
 }
@@ -102,19 +102,19 @@ fn strikes(grains: &Grains, pair: &Candidate, speed: f64, reach: Reach) -> bool 
 /// Pairs that are looked at together.
 const BATCH: usize = 256;
 
-/// The blows of a step.
+/// The impacts of a step.
 #[derive(Debug, Default)]
-pub(crate) struct Blows {
+pub(crate) struct ImpactPrediction {
     rising: Vec<Rising>,
-    /// A bit per grain that was struck: at rest few are, and bits are near.
-    struck_grains: Vec<AtomicU64>,
-    /// What blows amount to so far, by grain.
-    agitation: Vec<Agitation>,
+    /// A bit per grain that was impacted: at rest few are, and bits are near.
+    impacted_grains: Vec<AtomicU64>,
+    /// What impacts amount to so far, by grain.
+    changes: Vec<VelocityChange>,
 }
 
-impl Blows {
-    /// Finds the blows between these pairs; returns whether there are any. Those
-    /// that they bring about come with [`Blows::pass_on`].
+impl ImpactPrediction {
+    /// Finds the impacts between these pairs; returns whether there are any. Those
+    /// that they bring about come with [`ImpactPrediction::propagate`].
     pub(crate) fn find(
         &mut self,
         team: &mut Team,
@@ -126,26 +126,26 @@ impl Blows {
         team.for_each_part(&mut self.rising, 1, |_, part| {
             part.fill_with(Rising::default);
         });
-        self.struck_grains.clear();
-        self.struck_grains
+        self.impacted_grains.clear();
+        self.impacted_grains
             .resize_with(grains.len().div_ceil(64), AtomicU64::default);
-        self.strike_all(team, grains, parts, reach, |pair| pair.approach);
-        let mut words = self.struck_grains.iter();
+        self.predict_all(team, grains, parts, reach, |pair| pair.approach);
+        let mut words = self.impacted_grains.iter();
         words.any(|word| word.load(Ordering::Relaxed) != 0)
     }
 
-    /// Greatest change of a grain's velocity by the blows found so far, m/s.
+    /// Largest change of a grain's velocity by the impacts found so far, m/s.
     #[inline]
     pub(crate) fn change(&self, grain: usize) -> f64 {
-        if self.is_struck(grain as u32) {
+        if self.is_impacted(grain as u32) {
             self.rising[grain].now().max_change()
         } else {
             0.0
         }
     }
 
-    /// The blows of pairs that close with these speeds: equation (1).
-    fn strike_all(
+    /// The impacts of pairs that close with these speeds: equation (1).
+    fn predict_all(
         &self,
         team: &mut Team,
         grains: &Grains,
@@ -154,25 +154,25 @@ impl Blows {
         speed: impl Fn(&Candidate) -> f64 + Sync,
     ) {
         team.run(|worker| {
-            let mut striking = [(0, 0.0); BATCH];
+            let mut impacting = [(0, 0.0); BATCH];
             let own = parts.iter().skip(worker.index).step_by(worker.count);
             for pairs in own.flat_map(|part| part.chunks(BATCH)) {
-                // Without a jump: which pairs strike is hard to foresee.
+                // Branchless: which pairs impact is hard to predict.
                 let mut count = 0;
                 for (k, pair) in pairs.iter().enumerate() {
                     let speed = speed(pair);
-                    striking[count] = (k, speed);
-                    count += usize::from(strikes(grains, pair, speed, reach));
+                    impacting[count] = (k, speed);
+                    count += usize::from(is_impact(grains, pair, speed, reach));
                 }
-                for &(k, speed) in &striking[..count] {
-                    self.strike(&pairs[k], (1.0 + reach.restitution) * speed);
+                for &(k, speed) in &impacting[..count] {
+                    self.predict(&pairs[k], (1.0 + reach.restitution) * speed);
                 }
             }
         });
     }
 
-    /// A blow that changes velocities by this much, m/s.
-    fn strike(&self, pair: &Candidate, speed: f64) {
+    /// An impact that changes velocities by this much, m/s.
+    fn predict(&self, pair: &Candidate, speed: f64) {
         let change = pair.normal * speed;
         self.raise(pair.grain, -change);
         if let Partner::Grain(j) = pair.partner {
@@ -183,25 +183,28 @@ impl Blows {
     #[inline]
     fn raise(&self, grain: u32, change: DVec3) {
         self.rising[grain as usize].raise(change);
-        let (word, bit) = (&self.struck_grains[grain as usize / 64], 1 << (grain % 64));
+        let (word, bit) = (
+            &self.impacted_grains[grain as usize / 64],
+            1 << (grain % 64),
+        );
         if word.load(Ordering::Relaxed) & bit == 0 {
             word.fetch_or(bit, Ordering::Relaxed);
         }
     }
 
-    /// Whether a grain was struck.
+    /// Whether a grain was impacted.
     #[inline]
-    fn is_struck(&self, grain: u32) -> bool {
-        let word = self.struck_grains[grain as usize / 64].load(Ordering::Relaxed);
+    fn is_impacted(&self, grain: u32) -> bool {
+        let word = self.impacted_grains[grain as usize / 64].load(Ordering::Relaxed);
         word >> (grain % 64) & 1 == 1
     }
 
     /// The greater of `a_i` and `a_j`, m/s.
     #[inline]
-    pub(crate) fn agitation(&self, pair: &Candidate) -> f64 {
+    pub(crate) fn velocity_change(&self, pair: &Candidate) -> f64 {
         let along = |grain: u32, direction: DVec3| {
-            if self.is_struck(grain) {
-                self.agitation[grain as usize].along(direction)
+            if self.is_impacted(grain) {
+                self.changes[grain as usize].along(direction)
             } else {
                 0.0
             }
@@ -213,8 +216,8 @@ impl Blows {
         along(pair.grain, pair.normal).max(partner)
     }
 
-    /// Lets what was struck strike in turn, and sums up.
-    pub(crate) fn pass_on(
+    /// Propagates the impacts found by one more.
+    pub(crate) fn propagate(
         &mut self,
         team: &mut Team,
         grains: &Grains,
@@ -222,13 +225,13 @@ impl Blows {
         reach: Reach,
     ) {
         let rising = &self.rising;
-        team.fill(&mut self.agitation, rising.len(), |i| rising[i].now());
-        // Blows of pairs that are not agitated count again, which changes nothing.
-        let blows = &*self;
-        blows.strike_all(team, grains, parts, reach, |pair| {
-            pair.approach + blows.agitation(pair)
+        team.fill(&mut self.changes, rising.len(), |i| rising[i].now());
+        // Impacts of pairs without a velocity change count again, which changes nothing.
+        let prediction = &*self;
+        prediction.predict_all(team, grains, parts, reach, |pair| {
+            pair.approach + prediction.velocity_change(pair)
         });
         let rising = &self.rising;
-        team.fill(&mut self.agitation, rising.len(), |i| rising[i].now());
+        team.fill(&mut self.changes, rising.len(), |i| rising[i].now());
     }
 }
