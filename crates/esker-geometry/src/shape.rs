@@ -133,6 +133,25 @@ pub enum WallShape {
     Mesh(Arc<TriangleMesh>),
 }
 
+/// A wall as the narrow phase sees it: a cylinder is a frustum with two equal radii.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WallSurface<'a> {
+    HalfSpace,
+    Box {
+        half_extents: DVec3,
+        side: Side,
+        open: OpenFaces,
+    },
+    Frustum {
+        /// Radii at the lower and the upper end (m).
+        radii: [f64; 2],
+        length: f64,
+        side: Side,
+        open: OpenFaces,
+    },
+    Mesh(&'a TriangleMesh),
+}
+
 /// One place where a sphere touches a wall, in the wall's local frame.
 ///
 /// All fields obey `point = centre + (radius - overlap) normal`.
@@ -227,23 +246,64 @@ fn closed_mantle(shape: &'static str, open: OpenFaces) -> Result<(), ShapeError>
 }
 
 impl WallShape {
+    /// The wall's surface.
+    #[inline]
+    pub(crate) fn surface(&self) -> WallSurface<'_> {
+        match *self {
+            Self::HalfSpace => WallSurface::HalfSpace,
+            Self::Box {
+                half_extents,
+                side,
+                open,
+            } => WallSurface::Box {
+                half_extents,
+                side,
+                open,
+            },
+            Self::Cylinder {
+                radius,
+                length,
+                side,
+                open,
+            } => WallSurface::Frustum {
+                radii: [radius; 2],
+                length,
+                side,
+                open,
+            },
+            Self::Cone {
+                radius_bottom,
+                radius_top,
+                length,
+                side,
+                open,
+            } => WallSurface::Frustum {
+                radii: [radius_bottom, radius_top],
+                length,
+                side,
+                open,
+            },
+            Self::Mesh(ref mesh) => WallSurface::Mesh(mesh),
+        }
+    }
+
     /// Whether a ball, in the wall's local frame, certainly meets no part of the wall: then no
     /// sphere within the ball has a touch. Quick, and false in case of doubt.
     pub fn is_clear_of(&self, centre: DVec3, radius: f64) -> bool {
-        let inside = match self {
-            Self::HalfSpace => return centre.z > radius,
-            Self::Box {
+        let inside = match self.surface() {
+            WallSurface::HalfSpace => return centre.z > radius,
+            WallSurface::Box {
                 half_extents,
                 side: Side::Inside,
                 ..
-            } => (centre.abs() + radius).cmplt(*half_extents).all(),
-            Self::Cylinder {
-                radius: wall,
+            } => (centre.abs() + radius).cmplt(half_extents).all(),
+            WallSurface::Frustum {
+                radii,
                 length,
                 side: Side::Inside,
                 ..
             } => {
-                let within = centre.truncate().length() + radius < *wall;
+                let within = centre.truncate().length() + radius < radii[0].min(radii[1]);
                 within && centre.z.abs() + radius < 0.5 * length
             }
             _ => false,
@@ -254,32 +314,29 @@ impl WallShape {
 
     /// Whether this is a container without an open face: grains inside and outside never mix.
     pub fn is_closed_container(&self) -> bool {
-        match self {
-            Self::Box { side, open, .. }
-            | Self::Cylinder { side, open, .. }
-            | Self::Cone { side, open, .. } => *side == Side::Inside && *open == OpenFaces::NONE,
-            Self::HalfSpace | Self::Mesh(_) => false,
+        match self.surface() {
+            WallSurface::Box { side, open, .. } | WallSurface::Frustum { side, open, .. } => {
+                side == Side::Inside && open == OpenFaces::NONE
+            }
+            WallSurface::HalfSpace | WallSurface::Mesh(_) => false,
         }
     }
 
     /// Whether a point, in the local frame, lies within the surface of a box, cylinder or cone;
     /// false for other walls.
     pub fn encloses(&self, point: DVec3) -> bool {
-        let frustum = |bottom: f64, top: f64, length: f64| {
-            let height = point.z / length + 0.5;
-            let radius = bottom + (top - bottom) * height;
-            (0.0..=1.0).contains(&height) && point.truncate().length() <= radius
-        };
-        match self {
-            Self::HalfSpace | Self::Mesh(_) => false,
-            Self::Box { half_extents, .. } => point.abs().cmple(*half_extents).all(),
-            Self::Cylinder { radius, length, .. } => frustum(*radius, *radius, *length),
-            Self::Cone {
-                radius_bottom,
-                radius_top,
+        match self.surface() {
+            WallSurface::HalfSpace | WallSurface::Mesh(_) => false,
+            WallSurface::Box { half_extents, .. } => point.abs().cmple(half_extents).all(),
+            WallSurface::Frustum {
+                radii: [bottom, top],
                 length,
                 ..
-            } => frustum(*radius_bottom, *radius_top, *length),
+            } => {
+                let height = point.z / length + 0.5;
+                let radius = bottom + (top - bottom) * height;
+                (0.0..=1.0).contains(&height) && point.truncate().length() <= radius
+            }
         }
     }
 
@@ -333,18 +390,12 @@ impl WallShape {
     ///
     /// A sphere whose box grown by the margin does not meet this one has no touch.
     pub fn bounds(&self) -> Option<Aabb> {
-        let half = match self {
-            Self::HalfSpace => return None,
-            Self::Mesh(mesh) => return Some(mesh.bounds()),
-            Self::Box { half_extents, .. } => *half_extents,
-            Self::Cylinder { radius, length, .. } => DVec3::new(*radius, *radius, 0.5 * length),
-            Self::Cone {
-                radius_bottom,
-                radius_top,
-                length,
-                ..
-            } => {
-                let radius = radius_bottom.max(*radius_top);
+        let half = match self.surface() {
+            WallSurface::HalfSpace => return None,
+            WallSurface::Mesh(mesh) => return Some(mesh.bounds()),
+            WallSurface::Box { half_extents, .. } => half_extents,
+            WallSurface::Frustum { radii, length, .. } => {
+                let radius = radii[0].max(radii[1]);
                 DVec3::new(radius, radius, 0.5 * length)
             }
         };

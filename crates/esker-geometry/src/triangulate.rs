@@ -1,7 +1,7 @@
 //! Analytic walls as triangles, for pictures, export and comparison with meshes.
 
 use crate::mesh::TriangleSoup;
-use crate::shape::{Face, OpenFaces, Side, WallShape};
+use crate::shape::{Face, OpenFaces, Side, WallShape, WallSurface};
 use glam::{DVec2, DVec3};
 use std::f64::consts::TAU;
 
@@ -13,27 +13,20 @@ impl WallShape {
     /// corners on the circle. A half-space becomes a square of half-width `extent` (m); the other
     /// shapes do not read it.
     pub fn triangulate(&self, extent: f64) -> TriangleSoup {
-        match self {
-            Self::HalfSpace => half_space(extent),
-            Self::Box {
+        match self.surface() {
+            WallSurface::HalfSpace => half_space(extent),
+            WallSurface::Box {
                 half_extents,
                 side,
                 open,
-            } => facing(cuboid(*half_extents, open_faces(*open, *side)), *side),
-            Self::Cylinder {
-                radius,
+            } => facing(cuboid(half_extents, open_faces(open, side)), side),
+            WallSurface::Frustum {
+                radii,
                 length,
                 side,
                 open,
-            } => frustum([*radius, *radius], *length, *side, *open),
-            Self::Cone {
-                radius_bottom,
-                radius_top,
-                length,
-                side,
-                open,
-            } => frustum([*radius_bottom, *radius_top], *length, *side, *open),
-            Self::Mesh(mesh) => mesh.soup().clone(),
+            } => frustum(radii, length, side, open),
+            WallSurface::Mesh(mesh) => mesh.soup().clone(),
         }
     }
 }

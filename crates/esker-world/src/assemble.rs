@@ -267,23 +267,23 @@ impl Equations {
             self.stabilisations.push(stabilisation);
         }
         self.base_laws = self.laws.len();
-        let follow = |law: Law| Law {
-            follows: true,
-            ..law
-        };
-        // Shape does what rolling resistance stands for.
-        let generalise = |law: Law| Law {
-            general: true,
-            rolls: false,
-            ..law
-        };
-        self.laws.extend_from_within(..);
-        let (_, following) = self.laws.split_at_mut(self.base_laws);
-        following.iter_mut().for_each(|law| *law = follow(*law));
+        for base in 0..self.base_laws {
+            let follows = true;
+            self.laws.push(Law {
+                follows,
+                ..self.laws[base]
+            });
+        }
         if has_shapes {
-            self.laws.extend_from_within(..self.base_laws);
-            let (_, general) = self.laws.split_at_mut(2 * self.base_laws);
-            general.iter_mut().for_each(|law| *law = generalise(*law));
+            for base in 0..self.base_laws {
+                // Shape does what rolling resistance stands for.
+                let (general, rolls) = (true, false);
+                self.laws.push(Law {
+                    general,
+                    rolls,
+                    ..self.laws[base]
+                });
+            }
         }
     }
 

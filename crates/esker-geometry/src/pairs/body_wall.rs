@@ -7,7 +7,7 @@ use super::sphere_frustum::Frustum;
 use super::{Each, Probe, capsule_wall, clump_body, convex, ellipsoid_half_space, ellipsoid_mesh};
 use crate::body::{BodyShape, PlacedShape};
 use crate::manifold::{Conformity, ContactPoint};
-use crate::shape::{Side, Touch, WallShape};
+use crate::shape::{Side, Touch, WallShape, WallSurface};
 use crate::smooth::capsule::Capsule;
 use glam::DVec3;
 
@@ -96,39 +96,26 @@ impl WallShape {
         query: &WallQuery<'_>,
         out: &mut Vec<ContactPoint>,
     ) {
-        match self {
-            Self::HalfSpace => ellipsoid_half_space::contacts(body, query, out),
-            Self::Box {
+        match self.surface() {
+            WallSurface::HalfSpace => ellipsoid_half_space::contacts(body, query, out),
+            WallSurface::Box {
                 half_extents: half,
                 side,
                 open,
             } => match side {
-                Side::Inside => {
-                    let (half, open) = (*half, *open);
-                    ellipsoid_box::shell(&BoxWall { half, open }, body, query, out);
-                }
-                Side::Outside => ellipsoid_box::solid(*half, body, query, out),
+                Side::Inside => ellipsoid_box::shell(&BoxWall { half, open }, body, query, out),
+                Side::Outside => ellipsoid_box::solid(half, body, query, out),
             },
-            Self::Cylinder {
-                radius,
+            WallSurface::Frustum {
+                radii,
                 length,
                 side,
                 open,
             } => {
-                let frustum = Frustum::new(*radius, *radius, *length);
-                frustum.ellipsoid_contacts(body, (*side, *open), query, out);
+                let frustum = Frustum::new(radii, length);
+                frustum.ellipsoid_contacts(body, (side, open), query, out);
             }
-            Self::Cone {
-                radius_bottom,
-                radius_top,
-                length,
-                side,
-                open,
-            } => {
-                let frustum = Frustum::new(*radius_bottom, *radius_top, *length);
-                frustum.ellipsoid_contacts(body, (*side, *open), query, out);
-            }
-            Self::Mesh(mesh) => ellipsoid_mesh::contacts(mesh, body, query, out),
+            WallSurface::Mesh(mesh) => ellipsoid_mesh::contacts(mesh, body, query, out),
         }
     }
 

@@ -12,7 +12,7 @@ use super::sphere_frustum::{Frustum, feature};
 use super::{ellipsoid_mesh, sphere_box, sphere_frustum};
 use crate::hertz::{PARALLEL_SINE, Sym2};
 use crate::manifold::{Conformity, ContactPoint};
-use crate::shape::{OpenFaces, Side, WallShape};
+use crate::shape::{OpenFaces, Side, WallShape, WallSurface};
 use crate::smooth::capsule::Capsule;
 use glam::{DVec2, DVec3};
 
@@ -54,13 +54,11 @@ pub(super) fn contacts(
 
 /// Whether a feature is a plane or hollow.
 fn is_hull_touched_at_ends(wall: &WallShape, feature: u32) -> bool {
-    match wall {
-        WallShape::HalfSpace => true,
-        WallShape::Box { .. } => sphere_box::is_face(feature),
-        WallShape::Cylinder { .. } | WallShape::Cone { .. } => {
-            sphere_frustum::is_plane_or_hollow(feature)
-        }
-        WallShape::Mesh(mesh) => !mesh.is_sharp(feature),
+    match wall.surface() {
+        WallSurface::HalfSpace => true,
+        WallSurface::Box { .. } => sphere_box::is_face(feature),
+        WallSurface::Frustum { .. } => sphere_frustum::is_plane_or_hollow(feature),
+        WallSurface::Mesh(mesh) => !mesh.is_sharp(feature),
     }
 }
 
@@ -84,22 +82,19 @@ fn middle_contacts(
     mut push: impl FnMut(ContactPoint),
 ) {
     let middle = CapsuleMiddle(capsule);
-    match wall {
-        WallShape::HalfSpace => {}
-        WallShape::Box {
-            half_extents,
+    match wall.surface() {
+        WallSurface::HalfSpace => {}
+        WallSurface::Box {
+            half_extents: half,
             side,
             open,
         } => {
-            let open = if *side == Side::Inside {
-                *open
+            let open = if side == Side::Inside {
+                open
             } else {
                 OpenFaces::NONE
             };
-            let wall = BoxWall {
-                half: *half_extents,
-                open,
-            };
+            let wall = BoxWall { half, open };
             if !wall.is_in_reach(capsule.centre, middle.bound() + query.margin) {
                 return;
             }
@@ -112,26 +107,16 @@ fn middle_contacts(
             wall.each_edge(&middle, &sought, &mut push_near);
             wall.each_corner(&middle, &sought, &mut push_near);
         }
-        WallShape::Cylinder {
-            radius,
+        WallSurface::Frustum {
+            radii,
             length,
             side,
             open,
         } => {
-            let frustum = Frustum::new(*radius, *radius, *length);
-            frustum.capsule_middle(&middle, (*side, *open), query.margin, push);
+            let frustum = Frustum::new(radii, length);
+            frustum.capsule_middle(&middle, (side, open), query.margin, push);
         }
-        WallShape::Cone {
-            radius_bottom,
-            radius_top,
-            length,
-            side,
-            open,
-        } => {
-            let frustum = Frustum::new(*radius_bottom, *radius_top, *length);
-            frustum.capsule_middle(&middle, (*side, *open), query.margin, push);
-        }
-        WallShape::Mesh(mesh) => {
+        WallSurface::Mesh(mesh) => {
             ellipsoid_mesh::sharp_contacts(mesh, &middle, query.margin, push);
         }
     }

@@ -37,7 +37,7 @@ pub use body_wall::WallQuery;
 pub use rates::contact_rates;
 pub use sphere_sphere::{SphereTouch, sphere_sphere};
 
-use crate::shape::{MAX_CONFORMITY, Side, Touch, WallShape};
+use crate::shape::{MAX_CONFORMITY, Side, Touch, WallShape, WallSurface};
 use glam::DVec3;
 use sphere_frustum::Frustum;
 
@@ -172,46 +172,34 @@ impl WallShape {
 
     /// [`WallShape::touches_of`], to whoever takes them.
     pub(crate) fn each_touch(&self, probe: &Probe<'_>, out: &mut impl TouchSink) {
-        match self {
-            Self::HalfSpace => sphere_half_space::touches(probe, out),
-            Self::Box {
+        match self.surface() {
+            WallSurface::HalfSpace => sphere_half_space::touches(probe, out),
+            WallSurface::Box {
                 half_extents,
                 side,
                 open,
             } => match side {
-                Side::Inside => sphere_box::shell(probe, *half_extents, *open, out),
-                Side::Outside => sphere_box::solid(probe, *half_extents, out),
+                Side::Inside => sphere_box::shell(probe, half_extents, open, out),
+                Side::Outside => sphere_box::solid(probe, half_extents, out),
             },
-            Self::Cylinder {
-                radius,
+            WallSurface::Frustum {
+                radii,
                 length,
                 side,
                 open,
-            } => Frustum::new(*radius, *radius, *length).touches(probe, *side, *open, out),
-            Self::Cone {
-                radius_bottom,
-                radius_top,
-                length,
-                side,
-                open,
-            } => {
-                Frustum::new(*radius_bottom, *radius_top, *length).touches(probe, *side, *open, out)
-            }
-            Self::Mesh(mesh) => sphere_mesh::touches(probe, mesh, out),
+            } => Frustum::new(radii, length).touches(probe, side, open, out),
+            WallSurface::Mesh(mesh) => sphere_mesh::touches(probe, mesh, out),
         }
     }
 
     /// From which side a container holds a sphere that touches this feature; `None` for rims and
     /// for walls that are no containers.
     pub fn side_of(&self, feature: u32) -> Option<Side> {
-        match self {
-            Self::Box {
+        match self.surface() {
+            WallSurface::Box {
                 side: Side::Inside, ..
             } => sphere_box::side_of(feature),
-            Self::Cylinder {
-                side: Side::Inside, ..
-            }
-            | Self::Cone {
+            WallSurface::Frustum {
                 side: Side::Inside, ..
             } => sphere_frustum::side_of(feature),
             _ => None,

@@ -24,7 +24,7 @@ use super::{body_body, sphere_box};
 use crate::body::{BodyShape, PlacedShape};
 use crate::hertz::Sym2;
 use crate::manifold::{ContactPoint, ContactRates, RigidMotion};
-use crate::shape::{Side, WallShape};
+use crate::shape::{Side, WallShape, WallSurface};
 use crate::smooth::circle::Facing;
 use crate::smooth::{Ball, Support};
 use glam::{DVec2, DVec3};
@@ -184,29 +184,17 @@ impl WallShape {
 
     /// The tangent plane at a feature; `None` where it is not followed.
     fn tangent_at(&self, feature: u32) -> Option<Tangent> {
-        let frustum = |bottom: f64, top: f64, length: f64, side: Side| {
-            if side == Side::Inside && is_hollow_mantle(feature) {
-                return Some(Tangent::Hollow(Frustum::new(bottom, top, length)));
-            }
-            is_plane_or_hollow(feature).then_some(Tangent::Fixed)
-        };
-        match self {
-            Self::HalfSpace => Some(Tangent::Fixed),
-            Self::Box { .. } => sphere_box::is_face(feature).then_some(Tangent::Fixed),
-            Self::Cylinder {
-                radius,
+        match self.surface() {
+            WallSurface::HalfSpace => Some(Tangent::Fixed),
+            WallSurface::Box { .. } => sphere_box::is_face(feature).then_some(Tangent::Fixed),
+            WallSurface::Frustum {
+                radii,
                 length,
-                side,
+                side: Side::Inside,
                 ..
-            } => frustum(*radius, *radius, *length, *side),
-            Self::Cone {
-                radius_bottom,
-                radius_top,
-                length,
-                side,
-                ..
-            } => frustum(*radius_bottom, *radius_top, *length, *side),
-            Self::Mesh(mesh) => (!mesh.is_sharp(feature)).then_some(Tangent::Fixed),
+            } if is_hollow_mantle(feature) => Some(Tangent::Hollow(Frustum::new(radii, length))),
+            WallSurface::Frustum { .. } => is_plane_or_hollow(feature).then_some(Tangent::Fixed),
+            WallSurface::Mesh(mesh) => (!mesh.is_sharp(feature)).then_some(Tangent::Fixed),
         }
     }
 }

@@ -98,9 +98,10 @@ pub(super) struct Meridian {
 }
 
 impl Frustum {
-    pub(super) fn new(radius_bottom: f64, radius_top: f64, length: f64) -> Self {
-        let bottom = DVec2::new(radius_bottom, -0.5 * length);
-        let top = DVec2::new(radius_top, 0.5 * length);
+    /// With these radii at the lower and the upper end, and this length (m).
+    pub(super) fn new(radii: [f64; 2], length: f64) -> Self {
+        let bottom = DVec2::new(radii[0], -0.5 * length);
+        let top = DVec2::new(radii[1], 0.5 * length);
         let slant = bottom.distance(top);
         let direction = (top - bottom) / slant;
         Self {

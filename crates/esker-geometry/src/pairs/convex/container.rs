@@ -19,7 +19,7 @@ use super::{box_contacts, frustum_contacts};
 use crate::manifold::{Conformity, ContactPoint};
 use crate::pairs::body_wall::WallQuery;
 use crate::pairs::sphere_frustum::{Frustum, Meridian, is_closed_there};
-use crate::shape::{Face, MAX_CONFORMITY, OpenFaces, Side, WallShape};
+use crate::shape::{Face, MAX_CONFORMITY, OpenFaces, Side, WallShape, WallSurface};
 use glam::{DMat3, DVec2, DVec3};
 use smallvec::SmallVec;
 use std::f64::consts::TAU;
@@ -48,11 +48,9 @@ const MAX_SAGITTA: f64 = 0.2;
 /// From which side a container holds a body that touches it with this feature; `None` for rims and
 /// for walls that are no containers.
 pub(crate) fn container_side(wall: &WallShape, feature: u32) -> Option<Side> {
-    match wall {
-        WallShape::Box { side, .. }
-        | WallShape::Cylinder { side, .. }
-        | WallShape::Cone { side, .. }
-            if *side == Side::Inside => {}
+    match wall.surface() {
+        WallSurface::Box { side, .. } | WallSurface::Frustum { side, .. }
+            if side == Side::Inside => {}
         _ => return None,
     }
     match feature & RIM {
@@ -261,7 +259,7 @@ struct MantlePoint {
 impl FrustumShell {
     pub fn new(radii: [f64; 2], length: f64, open: OpenFaces) -> Self {
         Self {
-            frustum: Frustum::new(radii[0], radii[1], length),
+            frustum: Frustum::new(radii, length),
             is_open: [
                 open.contains(Face::Bottom) && radii[0] > 0.0,
                 open.contains(Face::Top) && radii[1] > 0.0,

@@ -24,7 +24,7 @@ use super::body_wall::WallQuery;
 use crate::Pose;
 use crate::body::{BodyShape, PlacedShape};
 use crate::manifold::ContactPoint;
-use crate::shape::{Side, WallShape};
+use crate::shape::{Side, WallShape, WallSurface};
 use container::{BoxShell, FrustumShell};
 use glam::{DMat3, DVec3};
 use manifold::Pair;
@@ -79,52 +79,39 @@ pub(crate) fn wall_contacts(
     let Some(solid) = Solid::new(body).filter(|solid| solid.position.is_finite()) else {
         return;
     };
-    match wall {
-        WallShape::HalfSpace => {
+    match wall.surface() {
+        WallSurface::HalfSpace => {
             let floor = Plane {
                 normal: DVec3::NEG_Z,
                 offset: 0.0,
             };
             floor.contacts(&solid, query.margin, |_| true, out);
         }
-        WallShape::Box {
+        WallSurface::Box {
             half_extents,
             side,
             open,
         } => match side {
             Side::Inside => BoxShell {
-                half: *half_extents,
-                open: *open,
+                half: half_extents,
+                open,
             }
             .contacts(&solid, query, out),
-            Side::Outside => box_contacts(&solid, *half_extents, query.margin, out),
+            Side::Outside => box_contacts(&solid, half_extents, query.margin, out),
         },
-        WallShape::Cylinder {
-            radius,
+        WallSurface::Frustum {
+            radii,
             length,
             side,
             open,
         } => {
-            let shell = FrustumShell::new([*radius; 2], *length, *open);
+            let shell = FrustumShell::new(radii, length, open);
             match side {
                 Side::Inside => shell.contacts(&solid, query, out),
                 Side::Outside => frustum_contacts(&solid, &shell, query.margin, out),
             }
         }
-        WallShape::Cone {
-            radius_bottom,
-            radius_top,
-            length,
-            side,
-            open,
-        } => {
-            let shell = FrustumShell::new([*radius_bottom, *radius_top], *length, *open);
-            match side {
-                Side::Inside => shell.contacts(&solid, query, out),
-                Side::Outside => frustum_contacts(&solid, &shell, query.margin, out),
-            }
-        }
-        WallShape::Mesh(triangles) => mesh::contacts(&solid, triangles, query.margin, out),
+        WallSurface::Mesh(triangles) => mesh::contacts(&solid, triangles, query.margin, out),
     }
 }
 
