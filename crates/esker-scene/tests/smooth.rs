@@ -36,3 +36,20 @@ fn other_methods_take_what_the_scene_says() {
     let scene = scene("substeps = 20");
     assert_eq!(estimate(&scene, None).sweeps, 20);
 }
+
+#[test]
+fn every_method_that_a_scene_may_name_is_known_to_the_world() {
+    for method in [
+        "gauss-seidel",
+        "auto",
+        "newton",
+        "anderson",
+        "quasi-newton",
+        "interior-point",
+        "accelerated-gradient",
+        "jacobi",
+    ] {
+        let scene = scene(&format!("method = \"{method}\""));
+        World::new(&scene.world).unwrap();
+    }
+}

@@ -105,7 +105,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = arguments.first().ok_or("name a .vtu file of a pile")?;
     let seconds: f64 = arguments.get(1).map_or(Ok(20.0), |t| t.parse())?;
     let names = arguments.get(2).cloned().unwrap_or_else(|| {
-        "jacobi,gauss_seidel,accelerated_gradient,interior_point,interior_point_cg,newton,auto"
+        "jacobi,gauss-seidel,accelerated-gradient,interior-point,interior-point-cg,newton,auto"
             .into()
     });
     let coulomb = arguments.get(3).is_some_and(|word| word == "coulomb");
@@ -129,7 +129,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut reference = vec![0.0; operator.rows()];
     let best = solve_by_name(
-        if coulomb { "newton" } else { "interior_point" },
+        if coulomb { "newton" } else { "interior-point" },
         &operator,
         &mut reference,
         &stop(1e-10),

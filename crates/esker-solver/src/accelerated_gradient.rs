@@ -47,7 +47,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 impl ContactSolver for AcceleratedGradient {
     fn name(&self) -> &'static str {
-        "accelerated_gradient"
+        "accelerated-gradient"
     }
 
     fn solve(

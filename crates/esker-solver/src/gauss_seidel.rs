@@ -177,7 +177,7 @@ impl<'a> Sweeps<'a> {
 
 impl ContactSolver for GaussSeidel {
     fn name(&self) -> &'static str {
-        "gauss_seidel"
+        "gauss-seidel"
     }
 
     fn solve(

@@ -775,8 +775,8 @@ impl InteriorPoint {
 impl ContactSolver for InteriorPoint {
     fn name(&self) -> &'static str {
         match self.linear {
-            InteriorLinear::Cholesky => "interior_point",
-            InteriorLinear::ConjugateGradient { .. } => "interior_point_cg",
+            InteriorLinear::Cholesky => "interior-point",
+            InteriorLinear::ConjugateGradient { .. } => "interior-point-cg",
         }
     }
 

@@ -58,7 +58,7 @@ impl Default for QuasiNewton {
 
 impl ContactSolver for QuasiNewton {
     fn name(&self) -> &'static str {
-        "quasi_newton"
+        "quasi-newton"
     }
 
     fn solve(

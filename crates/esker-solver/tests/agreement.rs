@@ -135,7 +135,7 @@ fn units_of_mass_length_and_time_do_not_change_the_quality_of_iterates() {
         let problem = heap(12, true, 9, units);
         let operator = BodyOperator::new(&problem).expect("valid");
         // Sixty interior point steps end in the midst of its Coulomb fixed point.
-        let law = if name.starts_with("interior_point") {
+        let law = if name.starts_with("interior-point") {
             FrictionLaw::Associated
         } else {
             FrictionLaw::Coulomb

@@ -27,6 +27,14 @@ pub const ALL: &[Reference] = &[
         doi: Some("10.1016/0009-2509(61)85030-6"),
     },
     Reference {
+        key: "Donev et al. 2004",
+        authors: "A. Donev, I. Cisse, D. Sachs, E. A. Variano, F. H. Stillinger, R. Connelly, \
+                  S. Torquato, P. M. Chaikin",
+        title: "Improving the density of jammed disordered packings using ellipsoids",
+        place: "Science 303, 990–993 (2004)",
+        doi: Some("10.1126/science.1093010"),
+    },
+    Reference {
         key: "Dosta et al. 2024",
         authors: "M. Dosta and fourteen others",
         title: "Comparing open-source DEM frameworks for simulations of common bulk processes",

@@ -6,6 +6,7 @@ use glam::DVec3;
 
 use crate::bench::failed;
 use crate::experiment::Frame;
+use crate::grain_forms::{DrawnGrain, GrainForms, ShapedGrain};
 use crate::results::StudyError;
 
 const SIZE: (u32, u32) = (480, 360);
@@ -32,15 +33,26 @@ pub(crate) struct Shot<'a> {
 /// Draws a world.
 pub(crate) fn draw(world: &World, shot: &Shot) -> Result<Frame, StudyError> {
     let grains = &world.grains;
-    let spheres: Vec<Sphere> = (0..grains.len())
-        .map(|i| Sphere {
-            centre: grains.position[i],
-            radius: grains.radius[i],
-            value: shot.values[i],
-            orientation: None,
+    let forms = GrainForms::new(world.shapes());
+    let drawn: Vec<DrawnGrain> = (0..grains.len())
+        .map(|i| {
+            let sphere = Sphere {
+                centre: grains.position[i],
+                radius: grains.radius[i],
+                value: shot.values[i],
+                orientation: None,
+            };
+            let shape = grains.shape_of(i).map(|shape| ShapedGrain {
+                shape: usize::from(shape.shape),
+                scale: shape.scale,
+                orientation: grains.orientation[i],
+            });
+            forms.grain(sphere, shape)
         })
         .collect();
-    let bulk = Bounds::of_bulk(&spheres, TRIM);
+    let hulls: Vec<Sphere> = drawn.iter().map(|grain| grain.hull).collect();
+    let bulk = Bounds::of_bulk(&hulls, TRIM);
+    let (spheres, solids) = forms.drawn(&drawn);
     let size = (bulk.max - bulk.min).length();
     let walls: Vec<Wall> = world
         .walls
@@ -70,6 +82,7 @@ pub(crate) fn draw(world: &World, shot: &Shot) -> Result<Frame, StudyError> {
     let camera = framing.fit(&bulk.union(&Bounds::of_walls(&walls)));
     let picture = Picture {
         spheres: &spheres,
+        solids: &solids,
         walls: &walls,
         range: Some((shot.range[0], shot.range[1])),
         legend: Some(Legend::new(shot.legend)),

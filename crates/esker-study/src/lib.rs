@@ -23,6 +23,7 @@ mod criterion;
 mod experiment;
 pub mod experiments;
 mod frame;
+pub mod grain_forms;
 mod machine;
 pub mod observe;
 pub mod registry;

@@ -4,8 +4,8 @@ use esker_solver::registry::edit_distance;
 
 use crate::experiment::Experiment;
 use crate::experiments::{
-    accuracy, beverloo, column, drum, impact, inclined_drum, limits, parallel_physics, pile,
-    repose, silo, smooth_vs_nonsmooth, verification,
+    accuracy, beverloo, column, drum, ellipsoid_drum, impact, inclined_drum, limits, packing,
+    parallel_physics, pile, repose, silo, smooth_vs_nonsmooth, verification,
 };
 
 /// All experiments, in the order in which they are listed and run.
@@ -23,6 +23,8 @@ pub const ALL: &[&dyn Experiment] = &[
     &impact::Impact,
     &limits::Limits,
     &accuracy::Accuracy,
+    &packing::Packing,
+    &ellipsoid_drum::EllipsoidDrum,
 ];
 
 /// The experiment with this name.

@@ -183,3 +183,13 @@ fn a_ball_goes_as_deep_into_a_bed_as_in_another_program() {
 fn long_steps_and_all_sizes_give_the_physics_of_short_steps() {
     holds("limits");
 }
+
+#[test]
+fn random_packings_are_as_dense_as_published() {
+    holds("packing");
+}
+
+#[test]
+fn solvers_agree_in_a_drum_of_ellipsoids() {
+    holds("ellipsoid-drum");
+}

@@ -115,7 +115,7 @@ fn angular_momentum(world: &World) -> DVec3 {
 
 fn methods() -> Vec<(Method, f64)> {
     let named = Method::WholeStep(WholeStep {
-        solver: Solver::Named("gauss_seidel".into()),
+        solver: Solver::Named("gauss-seidel".into()),
         sweeps: 50,
         ..Default::default()
     });

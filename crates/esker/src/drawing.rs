@@ -6,9 +6,9 @@ use esker_record::{Frame, FramePartner, GrainField, Recording};
 use esker_render::{
     Bounds, Camera, ColorMap, Framing, Image, Legend, Line, Picture, Projection, Sphere, render,
 };
+use esker_study::grain_forms::{DrawnGrain, GrainForms, ShapedGrain};
 use glam::DVec3;
 
-use crate::grain_forms::{DrawnGrain, GrainForms};
 use crate::scenery::{Scenery, Shown};
 
 /// What the colour of a grain shows.
@@ -299,8 +299,23 @@ fn shown_grains(
     values: &[f64],
     shown: &Shown,
 ) -> Vec<DrawnGrain> {
-    let grains = (0..frame.id.len()).map(|i| forms.grain(frame, i, values[i]));
-    grains
+    let grain = |i: usize| {
+        let number = frame.shape.get(i).map_or(0, |&number| usize::from(number));
+        let shape = number.checked_sub(1).map(|shape| ShapedGrain {
+            shape,
+            scale: frame.scale[i],
+            orientation: frame.orientation[i],
+        });
+        let sphere = Sphere {
+            centre: frame.position[i],
+            radius: frame.radius[i],
+            value: values[i],
+            orientation: None,
+        };
+        forms.grain(sphere, shape)
+    };
+    (0..frame.id.len())
+        .map(grain)
         .filter(|grain| shown.shows(grain.hull.centre))
         .collect()
 }

@@ -7,7 +7,6 @@ mod standard_output;
 mod arguments;
 mod commands;
 mod drawing;
-mod grain_forms;
 mod output_file;
 mod probe_table;
 mod run_folder;

@@ -21,7 +21,7 @@ fn a_settled_silo_is_solved_to_1e_8_by_every_second_order_method() {
         iterations: 20_000,
         ..Default::default()
     };
-    for name in ["newton", "interior_point", "auto"] {
+    for name in ["newton", "interior-point", "auto"] {
         let mut impulses = vec![0.0; operator.rows()];
         let report = solve_by_name(name, &operator, &mut impulses, &stop).expect("known");
         assert_eq!(report.status, Status::Converged, "{name}: {report:#?}");

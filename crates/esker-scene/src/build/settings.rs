@@ -25,7 +25,7 @@ pub(super) fn method(node: &Node) -> Option<Method> {
         whole_step => Method::WholeStep(WholeStep {
             solver: match whole_step {
                 "gauss-seidel" => Solver::Sweep,
-                name => Solver::Named(name.replace('-', "_")),
+                name => Solver::Named(name.into()),
             },
             sweeps: node.integer("sweeps")? as usize,
             tolerance,

@@ -247,7 +247,7 @@ impl Summary {
                 Method::SubStepped(_) => "substepped".to_owned(),
                 Method::WholeStep(method) => match &method.solver {
                     Solver::Sweep => "gauss-seidel".to_owned(),
-                    Solver::Named(name) => name.replace('_', "-"),
+                    Solver::Named(name) => name.clone(),
                 },
                 Method::Smooth(_) => "smooth".to_owned(),
             },

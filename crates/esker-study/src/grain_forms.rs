@@ -1,7 +1,6 @@
 //! Shapes of grains as pictures show them.
 
 use esker_geometry::BodyShape;
-use esker_record::Frame;
 use esker_render::{Face, Form, Solid, Sphere};
 use glam::{DQuat, DVec3};
 
@@ -17,17 +16,27 @@ enum Look {
 pub struct DrawnGrain {
     /// A sphere that holds the grain, or the grain itself, with its colour.
     pub hull: Sphere,
-    /// Index of its shape, its scale and its orientation, where it is no sphere.
-    shape: Option<(usize, f64, DQuat)>,
+    shape: Option<ShapedGrain>,
 }
 
-/// How grains of all shapes of a recording look.
+/// What a grain that is no sphere has beside its place.
+#[derive(Clone, Copy)]
+pub struct ShapedGrain {
+    /// Index of its shape.
+    pub shape: usize,
+    /// Factor on the lengths of the shape.
+    pub scale: f64,
+    /// Rotation from the shape's axes.
+    pub orientation: DQuat,
+}
+
+/// How grains of all shapes of a world or a recording look.
 pub struct GrainForms {
     looks: Vec<(Look, f64)>,
 }
 
 impl GrainForms {
-    /// Of the shapes of a recording's header.
+    /// Of these shapes.
     pub fn new(shapes: &[BodyShape]) -> Self {
         let looks = shapes.iter().map(|s| (look(s), s.bounding_radius()));
         GrainForms {
@@ -35,24 +44,13 @@ impl GrainForms {
         }
     }
 
-    /// A grain of a frame, with the value that its colour shows.
-    pub fn grain(&self, frame: &Frame, i: usize, value: f64) -> DrawnGrain {
-        let number = frame.shape.get(i).map_or(0, |&number| usize::from(number));
-        let index = number.checked_sub(1);
-        // What a recording does not explain is drawn as the sphere of equal volume.
-        let shape = index.filter(|&index| index < self.looks.len());
-        let shape = shape.map(|index| (index, frame.scale[i], frame.orientation[i]));
-        let radius = match shape {
-            Some((index, scale, _)) => scale * self.looks[index].1,
-            None => frame.radius[i],
-        };
+    /// A grain: the sphere of equal volume with its colour, and its shape.
+    pub fn grain(&self, sphere: Sphere, shape: Option<ShapedGrain>) -> DrawnGrain {
+        // A shape that is not known is drawn as the sphere.
+        let shape = shape.filter(|s| s.shape < self.looks.len());
+        let radius = shape.map_or(sphere.radius, |s| s.scale * self.looks[s.shape].1);
         DrawnGrain {
-            hull: Sphere {
-                centre: frame.position[i],
-                radius,
-                value,
-                orientation: None,
-            },
+            hull: Sphere { radius, ..sphere },
             shape,
         }
     }
@@ -61,11 +59,16 @@ impl GrainForms {
     pub fn drawn(&self, grains: &[DrawnGrain]) -> (Vec<Sphere>, Vec<Solid<'_>>) {
         let (mut spheres, mut solids) = (Vec::new(), Vec::new());
         for DrawnGrain { hull, shape } in grains {
-            let Some((index, scale, orientation)) = *shape else {
+            let Some(ShapedGrain {
+                shape,
+                scale,
+                orientation,
+            }) = *shape
+            else {
                 spheres.push(*hull);
                 continue;
             };
-            match &self.looks[index].0 {
+            match &self.looks[shape].0 {
                 Look::Solid(form) => solids.push(Solid {
                     form,
                     centre: hull.centre,
