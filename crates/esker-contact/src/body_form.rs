@@ -319,8 +319,9 @@ impl BodyOperator<'_> {
             ),
         };
         let [w1, w2, wn] = turning;
+        let free = view.free()[side] * sign;
         let translation =
-            std::array::from_fn(|k| [n[k], t1[k], t2[k], 0.0, 0.0, 0.0].map(|v| sign * v));
+            std::array::from_fn(|k| [n[k], t1[k], t2[k], 0.0, 0.0, 0.0].map(|v| free[k] * v));
         let rotation = std::array::from_fn(|k| [r0[k], r1[k], r2[k], w1[k], w2[k], wn[k]]);
         [translation, rotation]
     }

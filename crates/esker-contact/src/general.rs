@@ -14,17 +14,19 @@
 //!
 //! ```text
 //! B = I^(−1/2) [d]×,   C = I^(−1/2)     (of a sphere: [d]× and 1, z = ω)  (2)
-//! u = v_b − v_a + B_bᵀ z_b − B_aᵀ z_a + t u',   w = C_b z_b − C_a z_a     (3)
+//! u = P_b v_b − P_a v_a + B_bᵀ z_b − B_aᵀ z_a + t u',   w = C_b z_b − C_a z_a     (3)
 //! ```
 //!
 //! and an impulse `f` with a torque impulse `τ` adds `B_b f + C_b τ` to `z_b` and
-//! takes `B_a f + C_a τ` from `z_a`. The rate `u'` is what the relative velocity
+//! takes `B_a f + C_a τ` from `z_a`. A body that is locked along some world axes takes only
+//! the part `P f` of an impulse, with the projection `P` on the others, and only `P v` of its
+//! velocity counts (it has no other). The rate `u'` is what the relative velocity
 //! gains by the motion of the contact point and the rotation of the normal while the
 //! bodies move on; `t` counts from the pose that the geometry belongs to. The
 //! response of `u` to `f` is
 //!
 //! ```text
-//! W = (1/m_a + 1/m_b) 1 + B_aᵀ B_a + B_bᵀ B_b,   S_n = n·W n,  S_t = λ_max(W_tt). (4)
+//! W = P_a/m_a + P_b/m_b + B_aᵀ B_a + B_bᵀ B_b,   S_n = n·W n,  S_t = λ_max(W_tt). (4)
 //! ```
 //!
 //! For spheres `B` follows from the normal and two arms (see [`crate::Contact`]):
@@ -45,7 +47,7 @@ pub enum Form {
 }
 
 /// The part of a general contact that spheres do not have.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GeneralContact {
     /// `B_a`, `B_b` of (2).
     pub angular: [DMat3; 2],
@@ -53,6 +55,28 @@ pub struct GeneralContact {
     pub angular_velocity: [DMat3; 2],
     /// Rate `u'` of (3), m/s².
     pub rate: DVec3,
+    /// Diagonals of `P_a`, `P_b` of (4): one along world axes that a body is free to move along,
+    /// zero along those that it is locked in.
+    pub free: [DVec3; 2],
+}
+
+impl Default for GeneralContact {
+    fn default() -> Self {
+        GeneralContact {
+            angular: [DMat3::ZERO; 2],
+            angular_velocity: [DMat3::ZERO; 2],
+            rate: DVec3::ZERO,
+            free: [DVec3::ONE; 2],
+        }
+    }
+}
+
+impl GeneralContact {
+    /// Whether a body is locked along an axis.
+    #[inline]
+    pub fn locks(&self) -> bool {
+        self.free != [DVec3::ONE; 2]
+    }
 }
 
 /// `[d]×`: `cross_matrix(d) * x` is `d × x`.
@@ -93,12 +117,18 @@ impl<'a> ContactRows<'a> {
         self.general
     }
 
+    /// Diagonals of `P_a`, `P_b` of (4).
+    #[inline]
+    pub fn free(&self) -> [DVec3; 2] {
+        self.general.map_or([DVec3::ONE; 2], |g| g.free)
+    }
+
     /// Relative velocity at the contact point, `u` of (3), m/s.
     #[inline]
     pub fn relative_velocity(&self, a: &BodyState, b: &BodyState) -> DVec3 {
-        let apart = b.velocity - a.velocity;
         match self.general {
             None => {
+                let apart = b.velocity - a.velocity;
                 let [l_a, l_b] = self.contact.arms;
                 apart
                     - (a.angular_velocity * l_a + b.angular_velocity * l_b)
@@ -109,6 +139,7 @@ impl<'a> ContactRows<'a> {
                     g.angular[0].mul_transpose_vec3(a.angular_velocity),
                     g.angular[1].mul_transpose_vec3(b.angular_velocity),
                 ];
+                let apart = g.free[1] * b.velocity - g.free[0] * a.velocity;
                 apart + (of_b - of_a) + g.rate * self.time
             }
         }
@@ -137,7 +168,9 @@ impl<'a> ContactRows<'a> {
 
     /// `W` of (4), 1/kg.
     pub fn effective_mass(&self, a: &BodyState, b: &BodyState) -> DMat3 {
-        let free = DMat3::from_diagonal(DVec3::splat(a.inverse_mass + b.inverse_mass));
+        let [free_a, free_b] = self.free();
+        let free = free_a * a.inverse_mass + free_b * b.inverse_mass;
+        let free = DMat3::from_diagonal(free);
         let angular = match self.general {
             None => {
                 let n = self.contact.normal;
@@ -152,12 +185,14 @@ impl<'a> ContactRows<'a> {
     /// `S_n` of (4), 1/kg.
     #[inline]
     pub fn normal_mobility(&self, a: &BodyState, b: &BodyState) -> f64 {
-        let free = a.inverse_mass + b.inverse_mass;
         match self.general {
-            None => free,
+            None => a.inverse_mass + b.inverse_mass,
             Some(g) => {
                 let n = self.contact.normal;
-                free + (g.angular[0] * n).length_squared() * a.inverse_inertia
+                let along = |free: DVec3| (n * n).dot(free);
+                along(g.free[0]) * a.inverse_mass
+                    + along(g.free[1]) * b.inverse_mass
+                    + (g.angular[0] * n).length_squared() * a.inverse_inertia
                     + (g.angular[1] * n).length_squared() * b.inverse_inertia
             }
         }
@@ -210,8 +245,9 @@ impl<'a> ContactRows<'a> {
         let n = self.contact.normal;
         let linear = n * impulse.normal + impulse.friction;
         let torque = impulse.rolling + n * impulse.twisting;
-        a.velocity -= linear * a.inverse_mass;
-        b.velocity += linear * b.inverse_mass;
+        let [free_a, free_b] = self.free();
+        a.velocity -= free_a * linear * a.inverse_mass;
+        b.velocity += free_b * linear * b.inverse_mass;
         match self.general {
             None => {
                 // d × p_t with d_a = l_a n and d_b = −l_b n: both bodies turn the same way.
@@ -305,6 +341,7 @@ pub(crate) mod tests {
             angular: [0, 1].map(|k| roots[k] * cross_matrix(arms[k])),
             angular_velocity: roots,
             rate: DVec3::ZERO,
+            free: [DVec3::ONE, DVec3::new(1.0, 0.0, 1.0)],
         };
         let contact = Contact {
             form: Form::General(0),
@@ -429,7 +466,7 @@ pub(crate) mod tests {
                 cross_matrix(n * -radial.arms[1]),
             ],
             angular_velocity: [DMat3::IDENTITY; 2],
-            rate: DVec3::ZERO,
+            ..Default::default()
         }];
         let other = Contact {
             form: Form::General(0),

@@ -44,8 +44,8 @@ mod smooth;
 mod triangulate;
 
 pub use body::{
-    BodyShape, Clump, ClumpError, HullError, MassProperties, PlacedShape, Polyhedron,
-    PolyhedronEdge, PolyhedronFace,
+    BodyShape, Clump, ClumpError, Compound, CompoundError, HullError, InertiaError, MassProperties,
+    PlacedShape, Polyhedron, PolyhedronEdge, PolyhedronFace, principal_moments,
 };
 pub use broad_phase::{BroadPhase, PairEntry, TooManyPairs, UserData};
 pub use glam::{DQuat, DVec3};

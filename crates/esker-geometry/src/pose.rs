@@ -37,6 +37,13 @@ impl Pose {
         Self::new(position, DQuat::IDENTITY)
     }
 
+    /// The pose that undoes this one.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        let orientation = self.orientation.conjugate();
+        Self::new(orientation * -self.position, orientation)
+    }
+
     /// World coordinates of a point given in local ones.
     pub fn to_world(&self, local: DVec3) -> DVec3 {
         self.position + self.orientation * local
@@ -55,6 +62,18 @@ impl Pose {
     /// Local direction of a world direction.
     pub fn inverse_rotate(&self, world: DVec3) -> DVec3 {
         self.orientation.conjugate() * world
+    }
+}
+
+impl std::ops::Mul for Pose {
+    type Output = Self;
+
+    /// The pose of what has the pose `inner` in the frame with this one.
+    fn mul(self, inner: Self) -> Self {
+        Self::new(
+            self.to_world(inner.position),
+            (self.orientation * inner.orientation).normalize(),
+        )
     }
 }
 

@@ -1,7 +1,8 @@
 //! One frame of a recording: a snapshot of grains, contacts and walls.
 
+use esker_contact::Impulse;
 use esker_geometry::Pose;
-use esker_world::collide::ContactKey;
+use esker_world::collide::{ContactGeometry, Partner};
 use esker_world::{LoadIntegral, WallLoad, World};
 use glam::{DQuat, DVec3};
 
@@ -37,7 +38,7 @@ pub struct Frame {
     pub scale: Vec<f64>,
     /// Contacts that touch or carry load.
     pub contacts: Vec<FrameContact>,
-    /// Walls.
+    /// Walls, then bodies of their own.
     pub walls: Vec<FrameWall>,
 }
 
@@ -46,7 +47,7 @@ pub struct Frame {
 pub enum FramePartner {
     /// The grain with this id.
     Grain(u64),
-    /// The wall with this index.
+    /// The wall, or body of its own, with this index.
     Wall(u64),
 }
 
@@ -97,7 +98,11 @@ impl LoadInterval {
     pub fn from_now(world: &World) -> Self {
         LoadInterval {
             time: world.time(),
-            totals: world.walls.iter().map(|w| w.total_load).collect(),
+            totals: {
+                let of_walls = world.walls.iter().map(|w| w.total_load);
+                let of_bodies = world.bodies.iter().map(|b| b.total_load);
+                of_walls.chain(of_bodies).collect()
+            },
         }
     }
 
@@ -147,20 +152,14 @@ impl Frame {
             step: world.steps_done,
             time: world.time(),
             id: order.iter().map(|&i| grains.id[i].as_u64()).collect(),
-            walls: world
-                .walls
-                .iter()
+            walls: walls_and_bodies(world)
                 .enumerate()
-                .map(|(i, wall)| {
+                .map(|(i, (pose, total_load))| {
                     let start = interval.totals.get(i).copied().unwrap_or_default();
                     FrameWall {
-                        pose: if wall.is_present {
-                            wall.pose
-                        } else {
-                            Pose::new(DVec3::NAN, wall.pose.orientation)
-                        },
-                        load: (wall.total_load - start).mean(world.time() - interval.time),
-                        total_load: wall.total_load,
+                        pose,
+                        load: (total_load - start).mean(world.time() - interval.time),
+                        total_load,
                     }
                 })
                 .collect(),
@@ -230,29 +229,55 @@ fn pick<T>(order: &[usize], get: impl Fn(usize) -> T) -> Vec<T> {
     order.iter().map(|&i| get(i)).collect()
 }
 
+/// Poses and loads of the walls, then of the bodies of their own, which a recording
+/// shows as walls.
+fn walls_and_bodies(world: &World) -> impl Iterator<Item = (Pose, LoadIntegral)> {
+    let walls = world.walls.iter().map(|wall| {
+        let pose = match wall.is_present {
+            true => wall.pose,
+            false => Pose::new(DVec3::NAN, wall.pose.orientation),
+        };
+        (pose, wall.total_load)
+    });
+    let bodies = world.bodies.iter().enumerate();
+    walls.chain(bodies.map(|(k, body)| (world.body_pose(k), body.total_load)))
+}
+
+/// The contacts of grains; those of bodies with walls and with one another have no
+/// grain.
 fn contacts(world: &World) -> Vec<FrameContact> {
     world
         .contacts()
         .filter(|(c, p)| c.overlap > 0.0 || p.normal > 0.0)
-        .map(|(c, p)| FrameContact {
-            grain: c.key.owner.as_u64(),
-            partner: partner(&c.key),
-            point: c.point,
-            normal: c.normal,
-            overlap: c.overlap,
-            normal_impulse: p.normal,
-            friction_impulse: p.friction,
-            rolling_impulse: p.rolling,
-            twisting_impulse: p.twisting,
-        })
+        .filter_map(|(c, p)| frame_contact(world, c, p))
         .collect()
 }
 
-fn partner(key: &ContactKey) -> FramePartner {
-    match key.wall_index() {
-        Some(wall) => FramePartner::Wall(u64::from(wall)),
-        None => FramePartner::Grain(key.other),
-    }
+fn frame_contact(world: &World, c: &ContactGeometry, p: &Impulse) -> Option<FrameContact> {
+    let body = |row: u32| (row as usize).checked_sub(world.grains.count());
+    let wall = |body: usize| FramePartner::Wall((world.walls.len() + body) as u64);
+    let id = |row: u32| world.grains.id[row as usize].as_u64();
+    // A contact is that of its grain: where this is the second, it is turned round.
+    let (grain, partner, sign) = match (body(c.grain), c.partner) {
+        (None, Partner::Wall(w)) => (id(c.grain), FramePartner::Wall(u64::from(w)), 1.0),
+        (None, Partner::Grain(j)) => match body(j) {
+            None => (id(c.grain), FramePartner::Grain(id(j)), 1.0),
+            Some(other) => (id(c.grain), wall(other), 1.0),
+        },
+        (Some(own), Partner::Grain(j)) if body(j).is_none() => (id(j), wall(own), -1.0),
+        (Some(_), _) => return None,
+    };
+    Some(FrameContact {
+        grain,
+        partner,
+        point: c.point,
+        normal: c.normal * sign,
+        overlap: c.overlap,
+        normal_impulse: p.normal,
+        friction_impulse: p.friction * sign,
+        rolling_impulse: p.rolling * sign,
+        twisting_impulse: p.twisting,
+    })
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub struct WallSurface {
     pub surface: TriangleSoup,
     /// Whether they stand for a plane that has no end.
     pub unbounded: bool,
+    /// Material of a body of its own; `None` for a wall.
+    pub body: Option<u16>,
 }
 
 /// What is known about a recording before its first frame.
@@ -62,7 +64,7 @@ pub struct RecordingHeader {
     /// Shapes of grains that are no spheres, by the index that grains carry. Where
     /// there are any, grains are recorded with shape, scale and orientation.
     pub shapes: Vec<BodyShape>,
-    /// Walls.
+    /// Walls, then bodies of their own: both have a name, a pose in every frame, and loads.
     pub walls: Vec<WallSurface>,
     /// What probes record; checked with their rows.
     pub probes: Vec<ProbeTable>,
@@ -153,6 +155,8 @@ pub(crate) fn header_checksum(header: &RecordingHeader, format: u32) -> u64 {
 
 /// Which walls have no end; files of before do not say.
 const UNBOUNDED: &str = "walls/unbounded";
+/// Which surfaces are those of bodies of their own; only where there are any.
+const BODY: &str = "walls/body";
 /// Where colours of materials are; files of before have none.
 const MATERIAL_COLORS: &str = "about/material_colors";
 
@@ -167,7 +171,21 @@ fn appearance_checksum(header: &RecordingHeader) -> u64 {
     for wall in &header.walls {
         u8::from(wall.unbounded).put(&mut bytes);
     }
+    body_codes(header)
+        .iter()
+        .for_each(|code| code.put(&mut bytes));
     xxh3_64(&bytes)
+}
+
+/// One more than the material of each body of its own, zero for walls; empty where there are
+/// walls alone.
+fn body_codes(header: &RecordingHeader) -> Vec<u16> {
+    let codes = header.walls.iter().map(|w| w.body.map_or(0, |m| m + 1));
+    let codes: Vec<u16> = codes.collect();
+    if codes.iter().all(|&code| code == 0) {
+        return Vec::new();
+    }
+    codes
 }
 
 /// A colour as it is stored: `#rrggbb`, or nothing.
@@ -304,7 +322,10 @@ pub(crate) fn write_header(
             Number::U64,
             &[],
             appearance_checksum(header).to_le_bytes().to_vec(),
-            ("1", "XXH3 of about/material_colors and walls/unbounded"),
+            (
+                "1",
+                "XXH3 of about/material_colors, walls/unbounded and walls/body",
+            ),
         ),
     ] {
         writer.constant(path, number, extents, &bytes, about)?;
@@ -342,7 +363,18 @@ fn write_surfaces(writer: &mut Writer, header: &RecordingHeader) -> Result<(), R
     let vertex_extents = rows(24, &vertices);
     let triangle_extents = rows(12, &triangles);
     let unbounded: Vec<u8> = header.walls.iter().map(|w| u8::from(w.unbounded)).collect();
+    let bodies = body_codes(header);
     for (path, number, extents, bytes, about) in [
+        (
+            BODY,
+            Number::U16,
+            &[bodies.len() as u64][..],
+            bytes_of(&bodies),
+            (
+                "1",
+                "0 for a wall, one more than the material's index for a body of its own",
+            ),
+        ),
         (
             UNBOUNDED,
             Number::U8,
@@ -507,6 +539,11 @@ fn read_surfaces(reader: &Reader, names: Vec<String>) -> Result<Vec<WallSurface>
         .map(|b| std::array::from_fn(|i| u32::get(&b[4 * i..4 * (i + 1)])))
         .collect();
     let unbounded = numbers(UNBOUNDED, Number::U8)?;
+    let bodies = numbers(BODY, Number::U16)?;
+    let body = |index: usize| {
+        let code = bodies.get(2 * index..2 * index + 2).map_or(0, u16::get);
+        code.checked_sub(1)
+    };
     let first_vertex = words("walls/first_vertex")?;
     let first_triangle = words("walls/first_triangle")?;
     let wall = |index: usize, name: String| {
@@ -516,6 +553,7 @@ fn read_surfaces(reader: &Reader, names: Vec<String>) -> Result<Vec<WallSurface>
         let inside = |t: &[u32; 3]| t.iter().all(|&v| (v as usize) < vertices.len());
         triangles.iter().all(inside).then(|| WallSurface {
             unbounded: unbounded.get(index) == Some(&1),
+            body: body(index),
             name,
             surface: TriangleSoup {
                 vertices: vertices.to_vec(),

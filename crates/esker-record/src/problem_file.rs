@@ -24,8 +24,8 @@ use crate::bytes::{Malformed, Plain, Source, put_list};
 /// First bytes of a problem file.
 pub const PROBLEM_MAGIC: &[u8; 8] = b"ESKERPRB";
 /// Format 1 held compliances of friction and rolling in units, format 2 contacts of
-/// the radial form alone.
-const VERSION: u32 = 3;
+/// the radial form alone, format 3 no locked axes.
+const VERSION: u32 = 4;
 const OLDEST_VERSION: u32 = 2;
 
 /// Why a problem file cannot be read or written.
@@ -124,13 +124,34 @@ impl Plain for Contact {
 }
 
 impl Plain for GeneralContact {
+    const SIZE: usize = GeneralOfFormat3::SIZE + 2 * DVec3::SIZE;
+
+    fn put(&self, out: &mut Vec<u8>) {
+        GeneralOfFormat3(*self).put(out);
+        self.free.iter().for_each(|free| free.put(out));
+    }
+
+    fn get(bytes: &[u8]) -> Self {
+        let (rest, free) = bytes.split_at(GeneralOfFormat3::SIZE);
+        let (a, b) = free.split_at(DVec3::SIZE);
+        GeneralContact {
+            free: [DVec3::get(a), DVec3::get(b)],
+            ..GeneralOfFormat3::get(rest).0
+        }
+    }
+}
+
+/// Without locked axes.
+struct GeneralOfFormat3(GeneralContact);
+
+impl Plain for GeneralOfFormat3 {
     const SIZE: usize = 8 * (4 * 9 + 3);
 
     fn put(&self, out: &mut Vec<u8>) {
-        let matrices = self.angular.iter().chain(&self.angular_velocity);
+        let matrices = self.0.angular.iter().chain(&self.0.angular_velocity);
         let numbers = matrices.flat_map(DMat3::to_cols_array);
         numbers.for_each(|x| x.put(out));
-        self.rate.put(out);
+        self.0.rate.put(out);
     }
 
     fn get(bytes: &[u8]) -> Self {
@@ -138,11 +159,12 @@ impl Plain for GeneralContact {
             let number = |i: usize| f64::get(&bytes[8 * (9 * k + i)..8 * (9 * k + i + 1)]);
             DMat3::from_cols_array(&std::array::from_fn(number))
         };
-        GeneralContact {
+        GeneralOfFormat3(GeneralContact {
             angular: [matrix(0), matrix(1)],
             angular_velocity: [matrix(2), matrix(3)],
             rate: DVec3::get(&bytes[8 * 36..]),
-        }
+            ..Default::default()
+        })
     }
 }
 
@@ -213,7 +235,12 @@ pub fn decode_problem(bytes: &[u8], path: &Path) -> Result<ContactProblem, Probl
     if version > 2 {
         problem.time = source.get().map_err(damaged)?;
         let forms: Vec<u32> = source.list().map_err(damaged)?;
-        problem.general = source.list().map_err(damaged)?;
+        problem.general = if version > 3 {
+            source.list().map_err(damaged)?
+        } else {
+            let free: Vec<GeneralOfFormat3> = source.list().map_err(damaged)?;
+            free.into_iter().map(|general| general.0).collect()
+        };
         let known = problem.general.len() as u32;
         if forms.len() != problem.contacts.len() || forms.iter().any(|&code| code > known) {
             return Err(damaged(Malformed));
@@ -284,11 +311,26 @@ mod tests {
                 rate: DVec3::new(0.1, 0.2, 0.3),
                 angular: [DMat3::IDENTITY * 0.7, DMat3::ZERO],
                 angular_velocity: [DMat3::IDENTITY, DMat3::from_diagonal(DVec3::X)],
+                free: [DVec3::ONE, DVec3::new(1.0, 0.0, 1.0)],
             }],
             time: 1e-3,
             tangent_compliance: 1e-4,
             rolling_compliance: 2e-4,
         }
+    }
+
+    /// A file of format 3 ends with general contacts without their last six numbers.
+    #[test]
+    fn bodies_of_format_3_are_free() {
+        let mut problem = problem();
+        let new = encode_problem(&problem);
+        let mut old = new[..new.len() - 2 * DVec3::SIZE].to_vec();
+        old[8..12].copy_from_slice(&3_u32.to_le_bytes());
+        let checksum = xxh3_64(&old[20..]);
+        old[12..20].copy_from_slice(&checksum.to_le_bytes());
+        problem.general[0].free = [DVec3::ONE; 2];
+        let back = decode_problem(&old, Path::new("p")).unwrap();
+        assert_eq!(back.general, problem.general);
     }
 
     #[test]

@@ -190,6 +190,8 @@ impl ShapeTables {
                     .extend(spheres.map(|(c, radius)| [c.x, c.y, c.z, *radius]));
                 "clump"
             }
+            // Of bodies of their own, which have a surface (see `RecordingHeader::walls`).
+            BodyShape::Compound(_) => "compound",
         };
         self.kind.push(kind.to_owned());
         self.size.push(size.to_array());

@@ -1,7 +1,8 @@
 //! Export for ParaView: time series of poly data in VTKHDF, version 2.
 //!
 //! Every frame is a step with one part. The arrays of all steps lie one after
-//! another, and `Steps` holds where each begins. Cells come in four kinds, of
+//! another, and `Steps` holds where each begins: a step whose cells or values are those
+//! of the step before points to them, and nothing is written twice. Cells come in four kinds, of
 //! which a series here uses one; the others are present and empty, because
 //! the format asks for all of them.
 
@@ -48,6 +49,26 @@ impl Cell {
 struct Array {
     name: &'static str,
     columns: Option<u64>,
+    number: Number,
+}
+
+impl Array {
+    /// Real numbers in full precision.
+    const fn full(name: &'static str, columns: Option<u64>) -> Self {
+        Array {
+            name,
+            columns,
+            number: Number::F64,
+        }
+    }
+
+    /// The same in half of the space.
+    fn halved(self) -> Self {
+        Array {
+            number: Number::F32,
+            ..self
+        }
+    }
 }
 
 /// One step of a series; cells take their corners in the order of `corners`,
@@ -57,6 +78,30 @@ struct Step {
     points: Vec<DVec3>,
     corners: Option<Vec<i64>>,
     arrays: Vec<Vec<f64>>,
+}
+
+/// A table of numbers of a series.
+#[derive(Clone, Copy)]
+struct Values {
+    table: TableId,
+    /// Where each step finds its own.
+    offsets: TableId,
+    number: Number,
+    /// Numbers per row.
+    columns: usize,
+}
+
+/// Cells or values that a later step may point to.
+struct Written<T> {
+    what: T,
+    at: u64,
+}
+
+/// The cells of a part.
+#[derive(PartialEq)]
+struct Topology {
+    points: usize,
+    corners: Option<Vec<i64>>,
 }
 
 struct CellTables {
@@ -72,23 +117,30 @@ struct Series {
     cell: Cell,
     points: TableId,
     point_count: TableId,
+    /// Kind of the points' numbers.
+    point_number: Number,
     cells: Vec<CellTables>,
-    arrays: Vec<TableId>,
-    array_offsets: Vec<TableId>,
+    arrays: Vec<Values>,
     values: TableId,
     parts: [TableId; 2],
     point_offsets: TableId,
     cell_offsets: [TableId; 2],
     steps: u64,
     points_done: u64,
+    /// Rows written of each array.
+    rows_done: Vec<u64>,
+    /// Parts and cells before that of the last step, and their cells.
+    parts_done: u64,
     cells_done: u64,
+    last_part: Option<Written<Topology>>,
+    last_values: Vec<Option<Written<Vec<f64>>>>,
 }
 
 impl Series {
     fn create(
         path: &Path,
         steps: usize,
-        cell: Cell,
+        (cell, point_number): (Cell, Number),
         arrays: &[Array],
     ) -> Result<Self, RecordError> {
         // Grains carry values at their points, lines and triangles per cell.
@@ -123,13 +175,21 @@ impl Series {
                 })
             })
             .collect::<Result<_, RecordError>>()?;
-        let points = array("Points".into(), Number::F64, Some(3))?;
+        let points = array("Points".into(), point_number, Some(3))?;
         let point_count = array("NumberOfPoints".into(), integer, None)?;
         let mut data_tables = Vec::new();
-        let mut array_offsets = Vec::new();
-        for Array { name, columns } in arrays {
-            data_tables.push(array(format!("{data}/{name}"), Number::F64, *columns)?);
-            array_offsets.push(array(format!("Steps/{data}Offsets/{name}"), integer, None)?);
+        for &Array {
+            name,
+            columns,
+            number,
+        } in arrays
+        {
+            data_tables.push(Values {
+                table: array(format!("{data}/{name}"), number, columns)?,
+                offsets: array(format!("Steps/{data}Offsets/{name}"), integer, None)?,
+                number,
+                columns: columns.unwrap_or(1) as usize,
+            });
         }
         let mut per_step = |name: &str, columns| array(format!("Steps/{name}"), integer, columns);
         let parts = [
@@ -149,80 +209,133 @@ impl Series {
             cell,
             points,
             point_count,
+            point_number,
             cells,
+            rows_done: vec![0; data_tables.len()],
+            last_values: data_tables.iter().map(|_| None).collect(),
             arrays: data_tables,
-            array_offsets,
             values,
             parts,
             point_offsets,
             cell_offsets,
             steps: 0,
             points_done: 0,
+            parts_done: 0,
             cells_done: 0,
+            last_part: None,
         })
     }
 
-    fn write(&mut self, time: f64, step: &Step) -> Result<(), RecordError> {
+    fn write(&mut self, time: f64, step: Step) -> Result<(), RecordError> {
         let row = self.steps;
-        let corners = self.cell.corners();
-        let points = step.points.len() as i64;
-        let ids = step.corners.as_ref().map_or(points, |c| c.len() as i64);
-        let count = ids / corners;
-        let (points_done, cells_done) = (self.points_done, self.cells_done);
-        let ids_done = cells_done * corners as u64;
-        let used = self.cell.kind();
+        let points = encode(
+            self.point_number,
+            step.points.iter().flat_map(|p| p.to_array()),
+        );
+        let topology = Topology {
+            points: step.points.len(),
+            corners: step.corners,
+        };
+        let part = self.write_part(topology)?;
+        let (cells, corners) = (part.at, self.cell.corners() as u64);
         let writer = &mut self.writer;
-        let mut number = |table: TableId, row: u64, value: i64| {
-            writer.write(table, row, &value.to_le_bytes()).map(drop)
+        let mut number = |table: TableId, value: u64| {
+            writer
+                .write(table, row, &(value as i64).to_le_bytes())
+                .map(drop)
         };
-        for (kind, tables) in self.cells.iter().enumerate() {
-            let here = |value: i64| if kind == used { value } else { 0 };
-            number(tables.count, row, here(count))?;
-            number(tables.ids, row, here(ids))?;
-            if kind != used {
-                // Zero cells have one offset: their end.
-                number(tables.offsets, row, 0)?;
-            }
-        }
-        number(self.point_count, row, points)?;
-        number(self.parts[0], row, row as i64)?;
-        number(self.parts[1], row, 1)?;
-        number(self.point_offsets, row, points_done as i64)?;
-        let first_value = if self.cell == Cell::Vertex {
-            points_done
-        } else {
-            cells_done
-        };
-        for table in &self.array_offsets {
-            number(*table, row, first_value as i64)?;
-        }
-        for (table, done) in self.cell_offsets.iter().zip([cells_done, ids_done]) {
+        number(self.parts[0], part.what)?;
+        number(self.parts[1], 1)?;
+        number(self.point_offsets, self.points_done)?;
+        for (table, done) in self.cell_offsets.iter().zip([cells, cells * corners]) {
             let mut offsets = [0; KINDS.len()];
-            offsets[used] = done as i64;
+            offsets[self.cell.kind()] = done as i64;
             writer.write(*table, row, &bytes_of(offsets))?;
         }
         writer.write(self.values, row, &time.to_le_bytes())?;
-        writer.write(
-            self.points,
-            points_done,
-            &bytes_of(step.points.iter().copied()),
-        )?;
+        writer.write(self.points, self.points_done, &points)?;
+        for (k, values) in step.arrays.into_iter().enumerate() {
+            self.write_values(k, values)?;
+        }
+        self.steps += 1;
+        self.points_done += step.points.len() as u64;
+        Ok(())
+    }
+
+    /// The part with these cells, and the first of them: that of the step before where it is
+    /// the same.
+    fn write_part(&mut self, topology: Topology) -> Result<Written<u64>, RecordError> {
+        let (part, cells) = (self.parts_done, self.cells_done);
+        if let Some(last) = &self.last_part
+            && last.what == topology
+        {
+            return Ok(Written {
+                what: part - 1,
+                at: last.at,
+            });
+        }
+        let (corners, used) = (self.cell.corners(), self.cell.kind());
+        let points = topology.points as i64;
+        let ids = topology.corners.as_ref().map_or(points, |c| c.len() as i64);
+        let count = ids / corners;
+        let writer = &mut self.writer;
+        let mut number =
+            |table: TableId, value: i64| writer.write(table, part, &value.to_le_bytes()).map(drop);
+        for (kind, tables) in self.cells.iter().enumerate() {
+            let here = |value: i64| if kind == used { value } else { 0 };
+            number(tables.count, here(count))?;
+            number(tables.ids, here(ids))?;
+            if kind != used {
+                // Zero cells have one offset: their end.
+                number(tables.offsets, 0)?;
+            }
+        }
+        number(self.point_count, points)?;
         let tables = &self.cells[used];
         let offsets = (0..=count).map(|i| i * corners);
-        // Every earlier step has one offset more than it has cells.
-        writer.write(tables.offsets, cells_done + row, &bytes_of(offsets))?;
-        let connectivity = match &step.corners {
+        // Every earlier part has one offset more than it has cells.
+        writer.write(tables.offsets, cells + part, &bytes_of(offsets))?;
+        let connectivity = match &topology.corners {
             Some(corners) => bytes_of(corners.iter().copied()),
             None => bytes_of(0..points),
         };
-        writer.write(tables.connectivity, ids_done, &connectivity)?;
-        for (table, values) in self.arrays.iter().zip(&step.arrays) {
-            writer.write(*table, first_value, &bytes_of(values.iter().copied()))?;
-        }
-        self.steps += 1;
-        self.points_done += points as u64;
+        writer.write(tables.connectivity, cells * corners as u64, &connectivity)?;
+        self.parts_done += 1;
         self.cells_done += count as u64;
-        Ok(())
+        self.last_part = Some(Written {
+            what: topology,
+            at: cells,
+        });
+        Ok(Written {
+            what: part,
+            at: cells,
+        })
+    }
+
+    /// Values of an array in the step; those of the step before where they are the same.
+    fn write_values(&mut self, k: usize, values: Vec<f64>) -> Result<(), RecordError> {
+        let array = self.arrays[k];
+        let at = match &self.last_values[k] {
+            Some(last) if last.what == values => last.at,
+            _ => {
+                let at = self.rows_done[k];
+                let bytes = encode(array.number, values.iter().copied());
+                self.writer.write(array.table, at, &bytes)?;
+                self.rows_done[k] += (values.len() / array.columns) as u64;
+                self.last_values[k] = Some(Written { what: values, at });
+                at
+            }
+        };
+        let at = (at as i64).to_le_bytes();
+        self.writer.write(array.offsets, self.steps, &at).map(drop)
+    }
+}
+
+/// Numbers in one of the two precisions.
+fn encode(number: Number, values: impl Iterator<Item = f64>) -> Vec<u8> {
+    match number {
+        Number::F32 => bytes_of(values.map(|x| x as f32)),
+        _ => bytes_of(values),
     }
 }
 
@@ -250,35 +363,43 @@ pub fn export_vtk(recording: &Recording, dir: &Path) -> Result<Vec<PathBuf>, Rec
     let mut paths = vec![export(
         recording,
         &dir.join("grains.vtkhdf"),
-        Cell::Vertex,
+        (Cell::Vertex, Number::F64),
         &grain_arrays(&fields),
         |frame| grain_step(frame, &fields),
     )?];
     let shapes = &recording.header().shapes;
     if !shapes.is_empty() {
-        let surfaces: Vec<TriangleSoup> = shapes.iter().map(BodyShape::triangulate).collect();
+        let triangulate = |shape: &BodyShape| shape.triangulate_with(SURFACE_FACETS);
+        let surfaces: Vec<TriangleSoup> = shapes.iter().map(triangulate).collect();
         let shown: Vec<GrainField> = fields
             .iter()
             .copied()
             .filter(|field| SURFACE_FIELDS.contains(field))
             .collect();
+        // Far from the origin half of the digits would not do.
+        let is_near = recording.header().origin == DVec3::ZERO;
+        let number = if is_near { Number::F32 } else { Number::F64 };
+        let arrays: Vec<Array> = grain_arrays(&shown)
+            .into_iter()
+            .map(|array| match array.name {
+                "id" => array,
+                _ => array.halved(),
+            })
+            .collect();
         paths.push(export(
             recording,
             &dir.join("surfaces.vtkhdf"),
-            Cell::Triangle,
-            &grain_arrays(&shown),
+            (Cell::Triangle, number),
+            &arrays,
             |frame| surface_step(frame, &surfaces, &shown),
         )?);
     }
     if !recording.header().walls.is_empty() {
-        let arrays = [Array {
-            name: "wall",
-            columns: None,
-        }];
+        let arrays = [Array::full("wall", None)];
         paths.push(export(
             recording,
             &dir.join("walls.vtkhdf"),
-            Cell::Triangle,
+            (Cell::Triangle, Number::F64),
             &arrays,
             |frame| wall_step(recording, frame),
         )?);
@@ -289,7 +410,7 @@ pub fn export_vtk(recording: &Recording, dir: &Path) -> Result<Vec<PathBuf>, Rec
         paths.push(export(
             recording,
             &path,
-            Cell::Line,
+            (Cell::Line, Number::F64),
             &CONTACT_ARRAYS,
             |frame| contact_step(frame, step),
         )?);
@@ -300,7 +421,7 @@ pub fn export_vtk(recording: &Recording, dir: &Path) -> Result<Vec<PathBuf>, Rec
 fn export(
     recording: &Recording,
     path: &Path,
-    cell: Cell,
+    cell: (Cell, Number),
     arrays: &[Array],
     step: impl Fn(&Frame) -> Step,
 ) -> Result<PathBuf, RecordError> {
@@ -311,7 +432,7 @@ fn export(
         let mut series = Series::create(&partial, count, cell, arrays)?;
         for index in 0..count {
             let frame = recording.frame(index)?;
-            series.write(frame.time, &step(&frame))?;
+            series.write(frame.time, step(&frame))?;
         }
         series.writer.close()?;
         fs::rename(&partial, path).map_err(|error| RecordError::Write {
@@ -328,7 +449,7 @@ fn export(
 }
 
 fn grain_arrays(fields: &[GrainField]) -> Vec<Array> {
-    let array = |name, columns| Array { name, columns };
+    let array = Array::full;
     let others = fields.iter().filter_map(|field| match field {
         GrainField::Position => None,
         GrainField::Velocity | GrainField::AngularVelocity => Some(array(field.name(), Some(3))),
@@ -367,6 +488,9 @@ fn grain_step(frame: &Frame, fields: &[GrainField]) -> Step {
         arrays: std::iter::once(ids).chain(others).collect(),
     }
 }
+
+/// Facets around a round grain: the sagitta is 3.4 % of the radius, which smooth shading hides.
+const SURFACE_FACETS: u32 = 12;
 
 /// What triangles of a grain carry; more would be many times the size of the grains.
 const SURFACE_FIELDS: [GrainField; 3] = [
@@ -429,26 +553,11 @@ fn wall_step(recording: &Recording, frame: &Frame) -> Step {
 }
 
 const CONTACT_ARRAYS: [Array; 5] = [
-    Array {
-        name: "normal_force",
-        columns: None,
-    },
-    Array {
-        name: "friction_force",
-        columns: Some(3),
-    },
-    Array {
-        name: "rolling_torque",
-        columns: Some(3),
-    },
-    Array {
-        name: "overlap",
-        columns: None,
-    },
-    Array {
-        name: "is_wall",
-        columns: None,
-    },
+    Array::full("normal_force", None),
+    Array::full("friction_force", Some(3)),
+    Array::full("rolling_torque", Some(3)),
+    Array::full("overlap", None),
+    Array::full("is_wall", None),
 ];
 
 /// Contacts as lines.
@@ -471,7 +580,48 @@ fn contact_step(frame: &Frame, impulse_step: f64) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hdf5::Reader;
     use glam::DQuat;
+
+    /// Surfaces of 300 pills once took 500 MB, most of it the same in every frame.
+    #[test]
+    fn cells_and_values_that_stay_are_written_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("moving.vtkhdf");
+        let arrays = [Array::full("id", None), Array::full("speed", None).halved()];
+        let cell = (Cell::Triangle, Number::F32);
+        let mut series = Series::create(&path, 3, cell, &arrays).unwrap();
+        let step = |corners: &[i64], points: usize, ids: &[f64], speed: f64| Step {
+            points: vec![DVec3::X * speed; points],
+            corners: Some(corners.to_vec()),
+            arrays: vec![ids.to_vec(), vec![speed; ids.len()]],
+        };
+        let (two, one) = ([0, 1, 2, 2, 1, 3], [0, 1, 2]);
+        series.write(0.0, step(&two, 4, &[7.0, 7.0], 1.0)).unwrap();
+        series.write(1.0, step(&two, 4, &[7.0, 7.0], 2.0)).unwrap();
+        series.write(2.0, step(&one, 3, &[8.0], 3.0)).unwrap();
+        series.writer.close().unwrap();
+        let reader = Reader::open(&path).unwrap();
+        let integers = |name: &str| -> Vec<i64> {
+            let bytes = reader.constant(&format!("VTKHDF/{name}"), Number::I64);
+            bytes.unwrap().chunks_exact(8).map(i64::get).collect()
+        };
+        assert_eq!(integers("Steps/PartOffsets"), [0, 0, 1]);
+        assert_eq!(integers("Steps/PointOffsets"), [0, 4, 8]);
+        assert_eq!(integers("NumberOfPoints"), [4, 3]);
+        assert_eq!(integers("Polygons/NumberOfCells"), [2, 1]);
+        assert_eq!(integers("Polygons/Connectivity"), [&two[..], &one].concat());
+        assert_eq!(integers("Polygons/Offsets"), [0, 3, 6, 0, 3]);
+        assert_eq!(
+            integers("Steps/CellOffsets"),
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0]
+        );
+        assert_eq!(integers("Steps/ConnectivityIdOffsets")[10], 6);
+        assert_eq!(integers("Steps/CellDataOffsets/id"), [0, 0, 2]);
+        assert_eq!(integers("Steps/CellDataOffsets/speed"), [0, 2, 4]);
+        let points = reader.constant("VTKHDF/Points", Number::F32).unwrap();
+        assert_eq!(points.len(), 12 * 11);
+    }
 
     /// A mirrored, misplaced or unscaled surface would miss the grain's corners.
     #[test]

@@ -109,11 +109,11 @@ pub(crate) fn emitted(emitter: &EmitterDef, density: f64, duration: f64) -> f64 
 }
 
 fn sources(world: &WorldDef, run: &RunDef, problems: &mut Vec<Problem>) {
-    if world.packings.is_empty() && world.emitters.is_empty() {
+    if world.packings.is_empty() && world.emitters.is_empty() && world.bodies.is_empty() {
         problems.push(problem(
             "",
-            "the scene has no grains and no emitter",
-            "add a [[grains]] or an [[emitter]] section",
+            "the scene has no grains, no emitter and no body",
+            "add a [[grains]], an [[emitter]] or a [[body]] section",
         ));
     }
     let limit = MOST_GRAINS as f64;
@@ -289,7 +289,11 @@ pub(crate) fn all_sizes(world: &WorldDef) -> impl Iterator<Item = (f64, f64)> {
         .emitters
         .iter()
         .map(|e| (e.sizes.min(), e.sizes.max()));
-    packings.chain(emitters)
+    let bodies = world.bodies.iter().map(|body| {
+        let radius = body.shape.volume_radius();
+        (radius, radius)
+    });
+    packings.chain(emitters).chain(bodies)
 }
 
 /// A box around the grains of a placement; `None`: there are none.

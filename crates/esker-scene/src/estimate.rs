@@ -37,11 +37,10 @@ use glam::DVec3;
 use serde::Serialize;
 
 use crate::check::{all_sizes, emitted, extent};
-use crate::notes::{unnamed_pairs, wrong_sides};
+use crate::notes::{bodies, unnamed_pairs, wrong_sides};
 use crate::scene::Scene;
+use crate::shape_cost::ContactCost;
 
-/// Contacts per grain in a dense flow or bed.
-const CONTACTS_PER_GRAIN: f64 = 3.0;
 /// Memory per grain and per contact, bytes: state, neighbours, warm start, scratch.
 const BYTES_PER_GRAIN: f64 = 1000.0;
 const BYTES_PER_CONTACT: f64 = 600.0;
@@ -116,19 +115,32 @@ pub struct Advice {
 pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
     let world = &scene.world;
     let steps = scene.steps();
-    let at_start: f64 = (0..world.packings.len()).map(|i| count(world, i)).sum();
-    let given: f64 = world
-        .emitters
-        .iter()
-        .map(|e| emitted(e, world.materials[e.material].density, scene.run.duration))
-        .sum();
+    // Grains at the start, and given until the end.
+    let packings = world.packings.iter().enumerate().map(|(i, packing)| {
+        let cost = ContactCost::of(world, packing.shape.as_ref());
+        (count(world, i), 0.0, cost)
+    });
+    let emitters = world.emitters.iter().map(|e| {
+        let density = world.materials[e.material].density;
+        let cost = ContactCost::of(world, e.shape.as_ref());
+        (0.0, emitted(e, density, scene.run.duration), cost)
+    });
+    let sources: Vec<(f64, f64, ContactCost)> = packings.chain(emitters).collect();
+    let at_start: f64 = sources.iter().map(|(start, _, _)| start).sum();
+    let given: f64 = sources.iter().map(|(_, given, _)| given).sum();
     let at_end = at_start + given;
     let bed = Bed::of(scene, at_start, given);
     let springs = substeps_of_springs(world, &bed);
     let sweeps = springs.unwrap_or(world.method.sweeps() as u64);
     let k = measured_k.unwrap_or_else(|| if rolls(world) { K_ROLLING } else { K_FRICTION });
-    let mean_contacts = CONTACTS_PER_GRAIN * 0.5 * (at_start + at_end);
-    let contacts = CONTACTS_PER_GRAIN * at_end;
+    let contacts: f64 = sources
+        .iter()
+        .map(|(start, given, cost)| (start + given) * cost.per_grain)
+        .sum();
+    let time_of_step: f64 = sources
+        .iter()
+        .map(|(start, given, cost)| (start + 0.5 * given) * cost.of_step(sweeps as f64))
+        .sum();
     let advice = TOLERANCES.map(|tolerance| {
         let advice = bed.advice(tolerance, world);
         let substeps = springs.unwrap_or(advice.substeps);
@@ -142,12 +154,12 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
         steps,
         sweeps,
         seconds_per_contact_sweep: k,
-        run_time: steps as f64 * sweeps as f64 * mean_contacts * k,
+        run_time: steps as f64 * time_of_step * k,
         speed: bed.max_speed(),
         depth: bed.depth,
         width: bed.width,
         warnings: [warnings(world, &bed, &advice[1]), wrong_sides(world)].concat(),
-        notes: unnamed_pairs(world),
+        notes: [unnamed_pairs(world), bodies(world, scene.run.duration)].concat(),
         advice,
     }
 }

@@ -66,6 +66,7 @@ pub const SCENE: Section = Section {
         key("pair", Kind::List(&PAIR), "", Default("[]"), "Laws between materials."),
         key("wall", Kind::List(&WALL), "", Default("[]"), "Walls and moving machine parts."),
         key("grains", Kind::List(&GRAINS), "", Default("[]"), "Grains present at the start."),
+        key("body", Kind::List(&BODY), "", Default("[]"), "Single rigid bodies that move freely."),
         key("emitter", Kind::List(&EMITTER), "", Default("[]"), "Sources of grains."),
         key("sink", Kind::List(&SINK), "", Default("[]"), "Regions that remove grains and count them."),
         key("periodic", Kind::Table(&PERIODIC), "", Optional("no axis is"), "Axes along which the scene continues itself, such as `{ x = [0.0, 0.5] }`."),
@@ -123,7 +124,7 @@ pub const MATERIAL: Section = Section {
     title: "[material.NAME]",
     doc: "One section per material of grains or walls.",
     keys: &[
-        key("density", Kind::Number(POSITIVE), "kg/m³", Optional("needed only if grains are made of it"), "Mass density."),
+        key("density", Kind::Number(POSITIVE), "kg/m³", Optional("needed only if grains, or bodies without a mass, are made of it"), "Mass density."),
         key("young", Kind::Number(POSITIVE), "Pa", Required, "Young's modulus."),
         key("poisson", Kind::Number(POISSON), "", Default("0.3"), "Poisson's ratio."),
         key("color", Kind::Text, "", Optional("one of eight, by the order of materials"), "Colour in pictures, as `\"#rrggbb\"` or a name (red, green, blue, yellow, orange, pink, brown, white, grey, black)."),
@@ -140,6 +141,7 @@ pub const PAIR: Section = Section {
         key("friction", Kind::Number(NOT_NEGATIVE), "", Default("0.5"), "Coefficient of friction."),
         key("rolling", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of rolling resistance: tangent of the slope at which a grain starts to roll."),
         key("twisting", Kind::Number(NOT_NEGATIVE), "", Default("0.0"), "Coefficient of resistance to spinning about the normal; with 0 nothing ends such a rotation."),
+        key("rolling_of_shapes", Kind::Bool, "", Default("false"), "Whether `rolling` and `twisting` act on grains and bodies that are no spheres too, whose shape already does much of what they stand for. They then act on the effective radius of spheres of equal volume, or on the radius of curvature where that is smaller."),
         key("restitution", Kind::Number(UNIT), "", Default("0.0"), "Coefficient of restitution."),
         key("damping", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "Viscous damping time of the normal force."),
         key("law", Kind::Choice(&["hertz", "linear"]), "", Default("\"hertz\""), "Normal force law."),
@@ -203,7 +205,7 @@ pub const WALL: Section = Section {
 /// `rotation` of a wall.
 pub const ROTATION: Section = Section {
     title: "rotation",
-    doc: "A turn about an axis through the wall's position.",
+    doc: "A turn about an axis through the position.",
     keys: &[
         key("axis", Kind::Direction, "", Default("[0, 0, 1]"), "Axis of the turn."),
         key("degrees", Kind::Number(ANY), "°", Optional("see `radians`"), "Angle, right-handed."),
@@ -286,17 +288,24 @@ pub const GRAINS: Section = Section {
     ],
 };
 
+const ELLIPSOID: Key = key("ellipsoid", Kind::Vector, "m", Optional("one of the shapes"), "An ellipsoid, by its three semi-axes.");
+const CAPSULE: Key = key("capsule", Kind::Table(&ROUND_SHAPE), "", Optional("one of the shapes"), "A cylinder with a half sphere at each end; `length` is that of the cylinder.");
+const CYLINDER: Key = key("cylinder", Kind::Table(&ROUND_SHAPE), "", Optional("one of the shapes"), "A circular cylinder.");
+const CUBOID: Key = key("box", Kind::Vector, "m", Optional("one of the shapes"), "A cuboid, by its three edge lengths.");
+const CONVEX: Key = key("polyhedron", Kind::Table(&POLYHEDRON), "", Optional("one of the shapes"), "A convex polyhedron.");
+const CLUMP: Key = key("clump", Kind::List(&CLUMP_SPHERE), "", Optional("one of the shapes"), "Spheres that move as one; they may overlap, and count once where they do.");
+
 /// `shape` of grains and emitters.
 pub const SHAPE: Section = Section {
     title: "shape",
     doc: "A shape of grains that are no spheres; exactly one of the keys. Mass and inertia follow from it and the density.",
     keys: &[
-        key("ellipsoid", Kind::Vector, "m", Optional("one of the six"), "An ellipsoid, by its three semi-axes."),
-        key("capsule", Kind::Table(&ROUND_SHAPE), "", Optional("one of the six"), "A cylinder with a half sphere at each end; `length` is that of the cylinder."),
-        key("cylinder", Kind::Table(&ROUND_SHAPE), "", Optional("one of the six"), "A circular cylinder."),
-        key("box", Kind::Vector, "m", Optional("one of the six"), "A cuboid, by its three edge lengths."),
-        key("polyhedron", Kind::Table(&POLYHEDRON), "", Optional("one of the six"), "A convex polyhedron."),
-        key("clump", Kind::List(&CLUMP_SPHERE), "", Optional("one of the six"), "Spheres that move as one; they may overlap, and count once where they do."),
+        ELLIPSOID,
+        CAPSULE,
+        CYLINDER,
+        CUBOID,
+        CONVEX,
+        CLUMP,
     ],
     groups: &[Group { keys: &["ellipsoid", "capsule", "cylinder", "box", "polyhedron", "clump"], required: true, when: &[] }],
 };
@@ -346,6 +355,67 @@ pub const SCALES: Section = Section {
         key("lognormal", Kind::Table(&LOGNORMAL), "", Optional("one of the three"), "Normal distribution of the logarithm of factors, its numbers without unit."),
     ],
     groups: &[Group { keys: &["uniform", "normal", "lognormal"], required: true, when: &[] }],
+};
+
+/// What a body may be locked in.
+pub const LOCKS: &[&str] = &["x", "y", "z", "rotation-x", "rotation-y", "rotation-z"];
+
+/// `[[body]]`.
+pub const BODY: Section = Section {
+    title: "[[body]]",
+    doc: "A single rigid body that moves freely: grains push it and are pushed, and the force and torque of its contacts are recorded as those of a wall. Shapes, `centre` and `inertia` are given in a frame of its own, of which `position` and `rotation` say where it is at the start. Bodies may not reach into walls, one another or grains at the start.",
+    keys: &[
+        key("name", Kind::Text, "", Required, "Its name, in reports and recordings; other than those of walls."),
+        key("material", Kind::Text, "", ONE_MATERIAL, "Its material."),
+        key("shape", Kind::OneOrMore(&BODY_SHAPE), "", Required, "Its shape, such as `{ box = [0.2, 0.1, 0.1] }`, or several that move as one, each with a `position` and a `rotation` of its own."),
+        key("density", Kind::Number(POSITIVE), "kg/m³", Optional("that of the material, unless `mass` is given"), "Mass density. Where several shapes overlap, what they have in common counts twice, and `esker check` says so."),
+        key("mass", Kind::Number(POSITIVE), "kg", Optional("from the density"), "Mass."),
+        key("centre", Kind::Vector, "m", Optional("from the shapes"), "Centre of mass, in its frame; needs `inertia` too."),
+        key("inertia", Kind::Numbers, "kg m²", Optional("from the shapes and the mass"), "Moments of inertia about the centre of mass, in its frame: `[xx, yy, zz]`, or with products `[xx, yy, zz, xy, xz, yz]`."),
+        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "Where the origin of its frame is at the start."),
+        key("rotation", Kind::Table(&ROTATION), "", Optional("not turned"), "How its frame is turned at the start."),
+        key("velocity", Kind::Vector, "m/s", Default("[0, 0, 0]"), "Velocity of its centre of mass at the start."),
+        key("angular_velocity", Kind::Vector, "rad/s", Default("[0, 0, 0]"), "Angular velocity at the start, about the axes of the scene."),
+        key("locked", Kind::Choices(LOCKS), "", Optional("nothing is"), "Axes of the scene that its centre of mass does not move along, or that it does not rotate about, such as `[\"y\", \"rotation-x\", \"rotation-z\"]` for motion in the plane of x and z."),
+        key("force", Kind::Vector, "N", Optional("none, or see `force_table`"), "Constant force on its centre of mass, besides gravity."),
+        key("force_table", Kind::Table(&FORCE_TABLE), "", Optional("see `force`"), "Force that changes with time, N."),
+        key("torque", Kind::Vector, "N m", Optional("none, or see `torque_table`"), "Constant torque."),
+        key("torque_table", Kind::Table(&FORCE_TABLE), "", Optional("see `torque`"), "Torque that changes with time, N m."),
+    ],
+    groups: &[
+        Group { keys: &["density", "mass"], required: false, when: &[] },
+        Group { keys: &["force", "force_table"], required: false, when: &[] },
+        Group { keys: &["torque", "torque_table"], required: false, when: &[] },
+    ],
+};
+
+/// `shape` of bodies.
+pub const BODY_SHAPE: Section = Section {
+    title: "body.shape",
+    doc: "A shape of a body; exactly one of the keys of shapes, and where it is in the body's frame.",
+    keys: &[
+        key("sphere", Kind::Number(POSITIVE), "m", Optional("one of the shapes"), "A sphere, by its radius."),
+        ELLIPSOID,
+        CAPSULE,
+        CYLINDER,
+        CUBOID,
+        CONVEX,
+        CLUMP,
+        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "Where the shape's origin is in the body's frame."),
+        key("rotation", Kind::Table(&ROTATION), "", Optional("not turned"), "How it is turned there."),
+    ],
+    groups: &[Group { keys: &["sphere", "ellipsoid", "capsule", "cylinder", "box", "polyhedron", "clump"], required: true, when: &[] }],
+};
+
+/// `force_table` and `torque_table` of bodies.
+pub const FORCE_TABLE: Section = Section {
+    title: "body.force_table and body.torque_table",
+    doc: "A vector over time: between the times by linear interpolation, before the first and after the last it is what they say.",
+    keys: &[
+        key("times", Kind::Numbers, "s", Required, "Times, increasing."),
+        key("values", Kind::Vectors, "", Required, "One vector per time, in axes of the scene."),
+    ],
+    groups: &[],
 };
 
 /// `region` of grains, emitters and sinks.

@@ -39,6 +39,7 @@ mod reference;
 mod report;
 mod scene;
 mod schema;
+mod shape_cost;
 mod suggest;
 mod walk;
 

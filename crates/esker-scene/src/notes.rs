@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use esker_geometry::Region;
-use esker_world::definition::{PairLaw, Placement, WallDef, WorldDef};
+use esker_geometry::{BodyShape, Region};
+use esker_world::definition::{PairLaw, Placement, VectorOfTime, WallDef, WorldDef};
 use glam::DVec3;
 
 /// Points of a region that are held against a wall.
@@ -21,11 +21,54 @@ pub(crate) fn wrong_sides(world: &WorldDef) -> Vec<String> {
     warnings
 }
 
+/// Parts of bodies that count twice, and tables of forces that end before the run.
+pub(crate) fn bodies(world: &WorldDef, duration: f64) -> Vec<String> {
+    let mut notes = Vec::new();
+    for body in &world.bodies {
+        if let BodyShape::Compound(compound) = &body.shape
+            && compound.is_homogeneous()
+            && let Some(([i, j], depth)) = compound.deepest_overlap()
+            && depth > NEGLIGIBLE_OVERLAP * compound.parts()[i].0.volume_radius()
+        {
+            notes.push(format!(
+                "shapes {} and {} of body {:?} overlap by {} m: what they have in common counts twice in its mass and \
+                 inertia; give `mass`, `centre` and `inertia` if that matters",
+                i + 1,
+                j + 1,
+                body.name,
+                round(depth)
+            ));
+        }
+        for (key, force) in [("force", &body.force), ("torque", &body.torque)] {
+            if let VectorOfTime::Table { times, .. } = force
+                && let Some(end) = times.last()
+                && *end < duration
+            {
+                notes.push(format!(
+                    "{key}_table of body {:?} ends at {end} s, before the run: its last value stays",
+                    body.name
+                ));
+            }
+        }
+    }
+    notes
+}
+
+/// Overlap of parts that says nothing, in radii of spheres of equal volume: rounding.
+const NEGLIGIBLE_OVERLAP: f64 = 1e-6;
+
+/// Three digits.
+fn round(x: f64) -> f64 {
+    format!("{x:.2e}").parse().unwrap_or(x)
+}
+
 /// Pairs of materials that can touch and have no law of their own.
 pub(crate) fn unnamed_pairs(world: &WorldDef) -> Vec<String> {
     let of_packings = world.packings.iter().map(|p| p.material);
     let of_emitters = world.emitters.iter().map(|e| e.material);
-    let grains: BTreeSet<usize> = of_packings.chain(of_emitters).collect();
+    let of_bodies = world.bodies.iter().map(|b| b.material);
+    let movable = of_packings.chain(of_emitters).chain(of_bodies);
+    let grains: BTreeSet<usize> = movable.collect();
     let others = world.walls.iter().map(|w| w.material);
     let others: BTreeSet<usize> = others.chain(grains.iter().copied()).collect();
     let touching: BTreeSet<[usize; 2]> = grains

@@ -580,7 +580,7 @@ fn missing_keys_are_named_with_what_they_mean() {
         ("young = 6e6\n", "`young` is missing in `[material.NAME]`"),
         (
             "density = 3700\n",
-            "grains are made of \"pellet\", which has no `density`",
+            "grains or bodies are made of \"pellet\", which has no `density`",
         ),
         (
             "materials = [\"pellet\", \"pellet\"]\n",
@@ -662,7 +662,7 @@ fn a_scene_without_grains_is_refused() {
     assert!(
         errors.problems[0]
             .message
-            .contains("no grains and no emitter")
+            .contains("no grains, no emitter and no body")
     );
 }
 

@@ -122,6 +122,7 @@ fn shipped_scenes_meet_the_schema() {
         "pile",
         "pills",
         "rubble",
+        "seesaw",
         "silo",
     ] {
         assert!(accepts(&schema, &shipped(name)), "{name}");

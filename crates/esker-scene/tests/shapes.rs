@@ -3,6 +3,7 @@
 use std::io;
 
 use esker_geometry::BodyShape;
+use esker_scene::estimate::estimate;
 use esker_scene::{Files, Scene, SceneErrors, interpret};
 use esker_world::World;
 use esker_world::definition::{Orientation, Placement, SizeDistribution};
@@ -197,4 +198,21 @@ fn smooth_stepping_says_that_it_knows_spheres_alone() {
         },
     };
     assert!(message.contains("spheres alone"), "{message}");
+}
+
+/// Contacts of boxes were once taken for those of spheres: a run took sixty times as long as said.
+#[test]
+fn estimates_know_what_contacts_of_a_shape_cost() {
+    let time = |shape: &str| estimate(&scene(shape), Some(1e-7)).run_time;
+    let spheres = |shape: &str| {
+        let grains = estimate(&scene(shape), None).grains_at_end as f64;
+        3.0 * grains * 1000.0 * 25.0 * 1e-7
+    };
+    for shape in [
+        "shape = { box = [0.01, 0.01, 0.01] }",
+        "shape = { ellipsoid = [0.01, 0.005, 0.005] }",
+    ] {
+        let ratio = time(shape) / spheres(shape);
+        assert!((10.0..40.0).contains(&ratio), "{shape}: {ratio}");
+    }
 }

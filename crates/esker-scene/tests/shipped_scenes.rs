@@ -7,7 +7,7 @@ use esker_scene::{Scene, load};
 use esker_world::definition::{Method, Motion, Placement, SizeDistribution};
 use glam::DVec3;
 
-const SHIPPED: [&str; 11] = [
+const SHIPPED: [&str; 12] = [
     "bounce",
     "column",
     "conveyor",
@@ -18,6 +18,7 @@ const SHIPPED: [&str; 11] = [
     "pile",
     "pills",
     "rubble",
+    "seesaw",
     "silo",
 ];
 

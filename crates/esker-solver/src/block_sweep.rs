@@ -28,13 +28,13 @@ use esker_parallel::{SharedSlice, Team, Worker, resize};
 use glam::DVec3;
 
 use crate::energy_losses::EnergyLosses;
+use crate::impulse_sums::ImpulseSums;
 use crate::kernel::{self, Pass, SubstepTimes, Work};
 use crate::lanes::{Instructions, Quad};
 use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
 use crate::plan::{LANES, SweepPlan};
-use crate::substep::time_of_end;
+use crate::substep::{Acceleration, Accelerations, time_of_end};
 use crate::sweep::{SWEEPS_PER_CHECK, Stop, SweepReport, TangentCompliance};
-use crate::wall_impulses::WallImpulses;
 
 /// A step of substeps.
 #[derive(Clone, Copy, Debug)]
@@ -45,9 +45,11 @@ pub struct SubstepRun<'a> {
     pub step: f64,
     /// Acceleration of every body with a finite mass, m/s².
     pub gravity: DVec3,
-    /// Accelerations beside gravity, m/s², one per movable body; none where
-    /// the slice is empty.
-    pub accelerations: &'a [DVec3],
+    /// What accelerates bodies besides, to the last movable one.
+    pub accelerations: Accelerations<'a>,
+    /// Contacts whose impulses over the step are wanted, as places of the plan's
+    /// order, ascending: those with walls ([`SweepPlan::fixed`]), or more.
+    pub tracked: &'a [u32],
     /// Bodies that contacts can move; those after them belong to one contact each.
     pub movable: usize,
     /// Compliance of friction and rolling rows.
@@ -82,7 +84,7 @@ pub struct BlockSweeper {
     moved_velocity: Vec<Quad>,
     moved_angular_velocity: Vec<Quad>,
     /// Those of a [`SubstepRun`] with the copies'.
-    accelerations: Vec<DVec3>,
+    accelerations: Vec<Acceleration>,
     /// Per group (see [`Work::wake`]).
     wake: Vec<u16>,
     /// Impact rows of the last substep, per worker.
@@ -90,7 +92,7 @@ pub struct BlockSweeper {
     /// Slots of all of them, sorted.
     all_impacts: Vec<u32>,
     shares: Shares,
-    wall_impulses: WallImpulses,
+    impulse_sums: ImpulseSums,
     /// `None` where nobody wants to know.
     losses: Option<EnergyLosses>,
 }
@@ -132,7 +134,7 @@ impl Default for BlockSweeper {
             impacts: Vec::new(),
             all_impacts: Vec::new(),
             shares: Shares::default(),
-            wall_impulses: WallImpulses::default(),
+            impulse_sums: ImpulseSums::default(),
             losses: None,
         }
     }
@@ -159,11 +161,10 @@ impl BlockSweeper {
             .map(|sums| DVec3::from_slice(&sums[body].0))
     }
 
-    /// Impulses that contacts gave to the walls over the last
-    /// [`BlockSweeper::substeps`], impacts included: one sum per contact of
-    /// [`SweepPlan::fixed`], in its order.
-    pub fn wall_impulses(&self) -> &[Impulse] {
-        self.wall_impulses.sums()
+    /// Impulses of contacts over the last [`BlockSweeper::substeps`], impacts
+    /// included: one sum per contact of [`SubstepRun::tracked`], in its order.
+    pub fn impulse_sums(&self) -> &[Impulse] {
+        self.impulse_sums.sums()
     }
 
     /// Whether [`BlockSweeper::substeps`] find out where the energy goes: a
@@ -196,7 +197,10 @@ impl BlockSweeper {
             .expand_accelerations(run.accelerations, &mut accelerations);
         let run = SubstepRun {
             movable: run.movable + plan.copies.count(),
-            accelerations: &accelerations,
+            accelerations: Accelerations {
+                first: run.accelerations.first,
+                list: &accelerations,
+            },
             ..run
         };
         let impacts = self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
@@ -263,7 +267,7 @@ impl BlockSweeper {
             ..work
         };
         let (shares, instructions) = (&self.shares, self.instructions);
-        let wall_sums = self.wall_impulses.begin(plan);
+        let sums = self.impulse_sums.begin(plan, run.tracked);
         let losses = self.losses.as_mut().map(|l| l.begin(plan.group_count()));
         let impacted = AtomicUsize::new(0);
         let fall = run.gravity * run.step;
@@ -283,12 +287,10 @@ impl BlockSweeper {
                 unsafe { before_angular_velocity.part(range.clone()) },
                 fall,
             );
-            let accelerations = run.accelerations.get(range.start..).unwrap_or_default();
+            let start = range.start;
             // SAFETY: parts are disjoint, and a barrier follows.
             let own_bodies = unsafe { bodies.part(range) };
-            for (body, acceleration) in own_bodies.iter_mut().zip(accelerations) {
-                body.velocity += *acceleration * run.step;
-            }
+            run.accelerations.act(start, own_bodies, run.step);
             // SAFETY: parts are disjoint, and a barrier follows.
             unsafe { moved_velocity.part(part(run.movable)) }.fill(Quad::default());
             // SAFETY: parts are disjoint, and a barrier follows.
@@ -364,7 +366,7 @@ impl BlockSweeper {
                             let pass = Pass::Substep(times);
                             let slots = &mut own_impacts().slots;
                             sweep_block(instructions, &work, (plan, block), pass, slots);
-                            wall_sums.add_block(&work, block);
+                            sums.add_block(&work, block);
                         }
                     },
                     |colour| {
@@ -426,14 +428,14 @@ impl BlockSweeper {
             if body.inverse_mass > 0.0 {
                 velocity += fall;
             }
-            if let Some(acceleration) = run.accelerations.get(k as usize) {
-                velocity += *acceleration * run.step;
-            }
-            BodyState {
+            let mut free = BodyState {
                 velocity,
                 angular_velocity: before(&self.before_angular_velocity, k),
                 ..body
-            }
+            };
+            let one = std::slice::from_mut(&mut free);
+            run.accelerations.act(k as usize, one, run.step);
+            free
         };
         residual_of(team, plan, |sum, g, lane, i| {
             if impacted.binary_search(&((g * LANES + lane) as u32)).is_ok() {
@@ -670,6 +672,7 @@ fn work_of<'a>(
         rolls: !packed.rolling.is_empty(),
         general: packed.general.as_mut_ptr(),
         general_rolling: packed.general_rolling.as_mut_ptr(),
+        general_locked: packed.general_locked.as_ptr(),
         general_of: &packed.general_of,
         bodies: bodies.as_mut_ptr(),
         before: std::ptr::null(),

@@ -32,6 +32,7 @@ use esker_parallel::Team;
 use glam::DVec3;
 
 use crate::plan::{FIXED, LANES};
+use crate::substep::{Acceleration, Accelerations};
 
 /// Marks a large body of a contact that is to act on a copy.
 const LARGE: u32 = 1 << 31;
@@ -218,12 +219,19 @@ impl Copies {
 
     /// Sets `all` to the accelerations of the bodies, followed by those of the
     /// copies; to none where there are none.
-    pub(crate) fn expand_accelerations(&self, accelerations: &[DVec3], all: &mut Vec<DVec3>) {
+    pub(crate) fn expand_accelerations(
+        &self,
+        Accelerations { first, list }: Accelerations<'_>,
+        all: &mut Vec<Acceleration>,
+    ) {
         all.clear();
-        all.extend_from_slice(accelerations);
-        if !accelerations.is_empty() {
+        all.extend_from_slice(list);
+        if !list.is_empty() {
             let copies = self.bodies..self.bodies + self.count;
-            all.extend(copies.map(|k| accelerations[self.original(k).body as usize]));
+            all.extend(copies.map(|k| {
+                let entry = (self.original(k).body as usize).checked_sub(first);
+                entry.map_or_else(Acceleration::default, |entry| list[entry])
+            }));
         }
     }
 

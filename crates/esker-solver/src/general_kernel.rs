@@ -10,7 +10,7 @@ use crate::kernel::{SubstepTimes, Work};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512};
 use crate::lanes::{Lanes, Portable};
-use crate::packed::{Group, Law, Line};
+use crate::packed::{GeneralLockedGroup, Group, Law, Line};
 use crate::row_kernel::{
     Approach, NormalRow, change_friction, change_rolling, dot, load, load3, minus, plus, times,
 };
@@ -115,6 +115,36 @@ fn product<V: Lanes>(m: &[[V; 3]; 3], x: [V; 3]) -> [V; 3] {
     )
 }
 
+/// What bodies take of an impulse where some are locked along axes: nothing along those.
+#[derive(Clone, Copy)]
+struct Free<'a>(Option<&'a GeneralLockedGroup>);
+
+impl<'a> Free<'a> {
+    /// # Safety
+    /// The invariants of [`Work`].
+    #[inline(always)]
+    unsafe fn of(work: &Work<'a>, g: usize, law: &Law) -> Self {
+        // SAFETY: passed on to the caller; laws that lock have these parts.
+        Free(
+            law.locks
+                .then(|| unsafe { &*work.general_locked.add(work.general_of[g] as usize) }),
+        )
+    }
+
+    /// The free part of vectors of the bodies on one side.
+    #[inline(always)]
+    unsafe fn part<V: Lanes>(self, side: usize, x: [V; 3], first: usize) -> [V; 3] {
+        match self.0 {
+            None => x,
+            Some(locked) => {
+                // SAFETY: three lines follow one another.
+                let free: [V; 3] = unsafe { load3(locked.free[side].as_ptr(), first) };
+                [free[0] * x[0], free[1] * x[1], free[2] * x[2]]
+            }
+        }
+    }
+}
+
 /// [`GeneralKernel::start_general`].
 #[inline(always)]
 unsafe fn start_lanes<V: Lanes>(
@@ -153,14 +183,15 @@ unsafe fn start_lanes<V: Lanes>(
         let zero = V::splat(0.0);
         let index_a = bodies[0].as_ptr().add(first);
         let index_b = bodies[1].as_ptr().add(first);
+        let free = Free::of(work, g, law);
         add_to_bodies(
             work,
             index_a,
             active,
-            times(linear, zero - V::splat(1.0)),
+            times(free.part(0, linear, first), zero - V::splat(1.0)),
             times(torque_a, zero - V::splat(1.0)),
         );
-        add_to_bodies(work, index_b, active, linear, torque_b);
+        add_to_bodies(work, index_b, active, free.part(1, linear, first), torque_b);
     }
 }
 
@@ -200,6 +231,7 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         let index_a = bodies[0].as_ptr().add(first);
         let index_b = bodies[1].as_ptr().add(first);
         let zero = V::splat(0.0);
+        let free = Free::of(work, g, law);
 
         let n: [V; 3] = load3(rows.normal.as_ptr(), first);
         let b_a = load_matrix::<V>(&general.angular[0], first);
@@ -213,7 +245,8 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         let (mut wa, mut wb) = ([wax, way, waz], [wbx, wby, wbz]);
         let relative = |va, vb, wa, wb| {
             let turning = minus(transposed(&b_b, wb), transposed(&b_a, wa));
-            plus(minus(vb, va), turning)
+            let apart = minus(free.part(1, vb, first), free.part(0, va, first));
+            plus(apart, turning)
         };
         let u = plus(relative(va, vb, wa, wb), times(rate, V::splat(step.end)));
         let u_n = dot(n, u);
@@ -275,8 +308,8 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             wb = plus(wb, times(transposed(&c_b, torque), inertia_b));
         }
 
-        let va = minus(va, times(linear, mass_a));
-        let vb = plus(vb, times(linear, mass_b));
+        let va = minus(va, times(free.part(0, linear, first), mass_a));
+        let vb = plus(vb, times(free.part(1, linear, first), mass_b));
         V::scatter_bodies(
             [va[0], va[1], va[2], mass_a, wa[0], wa[1], wa[2], inertia_a],
             work.bodies,

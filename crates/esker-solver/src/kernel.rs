@@ -23,8 +23,8 @@ use crate::lanes::Instructions;
 use crate::lanes::{Avx2, Avx512, Pair};
 use crate::lanes::{Lanes, Portable, Quad};
 use crate::packed::{
-    GeneralGroup, GeneralRollingGroup, Group, Law, Line, RollingGroup, Rows, Wait, set_vector,
-    vector,
+    GeneralGroup, GeneralLockedGroup, GeneralRollingGroup, Group, Law, Line, RollingGroup, Rows,
+    Wait, set_vector, vector,
 };
 use crate::plan::LANES;
 use crate::row_kernel::{
@@ -46,9 +46,11 @@ pub(crate) struct Work<'a> {
     pub(crate) rolling: *mut RollingGroup,
     /// Whether there are rolling groups.
     pub(crate) rolls: bool,
-    /// Of groups of general form, and what they have besides where they roll.
+    /// Of groups of general form, and what they have besides where they roll or
+    /// where bodies are locked.
     pub(crate) general: *const GeneralGroup,
     pub(crate) general_rolling: *const GeneralRollingGroup,
+    pub(crate) general_locked: *const GeneralLockedGroup,
     /// Index of each group in them; empty where no group is of general form.
     pub(crate) general_of: &'a [u32],
     pub(crate) bodies: *mut BodyState,

@@ -29,6 +29,7 @@ mod energy_losses;
 mod follow;
 pub mod gauss_seidel;
 mod general_kernel;
+mod impulse_sums;
 pub mod interior_point;
 pub mod jacobi;
 mod kernel;
@@ -52,7 +53,6 @@ pub mod smoothed_polar;
 pub mod soc;
 pub mod substep;
 pub mod sweep;
-mod wall_impulses;
 
 pub use registry::{Entry, UnknownSolver, by_name, compare, registry, solve_by_name};
 pub use report::{Monitor, Progress, SolveReport, Status, Stopping};

@@ -34,6 +34,9 @@ pub struct Law {
     pub follows: bool,
     /// Whether contacts have the general form.
     pub general: bool,
+    /// Whether some of their bodies are locked along axes (see
+    /// `esker_contact::GeneralContact::free`); of the general form alone.
+    pub locks: bool,
 }
 
 /// One contact on its way into a group. Laws have what the parts of `contact`,
@@ -140,6 +143,13 @@ pub(crate) struct GeneralRollingGroup {
     pub(crate) angular_velocity: [[Line; 9]; 2],
 }
 
+/// What it has besides where bodies are locked: `P_a`, `P_b`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct GeneralLockedGroup {
+    pub(crate) free: [[Line; 3]; 2],
+}
+
 /// How long the contacts of a group stay open for sure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
@@ -185,6 +195,8 @@ pub struct PackedContacts {
     pub(crate) general: Vec<GeneralGroup>,
     /// One per general group where some general law rolls, else empty.
     pub(crate) general_rolling: Vec<GeneralRollingGroup>,
+    /// One per general group where some law locks, else empty.
+    pub(crate) general_locked: Vec<GeneralLockedGroup>,
     /// Index of each group in `general`; empty where no group is.
     pub(crate) general_of: Vec<u32>,
     pub(crate) laws: Vec<Law>,
@@ -235,12 +247,12 @@ impl PackedContacts {
                 own
             }));
         }
+        let length = |needed: bool| if needed { count as usize } else { 0 };
         let rolls = laws.iter().any(|law| law.general && law.rolls);
+        let locks = laws.iter().any(|law| law.locks);
         resize(&mut self.general, count as usize);
-        resize(
-            &mut self.general_rolling,
-            if rolls { count as usize } else { 0 },
-        );
+        resize(&mut self.general_rolling, length(rolls));
+        resize(&mut self.general_locked, length(locks));
     }
 
     /// Packs the rows of a plan; `row(i)` is the contact at place `i` of the
@@ -271,6 +283,7 @@ impl PackedContacts {
         let general_of = &self.general_of;
         let general_groups = SharedSlice::new(&mut self.general);
         let general_rolling = SharedSlice::new(&mut self.general_rolling);
+        let general_locked = SharedSlice::new(&mut self.general_locked);
         let rolling_groups = SharedSlice::new(&mut self.rolling);
         let waits = SharedSlice::new(&mut self.waits);
         team.fill(&mut self.groups, groups, |g| {
@@ -280,6 +293,7 @@ impl PackedContacts {
             let mut general = law.general.then(GeneralGroup::default);
             let mut general_angular_velocities =
                 (law.general && law.rolls).then(GeneralRollingGroup::default);
+            let mut locked = law.locks.then(GeneralLockedGroup::default);
             for (lane, i) in (plan.groups[g]..plan.groups[g + 1]).enumerate() {
                 let mut row = row(i as usize);
                 row.contact.bodies = plan.copies.acted_on(i as usize, row.contact.bodies);
@@ -296,6 +310,9 @@ impl PackedContacts {
                 if let Some(angular_velocities) = &mut general_angular_velocities {
                     angular_velocities.set(lane, &row.contact, packing);
                 }
+                if let Some(locked) = &mut locked {
+                    locked.set(lane, &row.contact, packing);
+                }
             }
             group.make_idle((plan.groups[g + 1] - plan.groups[g]) as usize);
             // SAFETY: `fill` calls this once per group.
@@ -311,6 +328,9 @@ impl PackedContacts {
                 }
                 if let Some(angular_velocities) = general_angular_velocities {
                     *general_rolling.at(general_of[g] as usize) = angular_velocities;
+                }
+                if let Some(locked) = locked {
+                    *general_locked.at(general_of[g] as usize) = locked;
                 }
             }
             group
@@ -405,9 +425,9 @@ pub(crate) unsafe fn with_rows<T>(
         return with(contact.radial());
     }
     let index = work.general_of[group] as usize;
-    let rolls = work.laws[work.group_laws[group] as usize].rolls;
+    let Law { rolls, locks, .. } = work.laws[work.group_laws[group] as usize];
     // SAFETY: every group of a general law has its part, and one of a law that
-    // rolls the other one too.
+    // rolls or locks the other one too.
     let general = unsafe {
         GeneralContact {
             angular: matrices(&(*work.general.add(index)).angular, lane),
@@ -417,6 +437,12 @@ pub(crate) unsafe fn with_rows<T>(
                 [DMat3::ZERO; 2]
             },
             rate: DVec3::ZERO,
+            free: if locks {
+                let free = &(*work.general_locked.add(index)).free;
+                [0, 1].map(|side| vector(&free[side], lane))
+            } else {
+                [DVec3::ONE; 2]
+            },
         }
     };
     with(contact.rows(&[general], 0.0))
@@ -557,6 +583,15 @@ impl GeneralRollingGroup {
             .general()
             .expect("a contact of a general law has the general form");
         set_matrices(&mut self.angular_velocity, lane, &general.angular_velocity);
+    }
+}
+
+impl GeneralLockedGroup {
+    fn set(&mut self, lane: usize, contact: &Contact, packing: Packing<'_>) {
+        let free = contact.rows(packing.general, 0.0).free();
+        for (lines, free) in self.free.iter_mut().zip(free) {
+            set_vector(lines, lane, free);
+        }
     }
 }
 

@@ -67,10 +67,46 @@ pub struct Substeps<'a> {
     pub step: f64,
     /// Acceleration of every body with a finite mass, m/s².
     pub gravity: DVec3,
-    /// Accelerations beside gravity, m/s², of the first bodies.
-    pub accelerations: &'a [DVec3],
+    /// What accelerates bodies besides.
+    pub accelerations: Accelerations<'a>,
     /// Compliance of friction and rolling rows.
     pub compliance: TangentCompliance,
+}
+
+/// What a force and a torque give to a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Acceleration {
+    /// Rate of the velocity, m/s².
+    pub linear: DVec3,
+    /// Rate of the angular velocity, rad/s², or of the metric one where bodies have that.
+    pub angular: DVec3,
+}
+
+/// Accelerations beside gravity, of the bodies from the `first` on; none where there is no
+/// entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Accelerations<'a> {
+    /// Index of the body that the first entry belongs to.
+    pub first: usize,
+    /// One entry per body.
+    pub list: &'a [Acceleration],
+}
+
+impl Accelerations<'_> {
+    /// That of a body, if there is one.
+    pub fn of(&self, body: usize) -> Option<&Acceleration> {
+        self.list.get(body.checked_sub(self.first)?)
+    }
+
+    /// Gives the bodies from index `start` on what they gain within a time, s.
+    pub fn act(&self, start: usize, bodies: &mut [BodyState], time: f64) {
+        let before = self.first.saturating_sub(start).min(bodies.len());
+        let past = start.saturating_sub(self.first).min(self.list.len());
+        for (body, rate) in bodies[before..].iter_mut().zip(&self.list[past..]) {
+            body.velocity += rate.linear * time;
+            body.angular_velocity += rate.angular * time;
+        }
+    }
 }
 
 /// Scratch of the sub-stepped way, kept between steps.
@@ -112,9 +148,7 @@ impl SubStepper {
         for body in bodies.iter_mut().filter(|b| b.inverse_mass > 0.0) {
             body.velocity += fall;
         }
-        for (body, acceleration) in bodies.iter_mut().zip(s.accelerations) {
-            body.velocity += *acceleration * s.step;
-        }
+        s.accelerations.act(0, bodies, s.step);
         for (contact, impulse) in contacts.iter().zip(impulses.iter()) {
             if impulse.normal > 0.0 {
                 let (a, b) = ContactProblem::bodies_of(bodies, contact);
@@ -232,9 +266,8 @@ impl SubStepper {
                 if free.inverse_mass > 0.0 {
                     free.velocity += fall;
                 }
-                if let Some(acceleration) = s.accelerations.get(k as usize) {
-                    free.velocity += *acceleration * s.step;
-                }
+                s.accelerations
+                    .act(k as usize, std::slice::from_mut(&mut free), s.step);
                 free
             });
             let [a, b] = contact.bodies.map(|k| &self.before[k as usize]);

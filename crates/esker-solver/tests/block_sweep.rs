@@ -10,7 +10,7 @@ use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
 use esker_solver::lanes::Instructions;
 use esker_solver::packed::{Law, Packing, Row, RowKind};
 use esker_solver::plan::{ContactDescriptor, FIXED, SweepPlan};
-use esker_solver::substep::{Impact, SubStepper, Substeps};
+use esker_solver::substep::{Acceleration, Accelerations, Impact, SubStepper, Substeps};
 use esker_solver::sweep::{GaussSeidel, Stop, TangentCompliance};
 use glam::{DMat3, DVec3};
 
@@ -47,15 +47,32 @@ const CLOSING: f64 = 0.5;
 struct Crowd {
     bodies: Vec<BodyState>,
     movable: usize,
-    /// Beside gravity, of the movable bodies, m/s².
-    accelerations: Vec<DVec3>,
+    /// Beside gravity, of the movable bodies but for the first.
+    accelerations: Vec<Acceleration>,
     rows: Vec<Row>,
     general: Vec<GeneralContact>,
     laws: [Law; 6],
     plan: SweepPlan,
 }
 
+/// Body from which on a crowd is accelerated.
+const FIRST_ACCELERATED: usize = 5;
+
+impl Crowd {
+    fn accelerations(&self) -> Accelerations<'_> {
+        Accelerations {
+            first: FIRST_ACCELERATED,
+            list: &self.accelerations,
+        }
+    }
+}
+
 fn crowd(side: usize, rolls: bool) -> Crowd {
+    crowd_with_locks(side, rolls, true)
+}
+
+/// A crowd in which bodies of some contacts of the general form are locked along axes.
+fn crowd_with_locks(side: usize, rolls: bool, locks: bool) -> Crowd {
     let mut noise = Noise(7);
     let d = 0.01;
     let mass = 2500.0 * std::f64::consts::PI / 6.0 * d * d * d;
@@ -96,6 +113,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
             impact_speed: 0.02,
             follows: k / 2 == 1,
             general: k / 2 == 2,
+            locks: locks && k == 5,
         }
     });
     let mut rows = Vec::new();
@@ -136,6 +154,11 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
                 angular: [own.0, theirs.0],
                 angular_velocity: [own.1, theirs.1],
                 rate: noise.vector(2.0),
+                free: if locks && kind == 1 {
+                    [DVec3::new(1.0, 0.0, 1.0), DVec3::new(0.0, 1.0, 1.0)]
+                } else {
+                    [DVec3::ONE; 2]
+                },
             });
             Form::General(general.len() as u32 - 1)
         } else {
@@ -216,11 +239,14 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
     let mut plan = SweepPlan::default();
     plan.build(&mut Team::new(1), &descriptors[..], (&centres, 3.5 * d));
     let rows = plan.order.iter().map(|&i| rows[i as usize]).collect();
-    let accelerations = (0..movable).map(|_| noise.vector(3.0)).collect();
+    let accelerations = (FIRST_ACCELERATED..movable).map(|_| Acceleration {
+        linear: noise.vector(3.0),
+        angular: noise.vector(30.0),
+    });
     Crowd {
         bodies,
         movable,
-        accelerations,
+        accelerations: accelerations.collect(),
         rows,
         general,
         laws,
@@ -232,7 +258,7 @@ fn crowd(side: usize, rolls: bool) -> Crowd {
 type Outcome = (Vec<BodyState>, Vec<Impulse>, usize);
 
 fn reference_substeps(crowd: &Crowd) -> (Outcome, f64) {
-    let reference = reference_sums(crowd, GRAVITY, &crowd.accelerations);
+    let reference = reference_sums(crowd, GRAVITY, crowd.accelerations());
     (reference.outcome, reference.residual)
 }
 
@@ -246,7 +272,7 @@ struct Reference {
     fastest: Vec<f64>,
 }
 
-fn reference_sums(crowd: &Crowd, gravity: DVec3, accelerations: &[DVec3]) -> Reference {
+fn reference_sums(crowd: &Crowd, gravity: DVec3, accelerations: Accelerations<'_>) -> Reference {
     let mut contacts: Vec<Contact> = crowd.rows.iter().map(|r| r.contact).collect();
     let laws = crowd.plan.laws_of_contacts();
     let follows: Vec<bool> = laws.map(|law| crowd.laws[law as usize].follows).collect();
@@ -322,7 +348,8 @@ fn block_substeps_with(
         substeps: SUBSTEPS,
         step: STEP,
         gravity: GRAVITY,
-        accelerations: &crowd.accelerations,
+        accelerations: crowd.accelerations(),
+        tracked: &crowd.plan.fixed,
         movable: crowd.movable,
         compliance: COMPLIANCE,
         longest_sleep,
@@ -359,27 +386,29 @@ fn block_sums(crowd: &Crowd, threads: usize) -> (Vec<BodyState>, Vec<Impulse>, E
         substeps: SUBSTEPS,
         step: STEP,
         gravity: DVec3::ZERO,
-        accelerations: &[],
+        accelerations: Accelerations::default(),
+        tracked: &crowd.plan.fixed,
         movable: crowd.movable,
         compliance: COMPLIANCE,
         longest_sleep: f64::INFINITY,
         general: &crowd.general,
     };
     sweeper.substeps(&mut team, &crowd.plan, &mut bodies, run);
-    (bodies, sweeper.wall_impulses().to_vec(), sweeper.losses())
+    (bodies, sweeper.impulse_sums().to_vec(), sweeper.losses())
 }
 
 #[test]
 fn sums_over_substeps_balance_momentum_and_energy_with_the_same_bits_on_any_thread_count() {
     for rolls in [false, true] {
-        let crowd = crowd(9, rolls);
+        // Locked bodies are held by something that is not there.
+        let crowd = crowd_with_locks(9, rolls, false);
         let (bodies, walls, loss) = block_sums(&crowd, 1);
         for threads in [2, 3, 7] {
             let other = block_sums(&crowd, threads);
             assert!(other == (bodies.clone(), walls.clone(), loss), "{threads}");
         }
         assert_eq!(walls.len(), crowd.plan.fixed.len());
-        let sums = reference_sums(&crowd, DVec3::ZERO, &[]).sums;
+        let sums = reference_sums(&crowd, DVec3::ZERO, Accelerations::default()).sums;
         let load = sums.iter().map(|p| p.normal).fold(0.0, f64::max);
         for (&i, sum) in crowd.plan.fixed.iter().zip(&walls) {
             let other = &sums[i as usize];
@@ -460,7 +489,7 @@ fn groups_sleep_for_as_long_as_their_closing_speeds_allow() {
         outcome: reference,
         fastest,
         ..
-    } = reference_sums(&crowd, GRAVITY, &crowd.accelerations);
+    } = reference_sums(&crowd, GRAVITY, crowd.accelerations());
     let is_open = |row: &Row| row.spring.overlap < 0.0 && row.impulse.normal <= 0.0;
     // What the crowd declares is a bound for the speeds that came true, and every
     // pair may declare its own: groups then sleep for different times. Twice

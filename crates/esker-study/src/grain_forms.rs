@@ -93,6 +93,8 @@ fn look(shape: &BodyShape) -> Look {
     Look::Solid(match shape {
         BodyShape::Sphere { radius } => return Look::Spheres(vec![(DVec3::ZERO, *radius)]),
         BodyShape::Clump(clump) => return Look::Spheres(clump.spheres().to_vec()),
+        // Grains have none; bodies of their own are drawn by their surface.
+        BodyShape::Compound(_) => return Look::Spheres(Vec::new()),
         BodyShape::Ellipsoid { semi_axes } => Form::Ellipsoid {
             semi_axes: *semi_axes,
         },

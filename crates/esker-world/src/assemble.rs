@@ -7,6 +7,7 @@ use esker_contact::{
 };
 use esker_parallel::{SharedSlice, Team, prefetch};
 use esker_solver::packed::{Law, Row};
+use esker_solver::substep::Accelerations;
 use esker_solver::sweep::TangentCompliance;
 
 use glam::{DMat3, DVec3};
@@ -30,7 +31,8 @@ pub struct Equations {
     /// Compliances of friction and rolling rows.
     pub compliance: TangentCompliance,
     /// What contacts of one law share: all laws with frozen normals, then all
-    /// of them for contacts that follow their bodies, then for general ones.
+    /// of them for contacts that follow their bodies, then for general ones, then
+    /// for those of bodies that are locked along axes.
     pub laws: Vec<Law>,
     /// Law of each pair of materials, by the index of the pair table. Pairs
     /// with equal laws share one, so that their contacts share lanes.
@@ -135,14 +137,18 @@ impl Rows<'_> {
             Partner::Wall(_) => self.ghost_of(i),
         };
         let (a, b) = (&bodies[c.grain as usize], &bodies[body as usize]);
+        let rolls = match c.form {
+            Form::Radial => 1.0,
+            Form::General(_) => f64::from(u8::from(pair.law.rolling_of_shapes)),
+        };
         let contact = Contact {
             bodies: [c.grain, body],
             normal: c.normal,
             arms: c.arms,
             form: c.form,
             friction: pair.law.friction,
-            rolling: pair.law.rolling * c.rolling_radius,
-            twisting: pair.law.twisting * c.rolling_radius,
+            rolling: pair.law.rolling * c.rolling_radius * rolls,
+            twisting: pair.law.twisting * c.rolling_radius * rolls,
             compliance: 0.0,
             target: 0.0,
         };
@@ -227,6 +233,13 @@ impl Bodies<'_> {
             angular: [a.0, b.0],
             angular_velocity: [a.1, b.1],
             rate: self.shaped.point(index as usize).rate,
+            free: [
+                self.grains.free_translation(contact.grain as usize),
+                match contact.partner {
+                    Partner::Grain(j) => self.grains.free_translation(j as usize),
+                    Partner::Wall(_) => DVec3::ONE,
+                },
+            ],
         }
     }
 }
@@ -234,7 +247,8 @@ impl Bodies<'_> {
 impl Equations {
     /// Sets the laws of the step, those of general contacts where there are bodies
     /// that are no spheres.
-    pub fn set_laws(&mut self, pairs: &PairTable, constants: StepConstants<'_>, has_shapes: bool) {
+    pub fn set_laws(&mut self, pairs: &PairTable, constants: StepConstants<'_>, grains: &Grains) {
+        let has_shapes = grains.has_shapes();
         let settings = constants.settings;
         self.compliance = TangentCompliance {
             friction: settings.friction_compliance,
@@ -257,6 +271,7 @@ impl Equations {
                 impact_speed: constants.impact_speed(),
                 follows: false,
                 general: false,
+                locks: false,
             };
             let known = self.laws.iter().position(|l| *l == law);
             self.law_of_pair
@@ -274,14 +289,26 @@ impl Equations {
                 ..self.laws[base]
             });
         }
+        // Mostly shape does what rolling resistance stands for; limits of pairs that say
+        // nothing are zero.
+        let shapes_roll = pairs.all().any(|(_, pair)| pair.law.rolling_of_shapes);
         if has_shapes {
             for base in 0..self.base_laws {
-                // Shape does what rolling resistance stands for.
-                let (general, rolls) = (true, false);
+                let law = self.laws[base];
+                let (general, rolls) = (true, law.rolls && shapes_roll);
                 self.laws.push(Law {
                     general,
                     rolls,
-                    ..self.laws[base]
+                    ..law
+                });
+            }
+        }
+        if (grains.count()..grains.len()).any(|body| grains.is_locked(body)) {
+            for general in 2 * self.base_laws..3 * self.base_laws {
+                let locks = true;
+                self.laws.push(Law {
+                    locks,
+                    ..self.laws[general]
                 });
             }
         }
@@ -473,12 +500,9 @@ impl WholeStepEquations {
         });
     }
 
-    /// Adds the velocities that constant accelerations of the first bodies,
-    /// m/s², give within the step, s.
-    pub fn accelerate(&mut self, accelerations: &[DVec3], step: f64) {
-        for (body, acceleration) in self.problem.bodies.iter_mut().zip(accelerations) {
-            body.velocity += *acceleration * step;
-        }
+    /// Adds the velocities that constant accelerations give within the step, s.
+    pub fn accelerate(&mut self, accelerations: Accelerations<'_>, step: f64) {
+        accelerations.act(0, &mut self.problem.bodies, step);
     }
 
     /// Sets the rows of the main stage from overlaps and current velocities.

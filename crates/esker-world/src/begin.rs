@@ -109,6 +109,7 @@ impl World {
             step: self.step,
             rotates: self.rotation,
             periodic: self.periodic,
+            shapes: &self.shapes,
         };
         let (emitters, grains) = (self.emitters.iter_mut(), &mut self.grains);
         emitters.map(|e| e.emit(period, grains)).sum()
@@ -118,14 +119,14 @@ impl World {
         let Some([low, high]) = self.bounds else {
             return 0;
         };
-        let before = self.grains.len();
+        let before = self.grains.count();
         for i in (0..before).rev() {
             let x = self.grains.position[i];
             if x.cmplt(low).any() || x.cmpgt(high).any() {
                 self.grains.remove(i);
             }
         }
-        before - self.grains.len()
+        before - self.grains.count()
     }
 
     /// Gives every wall its velocity for the step that begins now.
@@ -141,7 +142,7 @@ impl World {
     fn sort_grains_in_memory(&mut self) {
         let cell = self.mean_and_max_diameter()[0];
         let (grains, order) = (&mut self.grains, &mut self.workspace.memory_order);
-        self.team.fill(order, grains.len(), |i| {
+        self.team.fill(order, grains.count(), |i| {
             (morton(grains.position[i] / cell), i as u32)
         });
         order.sort_unstable_by_key(|&(key, i)| (key, grains.id[i as usize]));

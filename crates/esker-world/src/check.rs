@@ -55,8 +55,86 @@ pub fn find_problems(def: &WorldDef) -> Vec<Problem> {
     }
     overlapping_grains(def, &grains, Periodic::new(&def.periodic), &mut problems);
     grains_in_walls(def, &grains, &mut problems);
+    bodies_in_others(def, &grains, &mut problems);
     emitters_in_walls(def, &mut problems);
     problems
+}
+
+/// Depth at the start above which a body of its own is refused, in radii of the ball that
+/// holds it; of grains in it, in their radii, [`MOST_INITIAL_OVERLAP`].
+const MOST_INITIAL_DEPTH: f64 = 0.01;
+
+/// Bodies of their own that reach into walls, other bodies or grains.
+fn bodies_in_others(def: &WorldDef, grains: &[PlacedGrain], problems: &mut Vec<Problem>) {
+    let periodic = Periodic::new(&def.periodic);
+    let rows: Vec<NewGrain> = def.bodies.iter().map(|body| body.row(0)).collect();
+    let placed = |k: usize| {
+        let row = &rows[k];
+        PlacedShape::new(
+            &def.bodies[k].shape,
+            1.0,
+            Pose::new(row.position, row.orientation),
+        )
+    };
+    // The second one at its image next to the first.
+    let beside = |one: &PlacedShape<'_>, other: PlacedShape<'_>| {
+        let branch = other.position - one.position;
+        let branch = periodic.map_or(branch, |p| p.branch(branch));
+        let mut found = Vec::new();
+        let other = PlacedShape {
+            position: one.position + branch,
+            ..other
+        };
+        body_contacts(one, &other, &BodyQuery::default(), &mut found);
+        found.iter().map(|contact| -contact.gap).fold(0.0, f64::max)
+    };
+    for (k, body) in def.bodies.iter().enumerate() {
+        let own = placed(k);
+        let most = MOST_INITIAL_DEPTH * own.bounding_radius();
+        let mut report = |depth: f64, what: String, advice: &str| {
+            problems.push(Problem {
+                path: format!("body.{k}"),
+                message: format!(
+                    "body \"{}\" reaches {:.3} mm into {what} at the start",
+                    body.name,
+                    1e3 * depth
+                ),
+                advice: advice.into(),
+            });
+        };
+        for wall in def.walls.iter().filter(|w| w.presence.contains(0.0)) {
+            let local = Pose::new(own.position, rows[k].orientation);
+            let body = PlacedShape::new(own.shape, 1.0, wall.pose.inverse() * local);
+            let depth = deepest_in_wall(wall, &body);
+            if depth > most {
+                let what = format!("wall \"{}\"", wall.name);
+                report(depth, what, "move the body or the wall");
+            }
+        }
+        for (j, other) in def.bodies.iter().enumerate().take(k) {
+            let depth = beside(&own, placed(j));
+            if depth > most {
+                let what = format!("body \"{}\"", other.name);
+                report(depth, what, "move one of the two");
+            }
+        }
+        let mut inside = (0_usize, 0.0, DVec3::ZERO);
+        for grain in grains {
+            let (shape, scale) = grain.shape(def);
+            let place = Pose::new(grain.grain.position, grain.grain.orientation);
+            let depth = beside(&own, PlacedShape::new(&shape, scale, place));
+            if depth > MOST_INITIAL_OVERLAP * grain.grain.radius {
+                inside.0 += 1;
+                if depth > inside.1 {
+                    (inside.1, inside.2) = (depth, grain.grain.position);
+                }
+            }
+        }
+        if inside.0 > 0 {
+            let what = format!("{} grains (the deepest near {})", inside.0, point(inside.2));
+            report(inside.1, what, "place grains around the body, or move it");
+        }
+    }
 }
 
 /// A grain at the start, and the packing that it is of.
@@ -228,10 +306,14 @@ fn deepest_of_body(def: &WorldDef, wall: &WallDef, placed: &PlacedGrain) -> f64 
         wall.pose.to_local(placed.grain.position),
         wall.pose.orientation.inverse() * placed.grain.orientation,
     );
+    deepest_in_wall(wall, &PlacedShape::new(&shape, scale, local))
+}
+
+/// How deep a body that is placed in the frame of a wall reaches into it, m.
+fn deepest_in_wall(wall: &WallDef, body: &PlacedShape<'_>) -> f64 {
     let mut found = Vec::new();
-    let body = PlacedShape::new(&shape, scale, local);
     wall.shape
-        .body_contacts(&body, &WallQuery::within(0.0), &mut found);
+        .body_contacts(body, &WallQuery::within(0.0), &mut found);
     found.iter().map(|contact| -contact.gap).fold(0.0, f64::max)
 }
 
@@ -287,7 +369,7 @@ fn point(x: DVec3) -> String {
 }
 
 /// The fastest that anything prescribed moves, m/s: emitted and initial grains,
-/// moving walls and belts.
+/// moving walls and belts, bodies of their own.
 pub fn max_prescribed_speed(def: &WorldDef) -> f64 {
     let grains = def.packings.iter().map(|p| p.velocity.length());
     let emitters = def.emitters.iter().map(|e| e.velocity.length());
@@ -301,5 +383,7 @@ pub fn max_prescribed_speed(def: &WorldDef) -> f64 {
         }
         w.surface_velocity.length() + w.motion.max_speed(&points)
     });
-    grains.chain(emitters).chain(walls).fold(0.0, f64::max)
+    let bodies = def.bodies.iter().map(|b| b.velocity.length());
+    let moving = grains.chain(emitters).chain(walls).chain(bodies);
+    moving.fold(0.0, f64::max)
 }

@@ -34,7 +34,6 @@
 
 use std::f64::consts::PI;
 
-use esker_contact::BodyState;
 use glam::DVec3;
 
 use crate::World;
@@ -88,8 +87,6 @@ pub(crate) struct CohesiveForces {
     contacts: Vec<f64>,
     /// Sum over the contacts of each grain, N; empty likewise.
     grains: Vec<DVec3>,
-    /// (5) for each grain, m/s²; empty likewise.
-    accelerations: Vec<DVec3>,
 }
 
 impl CohesiveForces {
@@ -97,17 +94,14 @@ impl CohesiveForces {
     pub(crate) fn clear(&mut self) {
         self.contacts.clear();
         self.grains.clear();
-        self.accelerations.clear();
     }
 
     /// Sums the forces of these contacts in their order, which the number of
-    /// threads does not change. `bodies` (grains first) have the masses of the
-    /// step's equations.
+    /// threads does not change.
     pub(crate) fn evaluate<'a>(
         &mut self,
         contacts: &[ContactGeometry],
         grains: usize,
-        bodies: &[BodyState],
         pair: impl Fn(&ContactGeometry) -> &'a PairConstants,
     ) {
         self.clear();
@@ -121,14 +115,12 @@ impl CohesiveForces {
                 self.grains[j as usize] -= contact.normal * force;
             }
         }
-        let forces = self.grains.iter().zip(bodies);
-        self.accelerations
-            .extend(forces.map(|(force, body)| *force * body.inverse_mass));
     }
 
-    /// Accelerations (5) of the grains, m/s²; empty where no pair is cohesive.
-    pub(crate) fn accelerations(&self) -> &[DVec3] {
-        &self.accelerations
+    /// Force on each grain, N, of which `forces.rs` makes (5); empty where no pair is
+    /// cohesive.
+    pub(crate) fn forces(&self) -> &[DVec3] {
+        &self.grains
     }
 
     /// Attraction of a contact, N.
@@ -154,12 +146,8 @@ impl World {
             ..
         } = self;
         if pairs.is_cohesive() {
-            work.cohesion.evaluate(
-                &work.contacts,
-                grains.len(),
-                &work.equations.bodies,
-                |contact| pair_of(contact, pairs, grains, walls),
-            );
+            let pair = |contact: &_| pair_of(contact, pairs, grains, walls);
+            work.cohesion.evaluate(&work.contacts, grains.len(), pair);
         } else {
             work.cohesion.clear();
         }

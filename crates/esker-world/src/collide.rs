@@ -296,7 +296,8 @@ pub struct Order<'a> {
     /// Pairs of materials, and the law of each.
     pub laws: (&'a PairTable, &'a [u16]),
     /// How much larger a law's index is for contacts that follow their bodies;
-    /// twice that for contacts of the general form.
+    /// twice that for contacts of the general form, three times where one of their
+    /// bodies is locked along an axis.
     pub following: u16,
     /// Whether contacts simply go from the bottom up, one per group: the plain
     /// serial order that block orders are compared with.
@@ -622,6 +623,10 @@ impl ContactDescriptors for Chosen<'_> {
                 contact.class,
             )]
         };
+        let is_locked = || {
+            let mut bodies = [contact.grain, body].into_iter();
+            bodies.any(|i| i != FIXED && grains.is_locked(i as usize))
+        };
         ContactDescriptor {
             point: contact.point,
             // Blocks do not know that its grains, at opposite ends, are side by side:
@@ -641,7 +646,7 @@ impl ContactDescriptors for Chosen<'_> {
                 + self.order.following
                     * match contact.form {
                         Form::Radial => u16::from(follows),
-                        Form::General(_) => 2,
+                        Form::General(_) => 2 + u16::from(is_locked()),
                     },
             class: plan_class(&contact, reach.step),
         }

@@ -39,6 +39,8 @@ pub struct WorldDef {
     pub walls: Vec<WallDef>,
     /// Grains present at the start.
     pub packings: Vec<PackingDef>,
+    /// Single, named rigid bodies.
+    pub bodies: Vec<BodyDef>,
     /// Sources of grains.
     pub emitters: Vec<EmitterDef>,
     /// Regions that remove grains.
@@ -67,6 +69,7 @@ impl Default for WorldDef {
             shapes: Vec::new(),
             walls: Vec::new(),
             packings: Vec::new(),
+            bodies: Vec::new(),
             emitters: Vec::new(),
             sinks: Vec::new(),
             periodic: [None; 3],
@@ -323,6 +326,9 @@ pub struct PairLaw {
     pub rolling: f64,
     /// Twisting resistance coefficient µ_w.
     pub twisting: f64,
+    /// Whether rolling and twisting resistance act on bodies that are no spheres too: mostly
+    /// their shape does what it stands for.
+    pub rolling_of_shapes: bool,
     /// Newton's coefficient of restitution e.
     pub restitution: f64,
     /// Viscous damping time `c` of the normal force, s.
@@ -338,6 +344,7 @@ impl Default for PairLaw {
             friction: 0.5,
             rolling: 0.0,
             twisting: 0.0,
+            rolling_of_shapes: false,
             restitution: 0.0,
             damping: 0.0,
             cohesion: Cohesion::None,
@@ -637,6 +644,86 @@ pub struct ListedGrain {
     pub velocity: DVec3,
     /// Angular velocity, rad/s.
     pub angular_velocity: DVec3,
+}
+
+/// A single, named rigid body that moves freely.
+#[derive(Clone, Debug)]
+pub struct BodyDef {
+    /// Name used by reports.
+    pub name: String,
+    /// Its shape, about the centre of mass, in the principal axes of inertia.
+    pub shape: BodyShape,
+    /// Mass, kg.
+    pub mass: f64,
+    /// Principal moments of inertia, kg m², about the axes of the shape.
+    pub moments: DVec3,
+    /// Pose of the frame that the body is given in, in the frame of the shape.
+    pub frame: Pose,
+    /// Pose of that frame at time zero.
+    pub pose: Pose,
+    /// Velocity of the centre of mass at the start, m/s.
+    pub velocity: DVec3,
+    /// Angular velocity at the start, rad/s, world axes.
+    pub angular_velocity: DVec3,
+    /// Index into [`WorldDef::materials`].
+    pub material: usize,
+    /// What it cannot do.
+    pub locks: Locks,
+    /// Force on its centre of mass, N, world axes.
+    pub force: VectorOfTime,
+    /// Torque on it, N m, world axes.
+    pub torque: VectorOfTime,
+}
+
+impl BodyDef {
+    /// A homogeneous body of this mass, kg, that rests with its centre of mass at the origin, its
+    /// axes those of the shape.
+    pub fn new(name: impl Into<String>, shape: BodyShape, mass: f64) -> Self {
+        BodyDef {
+            name: name.into(),
+            moments: shape.mass_properties().inertia_per_mass * mass,
+            shape,
+            mass,
+            frame: Pose::IDENTITY,
+            pose: Pose::IDENTITY,
+            velocity: DVec3::ZERO,
+            angular_velocity: DVec3::ZERO,
+            material: 0,
+            locks: Locks::default(),
+            force: VectorOfTime::default(),
+            torque: VectorOfTime::default(),
+        }
+    }
+}
+
+/// World axes that a body is locked in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Locks {
+    /// Axes that its centre of mass does not move along.
+    pub translation: [bool; 3],
+    /// Axes that it does not rotate about.
+    pub rotation: [bool; 3],
+}
+
+/// A vector that may change with time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum VectorOfTime {
+    /// The same at all times.
+    Constant(DVec3),
+    /// Between the rows of a table by linear interpolation; before the first and after the last
+    /// it is what they say.
+    Table {
+        /// Times, s, strictly increasing.
+        times: Vec<f64>,
+        /// Values, one per time.
+        values: Vec<DVec3>,
+    },
+}
+
+impl Default for VectorOfTime {
+    fn default() -> Self {
+        VectorOfTime::Constant(DVec3::ZERO)
+    }
 }
 
 /// A source of grains.

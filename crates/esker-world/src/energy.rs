@@ -10,7 +10,8 @@
 //! - kinetic: of translation and rotation, from the grains.
 //! - stored: elastic energy `∫ f dδ` of the law at the overlaps of the contacts.
 //! - gravity: `Σ m g·Δx`, from the grains' displacements.
-//! - drives: work of the walls, from what contacts gave them (see `load.rs`).
+//! - drives: work of the walls, from what contacts gave them (see `load.rs`), and of
+//!   forces and torques that are applied to bodies of their own.
 //! - cohesion: `Σ F n·(Δx_a − Δx_b)` over the contacts (see `cohesion.rs`);
 //!   negative where bodies are pulled apart.
 //! - emitted, removed: kinetic energy of grains that enter and leave.
@@ -46,7 +47,7 @@ pub struct EnergyLedger {
     pub stored: f64,
     /// Work of gravity.
     pub gravity: f64,
-    /// Work of the walls' drives.
+    /// Work of the walls' drives, and of what is applied to bodies of their own.
     pub drives: f64,
     /// Work of cohesion.
     pub cohesion: f64,
@@ -173,16 +174,19 @@ impl World {
         advance: impl FnOnce(&mut World) -> Result<(T, EnergyLoss), StepError>,
     ) -> Result<T, StepError> {
         let before = self.energy.map(|_| self.first_moment_of_mass());
+        let places = self.energy.map(|_| self.places_of_bodies());
         let cohesion_before = self.workspace.cohesion.dot_positions(&self.grains);
         let (result, loss) = advance(self)?;
         if let Some(before) = before {
             let on_grains = self.workspace.cohesion.dot_positions(&self.grains) - cohesion_before;
             let cohesion = on_grains - self.work_of_walls_on_cohesion();
             let gravity = self.gravity.dot(self.first_moment_of_mass() - before);
+            let applied = places.map_or(0.0, |places| self.work_of_forces(&places));
             let stored = self.elastic_energies();
             if let Some(ledger) = &mut self.energy {
                 ledger.gravity += gravity;
                 ledger.cohesion += cohesion;
+                ledger.drives += applied;
                 ledger.book_contacts(&loss, stored);
             }
         }

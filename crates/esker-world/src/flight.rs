@@ -45,7 +45,9 @@ impl Flight {
         step: f64,
     ) -> Option<Self> {
         let falls = |body: &BodyState| f64::from(u8::from(body.inverse_mass > 0.0));
-        let acceleration = rows.contact.normal.dot(gravity) * (falls(a) - falls(b));
+        let [free_a, free_b] = rows.free();
+        let fall = free_a * falls(a) - free_b * falls(b);
+        let acceleration = rows.contact.normal.dot(gravity * fall);
         let approach = 0.5 * acceleration * step - rows.normal_velocity(a, b);
         let gap = (-overlap).max(0.0);
         let square = approach * approach + 2.0 * acceleration * gap;

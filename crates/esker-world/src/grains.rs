@@ -1,9 +1,12 @@
-//! The grains: structure of arrays with dense indices inside, ids with a
-//! generation outside.
+//! The table of bodies: structure of arrays with dense indices inside, ids with a
+//! generation outside. Grains come first, bodies of their own (see `bodies.rs`) after
+//! them, in their order: the rows of grains change, those of bodies stay.
 
 use esker_contact::BodyState;
 use esker_geometry::BodyShape;
 use glam::{DMat3, DQuat, DVec3};
+
+use crate::definition::Locks;
 
 /// Name of a grain: never given to another one, even after removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,7 +85,7 @@ pub struct NewGrain {
     pub shape: Option<GrainShape>,
 }
 
-/// All grains; arrays share one dense index.
+/// All grains, then all bodies of their own; arrays share one dense index.
 #[derive(Clone, Debug, Default)]
 pub struct Grains {
     /// Ids. Written on insertion and removal.
@@ -101,6 +104,8 @@ pub struct Grains {
     pub material: Vec<u16>,
     /// Shapes of grains that are no spheres; empty where there are none. Constant.
     pub shape: Vec<Option<GrainShape>>,
+    /// What bodies of their own cannot do, one entry for each of the last rows.
+    pub(crate) locks: Vec<Locks>,
     generation_of_slot: Vec<u32>,
     free_slots: Vec<u32>,
 }
@@ -115,6 +120,14 @@ pub(crate) fn shape_of<'a>(
     Some(&shapes[own.shape as usize])
 }
 
+/// What a row cannot do, from the locks of the bodies of their own, which come after so
+/// many grains.
+#[inline]
+pub(crate) fn locks_of_row(locks: &[Locks], grains: usize, row: usize) -> Locks {
+    let body = row.checked_sub(grains);
+    body.map_or_else(Locks::default, |body| locks[body])
+}
+
 /// Moment of inertia of a homogeneous sphere, kg m².
 #[inline]
 pub fn sphere_inertia(mass: f64, radius: f64) -> f64 {
@@ -122,10 +135,35 @@ pub fn sphere_inertia(mass: f64, radius: f64) -> f64 {
 }
 
 impl Grains {
-    /// How many there are.
+    /// How many rows there are.
     #[inline]
     pub fn len(&self) -> usize {
         self.id.len()
+    }
+
+    /// How many grains there are: rows without those of bodies of their own, which come
+    /// after them.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.id.len() - self.locks.len()
+    }
+
+    /// What a row cannot do; nothing is locked of grains.
+    #[inline]
+    pub(crate) fn locks_of(&self, index: usize) -> Locks {
+        locks_of_row(&self.locks, self.count(), index)
+    }
+
+    /// One along world axes that a row can move along, else zero.
+    #[inline]
+    pub(crate) fn free_translation(&self, index: usize) -> DVec3 {
+        self.locks_of(index).free_translation()
+    }
+
+    /// Whether a row is locked along an axis.
+    #[inline]
+    pub(crate) fn is_locked(&self, index: usize) -> bool {
+        self.locks_of(index).translation.contains(&true)
     }
 
     /// Whether there are none.
@@ -181,6 +219,19 @@ impl Grains {
 
     /// Adds a grain; with `rotates` false its rotation is locked.
     pub fn insert(&mut self, grain: NewGrain, rotates: bool) -> GrainId {
+        let row = self.count();
+        self.insert_at(row, grain, rotates)
+    }
+
+    /// Adds a body of its own, after all others.
+    pub fn insert_body(&mut self, body: NewGrain, rotates: bool, locks: Locks) -> GrainId {
+        let can_rotate = rotates && locks.rotation.contains(&false);
+        let id = self.insert_at(self.len(), body, can_rotate);
+        self.locks.push(locks);
+        id
+    }
+
+    fn insert_at(&mut self, row: usize, grain: NewGrain, rotates: bool) -> GrainId {
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.generation_of_slot.push(0);
             self.generation_of_slot.len() as u32 - 1
@@ -189,20 +240,20 @@ impl Grains {
             slot,
             generation: self.generation_of_slot[slot as usize],
         };
-        self.id.push(id);
-        self.position.push(grain.position);
-        self.orientation.push(grain.orientation);
         if grain.shape.is_some() || self.has_shapes() {
-            // Those before it are spheres.
-            self.shape.resize(self.id.len() - 1, None);
-            self.shape.push(grain.shape);
+            // Where there were none, all are spheres.
+            self.shape.resize(self.id.len(), None);
+            self.shape.insert(row, grain.shape);
         }
+        self.id.insert(row, id);
+        self.position.insert(row, grain.position);
+        self.orientation.insert(row, grain.orientation);
         let inertia = match grain.shape {
             None => sphere_inertia(grain.mass, grain.radius),
             // A scale: what it takes part in contacts with is made in every step.
             Some(shape) => shape.moments.element_sum() / 3.0,
         };
-        self.state.push(BodyState {
+        let state = BodyState {
             velocity: grain.velocity,
             inverse_mass: 1.0 / grain.mass,
             angular_velocity: if rotates {
@@ -211,43 +262,55 @@ impl Grains {
                 DVec3::ZERO
             },
             inverse_inertia: if rotates { 1.0 / inertia } else { 0.0 },
-        });
-        self.radius.push(grain.radius);
-        self.mass.push(grain.mass);
-        self.material.push(grain.material);
+        };
+        self.state.insert(row, state);
+        self.radius.insert(row, grain.radius);
+        self.mass.insert(row, grain.mass);
+        self.material.insert(row, grain.material);
         id
     }
 
-    /// Removes the grain with this dense index; the last one takes its place.
+    /// Removes the grain with this dense index; the last grain takes its place.
+    ///
+    /// # Panics
+    /// When the row is no grain's.
     pub fn remove(&mut self, index: usize) {
-        let id = self.id.swap_remove(index);
-        self.position.swap_remove(index);
-        self.orientation.swap_remove(index);
-        self.state.swap_remove(index);
-        self.radius.swap_remove(index);
-        self.mass.swap_remove(index);
-        self.material.swap_remove(index);
+        assert!(index < self.count(), "bodies of their own stay");
+        let last = self.count() - 1;
+        fn take<T>(list: &mut Vec<T>, index: usize, last: usize) -> T {
+            list.swap(index, last);
+            list.remove(last)
+        }
+        let id = take(&mut self.id, index, last);
+        take(&mut self.position, index, last);
+        take(&mut self.orientation, index, last);
+        take(&mut self.state, index, last);
+        take(&mut self.radius, index, last);
+        take(&mut self.mass, index, last);
+        take(&mut self.material, index, last);
         if self.has_shapes() {
-            self.shape.swap_remove(index);
+            take(&mut self.shape, index, last);
         }
         self.generation_of_slot[id.slot as usize] += 1;
         self.free_slots.push(id.slot);
     }
 
     /// Puts the grains into another order in memory: grain `order[k]` becomes
-    /// the one with dense index `k`. Ids stay.
+    /// the one with dense index `k`. Ids stay, and so do bodies of their own.
     ///
     /// # Panics
-    /// When `order` is not a permutation of the dense indices.
+    /// When `order` is not a permutation of the dense indices of the grains.
     pub fn reorder(&mut self, order: &[u32]) {
         fn permute<T: Copy>(values: &mut Vec<T>, order: &[u32]) {
-            *values = order.iter().map(|&i| values[i as usize]).collect();
+            let rest = &values[order.len()..];
+            let grains = order.iter().map(|&i| values[i as usize]);
+            *values = grains.chain(rest.iter().copied()).collect();
         }
-        let mut seen = vec![false; self.len()];
+        let mut seen = vec![false; self.count()];
         for &i in order {
             assert!(!std::mem::replace(&mut seen[i as usize], true));
         }
-        assert_eq!(order.len(), self.len());
+        assert_eq!(order.len(), self.count());
         permute(&mut self.id, order);
         permute(&mut self.position, order);
         permute(&mut self.orientation, order);
@@ -260,9 +323,9 @@ impl Grains {
         }
     }
 
-    /// Dense indices in the order of ids: the order of outputs.
+    /// Dense indices of the grains in the order of ids: the order of outputs.
     pub fn in_id_order(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.len()).collect();
+        let mut order: Vec<usize> = (0..self.count()).collect();
         order.sort_unstable_by_key(|&i| self.id[i]);
         order
     }
@@ -290,7 +353,7 @@ impl Grains {
     }
 
     /// A hash (FNV-1a, 64 bit) of the bits of positions, orientations and
-    /// velocities in id order: equal exactly when the states are.
+    /// velocities in id order, bodies of their own last: equal exactly when the states are.
     pub fn state_hash(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut add = |word: u64| {
@@ -298,7 +361,8 @@ impl Grains {
                 hash = (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);
             }
         };
-        for i in self.in_id_order() {
+        let bodies = self.count()..self.len();
+        for i in self.in_id_order().into_iter().chain(bodies) {
             add(self.id[i].as_u64());
             let (x, q, s) = (self.position[i], self.orientation[i], &self.state[i]);
             for number in x.to_array().into_iter().chain(q.to_array()) {
@@ -344,6 +408,27 @@ mod tests {
         let third = grains.insert(grain(2.0), true);
         assert_eq!(third.slot, first.slot);
         assert_ne!(third, first);
+    }
+
+    /// Joints and reports name bodies by their place.
+    #[test]
+    fn bodies_stay_behind_the_grains_that_come_and_go() {
+        let mut grains = Grains::default();
+        let first = grains.insert(grain(0.0), true);
+        let bodies = [10.0, 11.0].map(|x| grains.insert_body(grain(x), true, Locks::default()));
+        let late = grains.insert(grain(1.0), true);
+        assert_eq!((grains.count(), grains.len()), (2, 4));
+        assert_eq!(grains.id, [first, late, bodies[0], bodies[1]]);
+        grains.remove(0);
+        assert_eq!(grains.id, [late, bodies[0], bodies[1]]);
+        assert_eq!(grains.position[2].x, 11.0);
+        grains.insert(grain(2.0), true);
+        grains.reorder(&[1, 0]);
+        assert_eq!(
+            grains.position.iter().map(|x| x.x).collect::<Vec<_>>(),
+            [2.0, 1.0, 10.0, 11.0]
+        );
+        assert_eq!(grains.in_id_order(), [1, 0]);
     }
 
     #[test]

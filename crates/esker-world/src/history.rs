@@ -199,6 +199,14 @@ impl History {
         *impulse = self.claim(same.min(), contact);
     }
 
+    /// Normal of a pair of bodies with one point of contact that carried load in the last step.
+    pub(crate) fn normal_of_pair(&self, owner: GrainId, other: GrainId) -> Option<DVec3> {
+        let other = other.as_u64();
+        let mut names = self.of_owner(owner).iter();
+        let name = names.find(|name| name.other == other && name.feature == 0)?;
+        Some(self.entries[name.entry as usize].normal)
+    }
+
     /// Features of a wall that held a grain in the last step, in no order.
     pub fn features_at(&self, owner: GrainId, wall: u32) -> impl Iterator<Item = u32> {
         let names = self.of_owner(owner).iter();

@@ -44,6 +44,7 @@
 pub mod accuracy;
 pub mod assemble;
 mod begin;
+pub mod bodies;
 pub mod check;
 mod clock;
 mod cohesion;
@@ -54,6 +55,7 @@ mod end_of_step;
 pub mod energy;
 pub mod errors;
 mod flight;
+mod forces;
 mod general_solve;
 pub mod grains;
 pub mod history;
@@ -80,6 +82,7 @@ pub mod validate;
 pub mod wall;
 mod world;
 
+pub use bodies::Body;
 pub use energy::EnergyLedger;
 pub use errors::{OtherBody, StepErrors, WorstContact};
 pub use general_solve::SolveError;

@@ -1,4 +1,4 @@
-//! Loads on walls: what contacts give them over an interval of time.
+//! Loads on walls and on bodies of their own: what contacts give them over an interval of time.
 //!
 //! A contact that gives a wall the impulse `J = n (p − h F) + p_t`, with its
 //! attraction `F` (see `cohesion.rs`), and the torque impulse `L = p_r + n p_w`
@@ -12,20 +12,22 @@
 //!
 //! with `v` the velocity of the wall's surface, belts included. Forces, torques
 //! and powers are these over the length of an interval: means, in which an impact
-//! counts as much as the rest that follows it. For a wall that turns about its
+//! counts as much as the rest that follows it. For a body of its own `o` is the origin of the
+//! frame that it was given in, and `v` its velocity at the end of the step. For a wall that turns about its
 //! origin, (3) is its rate times the torque that the drive has to overcome.
 
 use std::ops::{AddAssign, Sub};
 
-use esker_contact::Impulse;
+use esker_contact::{BodyState, Impulse};
 use glam::DVec3;
 
 use crate::World;
 use crate::collide::{ContactGeometry, Partner};
 use crate::grains::shape_of;
+use crate::periodic::Periodic;
 use crate::wall::Wall;
 
-/// Mean load of the grains on a wall over some interval.
+/// Mean load of the grains on a wall, or of contacts on a body, over some interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WallLoad {
     /// Force, N.
@@ -58,6 +60,26 @@ impl LoadIntegral {
             impulse: given,
             angular_impulse: arm.cross(given) + torque_impulse,
             work: -given.dot(surface) - torque_impulse.dot(wall.twist.angular_velocity),
+        }
+    }
+
+    /// What a contact gives to a body of its own with the impulse of a whole step; `sign` is
+    /// one for the second body of a contact, and minus one for the first.
+    fn of_body(
+        motion: &BodyMotion,
+        contact: &ContactGeometry,
+        impulse: &Impulse,
+        sign: f64,
+    ) -> Self {
+        let given = (contact.normal * impulse.normal + impulse.friction) * sign;
+        let torque_impulse = (contact.normal * impulse.twisting + impulse.rolling) * sign;
+        let arm = |from: DVec3| motion.branch(contact.point - from);
+        let surface =
+            motion.state.velocity + motion.state.angular_velocity.cross(arm(motion.centre));
+        LoadIntegral {
+            impulse: given,
+            angular_impulse: arm(motion.origin).cross(given) + torque_impulse,
+            work: -given.dot(surface) - torque_impulse.dot(motion.state.angular_velocity),
         }
     }
 
@@ -95,38 +117,85 @@ impl Sub for LoadIntegral {
     }
 }
 
+/// A body of its own in the step that was just made.
+struct BodyMotion {
+    /// Centre of mass and origin of its frame in the middle of the step, m.
+    centre: DVec3,
+    origin: DVec3,
+    /// At the end of the step.
+    state: BodyState,
+    periodic: Option<Periodic>,
+}
+
+impl BodyMotion {
+    fn branch(&self, branch: DVec3) -> DVec3 {
+        self.periodic.map_or(branch, |p| p.branch(branch))
+    }
+}
+
 impl World {
-    /// Books the impulses of the step that was just made on the walls. Returns
-    /// the work of all drives in it, J.
-    pub(crate) fn book_wall_loads(&mut self) -> f64 {
-        let (work, walls) = (&mut self.workspace, &mut self.walls);
-        let sums = &mut work.wall_sums;
+    /// Books the impulses of the step that was just made on the walls and on the bodies of
+    /// their own. Returns the work of the walls' drives in it, J.
+    pub(crate) fn book_loads(&mut self) -> f64 {
+        let first_body = self.grains.count();
+        let World {
+            workspace: work,
+            walls,
+            bodies,
+            grains,
+            ..
+        } = self;
+        let motion = |body: usize| {
+            let middle = work.midpoints.0[first_body + body].pose;
+            BodyMotion {
+                centre: middle.position,
+                origin: (middle * bodies[body].frame).position,
+                state: grains.state[first_body + body],
+                periodic: self.periodic,
+            }
+        };
+        let sums = &mut work.load_sums;
         sums.clear();
-        sums.resize(walls.len(), LoadIntegral::default());
+        sums.resize(walls.len() + bodies.len(), LoadIntegral::default());
         for wall in walls.iter_mut() {
             wall.outer_contacts = 0;
         }
-        let contacts = work.collider.plan.fixed.iter();
-        for (&i, impulse) in contacts.zip(&work.wall_impulses) {
+        for (&i, impulse) in work.tracked.iter().zip(&work.tracked_impulses) {
             let contact = &work.contacts[i as usize];
+            let attraction = work.cohesion.of_contact(i as usize);
+            let net = Impulse {
+                normal: impulse.normal - self.step * attraction,
+                ..*impulse
+            };
+            let other = match contact.partner {
+                Partner::Grain(j) => Some(j),
+                Partner::Wall(_) => None,
+            };
+            for (row, sign) in [(Some(contact.grain), -1.0), (other, 1.0)] {
+                let body = row.and_then(|row| (row as usize).checked_sub(first_body));
+                if let Some(body) = body {
+                    sums[walls.len() + body] +=
+                        LoadIntegral::of_body(&motion(body), contact, &net, sign);
+                }
+            }
             if let Partner::Wall(w) = contact.partner {
                 let wall = &mut walls[w as usize];
-                let attraction = work.cohesion.of_contact(i as usize);
-                let net = Impulse {
-                    normal: impulse.normal - self.step * attraction,
-                    ..*impulse
-                };
                 sums[w as usize] += LoadIntegral::of(wall, contact, &net);
-                let shape = shape_of(&self.grains, &self.shapes, contact.grain);
+                let shape = shape_of(grains, &self.shapes, contact.grain);
                 if impulse.normal > 0.0 && wall.is_held_outside(contact, shape) {
                     wall.outer_contacts += 1;
                 }
             }
         }
-        for (wall, sum) in walls.iter_mut().zip(&*sums) {
+        let (of_walls, of_bodies) = sums.split_at(walls.len());
+        for (wall, sum) in walls.iter_mut().zip(of_walls) {
             wall.load = sum.mean(self.step);
             wall.total_load += *sum;
         }
-        sums.iter().map(|sum| sum.work).sum()
+        for (body, sum) in bodies.iter_mut().zip(of_bodies) {
+            body.load = sum.mean(self.step);
+            body.total_load += *sum;
+        }
+        of_walls.iter().map(|sum| sum.work).sum()
     }
 }

@@ -22,12 +22,23 @@
 //! energy of a free body bounded (a gyroscopic torque in every substep does
 //! neither). `rotate` is the symmetric splitting of free rotation into rotations
 //! about the principal axes.
+//!
+//! A body that cannot rotate about some world axes has an angular velocity `ω = E w` with the
+//! other axes as columns of `E`. What holds it acts about the locked axes alone, so `Eᵀ L` is what
+//! is conserved, and
+//!
+//! ```text
+//! I_f⁻¹ = E (Eᵀ I E)⁻¹ Eᵀ                                                (3)
+//! ```
+//!
+//! takes the place of `I⁻¹`, with roots of the same rank; it rotates by `exp(h ω_m)`.
 
 use esker_contact::BodyState;
 use esker_geometry::{PlacedShape, Pose};
 use esker_parallel::Team;
-use glam::{DMat3, DQuat, DVec3};
+use glam::{DMat2, DMat3, DQuat, DVec3};
 
+use crate::definition::Locks;
 use crate::grains::{GrainShape, Grains, in_world_axes};
 
 /// A grain in the middle of the step.
@@ -46,6 +57,27 @@ pub(crate) struct Midpoint {
 }
 
 impl Midpoint {
+    /// Of a body that cannot rotate about some axes.
+    fn of_locked(
+        state: &BodyState,
+        position: DVec3,
+        orientation: DQuat,
+        (shape, locks): (&GrainShape, Locks),
+        step: f64,
+    ) -> Self {
+        let free = locks.free_rotation();
+        let momentum = free * (shape.inertia(orientation) * state.angular_velocity);
+        let orientation = turned(orientation, state.angular_velocity * (0.5 * step));
+        let [root, inverse_root] = free_roots(shape.inertia(orientation), free);
+        Midpoint {
+            pose: Pose::new(position, orientation),
+            axes: DMat3::from_quat(orientation),
+            angular_velocity: inverse_root * (inverse_root * momentum),
+            root,
+            inverse_root: inverse_root * f64::from(u8::from(state.inverse_inertia > 0.0)),
+        }
+    }
+
     /// A body as contacts see it: with its metric angular velocity.
     pub(crate) fn metric_state(&self, state: BodyState) -> BodyState {
         let rotates = state.inverse_inertia > 0.0;
@@ -78,6 +110,10 @@ impl Midpoints {
                     inverse_root: DMat3::IDENTITY,
                 };
             };
+            let locks = grains.locks_of(i);
+            if locks.rotation != [false; 3] {
+                return Midpoint::of_locked(state, position, orientation, (shape, locks), step);
+            }
             let momentum = shape.inertia(orientation) * state.angular_velocity;
             let orientation = rotate(orientation, momentum, shape.moments, 0.5 * step);
             let axes = DMat3::from_quat(orientation);
@@ -117,13 +153,58 @@ pub(crate) fn finish_rotation(
     shape: &GrainShape,
     orientation: DQuat,
     midpoint: &Midpoint,
-    [mean, last]: [DVec3; 2],
+    ([mean, last], locks): ([DVec3; 2], Locks),
     step: f64,
 ) -> (DQuat, DVec3) {
+    if locks.rotation != [false; 3] {
+        let orientation = turned(orientation, midpoint.inverse_root * mean * step);
+        let inertia = shape.inertia(orientation);
+        let [_, inverse_root] = free_roots(inertia, locks.free_rotation());
+        let momentum = midpoint.root * last;
+        return (orientation, inverse_root * (inverse_root * momentum));
+    }
     let orientation = rotate(orientation, midpoint.root * mean, shape.moments, step);
     let axes = DMat3::from_quat(orientation);
     let angular_velocity = in_world_axes(axes, shape.moments.recip()) * (midpoint.root * last);
     (orientation, angular_velocity)
+}
+
+/// An orientation turned by a rotation vector in world axes, rad.
+fn turned(orientation: DQuat, rotation: DVec3) -> DQuat {
+    (DQuat::from_scaled_axis(rotation) * orientation).normalize()
+}
+
+/// Roots of an inertia and of its inverse (3) as far as a body can rotate: `free` is one
+/// along axes that it can rotate about, else zero.
+fn free_roots(inertia: DMat3, free: DVec3) -> [DMat3; 2] {
+    let (mut axes, mut count) = ([0; 3], 0);
+    for k in (0..3).filter(|&k| free[k] > 0.0) {
+        axes[count] = k;
+        count += 1;
+    }
+    let (mut root, mut inverse) = (DMat3::ZERO, DMat3::ZERO);
+    match axes[..count] {
+        [k] => {
+            let entry = inertia.col(k)[k].sqrt();
+            root.col_mut(k)[k] = entry;
+            inverse.col_mut(k)[k] = entry.recip();
+        }
+        [j, k] => {
+            // √M = (M + √det 1)/√(tr + 2 √det) for two rows and columns.
+            let m = DMat2::from_cols_array_2d(&[j, k].map(|c| [j, k].map(|r| inertia.col(c)[r])));
+            let s = m.determinant().sqrt();
+            let trace = m.x_axis.x + m.y_axis.y;
+            let own = (m + DMat2::IDENTITY * s) * (trace + 2.0 * s).sqrt().recip();
+            for (whole, part) in [(&mut root, own), (&mut inverse, own.inverse())] {
+                for (c, column) in [j, k].into_iter().zip([part.x_axis, part.y_axis]) {
+                    whole.col_mut(c)[j] = column.x;
+                    whole.col_mut(c)[k] = column.y;
+                }
+            }
+        }
+        _ => {}
+    }
+    [root, inverse]
 }
 
 /// Free rotation of a body with these principal moments, kg m², and the angular
@@ -169,6 +250,23 @@ mod tests {
         let period = (flips[last] - flips[0]) / last as f64;
         // An elliptic integral: 19.553 over the rate.
         assert!((period / 0.97765 - 1.0).abs() < 2e-3, "{period}");
+    }
+
+    #[test]
+    fn roots_of_locked_inertia_respond_about_free_axes_alone() {
+        let q = DQuat::from_scaled_axis(DVec3::new(0.3, 0.2, -0.7));
+        let inertia = in_world_axes(DMat3::from_quat(q), DVec3::new(1.0, 2.0, 2.5));
+        for free in [
+            DVec3::Y,
+            DVec3::new(1.0, 0.0, 1.0),
+            DVec3::new(0.0, 1.0, 1.0),
+        ] {
+            let [root, inverse] = free_roots(inertia, free);
+            let mask = DMat3::from_diagonal(free);
+            assert!((root * inverse).abs_diff_eq(mask, 1e-14));
+            assert!((root * root).abs_diff_eq(mask * inertia * mask, 1e-14));
+        }
+        assert_eq!(free_roots(inertia, DVec3::ZERO), [DMat3::ZERO; 2]);
     }
 
     #[test]

@@ -37,6 +37,9 @@ pub(crate) struct ShapedPoint {
     feature: u32,
     class: ContactClass,
     elastic_radius: f64,
+    /// Radius of relative curvature, m; infinite where bodies touch with faces, edges or
+    /// corners.
+    curvature_radius: f64,
     /// Rate of the relative velocity, m/s².
     pub(crate) rate: DVec3,
 }
@@ -148,6 +151,14 @@ impl ShapedContacts {
         let point = &self.points[list][place];
         let a = candidate.grain as usize;
         let arm = |i: usize| grains.radius[i] - 0.5 * candidate.overlap;
+        // Of the spheres of equal volume.
+        let effective_radius = match candidate.partner {
+            Partner::Grain(j) => {
+                let [a, b] = [grains.radius[a], grains.radius[j as usize]];
+                a * b / (a + b)
+            }
+            Partner::Wall(_) => grains.radius[a],
+        };
         let (key, arms) = match candidate.partner {
             Partner::Grain(j) => {
                 let key = ContactKey::grains(grains.id[a], grains.id[j as usize]);
@@ -167,7 +178,7 @@ impl ShapedContacts {
             point: point.point,
             overlap: candidate.overlap,
             arms,
-            rolling_radius: 0.0,
+            rolling_radius: point.curvature_radius.min(effective_radius),
             elastic_radius: point.elastic_radius,
             class: point.class,
             form: Form::General((self.firsts[list] + place) as u32),
@@ -212,6 +223,23 @@ impl<'a> NarrowPhase<'a> {
         }
     }
 
+    /// Where the search for the contact of two smooth bodies starts: where it was in the last
+    /// step, if it carried load. Checkpoints hold that, so a restart finds the same.
+    fn last_normal(&self, [i, j]: [usize; 2], bodies: [&Moving<'_>; 2]) -> Option<DVec3> {
+        let is_smooth = |body: &Moving<'_>| {
+            use BodyShape::{Capsule, Ellipsoid, Sphere};
+            matches!(
+                body.placed.shape,
+                Sphere { .. } | Ellipsoid { .. } | Capsule { .. }
+            )
+        };
+        if !bodies.into_iter().all(is_smooth) {
+            return None;
+        }
+        let id = &self.scene.grains.id;
+        self.scene.history.normal_of_pair(id[i], id[j])
+    }
+
     /// Points of contact of a pair of grains.
     fn add_pair(&self, pair: &Candidate, found: &mut Vec<ContactPoint>, list: &mut List<'_>) {
         let Partner::Grain(other) = pair.partner else {
@@ -228,7 +256,7 @@ impl<'a> NarrowPhase<'a> {
         let impact_reach = indices.map(|i| self.field.impact_reach[i]);
         let query = BodyQuery {
             margin: reach_of_bodies(grains, indices, impact_reach, reach),
-            last_normal: None,
+            last_normal: self.last_normal(indices, [&a, &b]),
         };
         found.clear();
         body_contacts(&a.placed, &b.placed, &query, found);
@@ -339,7 +367,7 @@ impl List<'_> {
     ) {
         let n = contact.normal;
         let u_n = n.dot(b.velocity_at(contact.point) - a.velocity_at(contact.point));
-        let (class, elastic_radius) = match contact.conformity {
+        let (class, elastic_radius, curvature_radius) = match contact.conformity {
             // k = 4/3 E* √R Φ is that of a sphere of radius R Φ².
             Conformity::Curved {
                 radius,
@@ -351,8 +379,9 @@ impl List<'_> {
                     ContactClass::Curved
                 },
                 radius * ellipse_factor * ellipse_factor,
+                radius,
             ),
-            Conformity::Flat { length } => (ContactClass::Flat, length),
+            Conformity::Flat { length } => (ContactClass::Flat, length, f64::INFINITY),
         };
         self.out.push(Candidate {
             normal: n,
@@ -368,6 +397,7 @@ impl List<'_> {
             feature: contact.feature,
             class,
             elastic_radius,
+            curvature_radius,
             rate,
         });
     }

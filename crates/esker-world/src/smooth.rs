@@ -34,6 +34,7 @@
 use esker_contact::{
     BodyState, Contact, Damping, EnergyLoss, Impulse, project_disc, root_of_max_overlap,
 };
+use esker_solver::substep::Accelerations;
 use glam::DVec3;
 
 use crate::collide::{ContactGeometry, Partner};
@@ -118,8 +119,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) pairs: &'a PairTable,
     pub(crate) walls: &'a [Wall],
     pub(crate) gravity: DVec3,
-    /// Accelerations of the grains beside gravity, m/s²; none where empty.
-    pub(crate) accelerations: &'a [DVec3],
+    /// Accelerations of the grains beside gravity.
+    pub(crate) accelerations: Accelerations<'a>,
     pub(crate) periodic: Option<Periodic>,
     /// Longest substep, s: h/n. Remembered impulses are forces times this.
     pub(crate) step: f64,
@@ -169,8 +170,8 @@ impl SmoothStepper {
             }
             for (i, body) in bodies[..count].iter_mut().enumerate() {
                 let mut total = self.force[i] * body.inverse_mass + scene.gravity;
-                if let Some(acceleration) = scene.accelerations.get(i) {
-                    total += *acceleration;
+                if let Some(acceleration) = scene.accelerations.of(i) {
+                    total += acceleration.linear;
                 }
                 body.velocity += total * step.length;
                 body.angular_velocity += self.torque[i] * (body.inverse_inertia * step.length);

@@ -46,8 +46,19 @@ pub struct GrainState {
     pub mass: f64,
     /// Index of its material.
     pub material: u16,
-    /// One more than the index of its shape; zero for a sphere.
+    /// One more than the index of its shape; zero for a sphere, [`GrainState::BODY`] for a
+    /// body of its own.
     pub shape: u16,
+}
+
+impl GrainState {
+    /// What stands for the shape of a body of its own: the definition has it.
+    pub const BODY: u16 = u16::MAX;
+
+    /// Whether this is a body of its own, and no grain.
+    pub fn is_body(&self) -> bool {
+        self.shape == Self::BODY
+    }
 }
 
 /// Everything that changes while a world runs.
@@ -76,9 +87,9 @@ pub struct WorldState {
     pub emitters: Vec<EmitterProgress>,
     /// What each sink took so far.
     pub sinks: Vec<Vec<Taken>>,
-    /// Load on each wall in the last step.
+    /// Load on each wall, then on each body of its own, in the last step.
     pub wall_loads: Vec<WallLoad>,
-    /// Load on each wall, integrated since the start.
+    /// The same, integrated since the start.
     pub total_wall_loads: Vec<LoadIntegral>,
     /// The energy ledger, where it is kept.
     pub energy: Option<EnergyLedger>,
@@ -160,8 +171,15 @@ impl World {
             remembered: self.history.entries().to_vec(),
             emitters: self.emitters.iter().map(|e| e.progress).collect(),
             sinks: self.sinks.iter().map(|s| s.taken.clone()).collect(),
-            wall_loads: self.walls.iter().map(|w| w.load).collect(),
-            total_wall_loads: self.walls.iter().map(|w| w.total_load).collect(),
+            wall_loads: {
+                let of_walls = self.walls.iter().map(|w| w.load);
+                of_walls.chain(self.bodies.iter().map(|b| b.load)).collect()
+            },
+            total_wall_loads: {
+                let of_walls = self.walls.iter().map(|w| w.total_load);
+                let of_bodies = self.bodies.iter().map(|b| b.total_load);
+                of_walls.chain(of_bodies).collect()
+            },
             energy: self.energy,
         }
     }
@@ -183,8 +201,9 @@ impl World {
         };
         count("emitters", def.emitters.len(), state.emitters.len())?;
         count("sinks", def.sinks.len(), state.sinks.len())?;
-        count("walls", def.walls.len(), state.wall_loads.len())?;
-        count("walls", def.walls.len(), state.total_wall_loads.len())?;
+        let loaded = def.walls.len() + def.bodies.len();
+        count("walls and bodies", loaded, state.wall_loads.len())?;
+        count("walls and bodies", loaded, state.total_wall_loads.len())?;
         let slots = state.generations.len();
         if let Some(entry) = state
             .remembered
@@ -226,11 +245,15 @@ impl World {
             sink.taken = taken;
         }
         let time = world.time();
-        let loads = state.wall_loads.into_iter().zip(state.total_wall_loads);
-        for (wall, (load, total)) in world.walls.iter_mut().zip(loads) {
+        let mut loads = state.wall_loads.into_iter().zip(state.total_wall_loads);
+        for (wall, (load, total)) in world.walls.iter_mut().zip(&mut loads) {
             wall.move_to(time);
             wall.load = load;
             wall.total_load = total;
+        }
+        for (body, (load, total)) in world.bodies.iter_mut().zip(loads) {
+            body.load = load;
+            body.total_load = total;
         }
         if def.energy_ledger
             && let Some(ledger) = state.energy
@@ -252,7 +275,11 @@ fn grain_state(grains: &Grains, i: usize) -> GrainState {
         radius: grains.radius[i],
         mass: grains.mass[i],
         material: grains.material[i],
-        shape: grains.shape_of(i).map_or(0, |shape| shape.shape + 1),
+        shape: if i < grains.count() {
+            grains.shape_of(i).map_or(0, |shape| shape.shape + 1)
+        } else {
+            GrainState::BODY
+        },
     }
 }
 
@@ -283,22 +310,40 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
             Outline::new(&def.shapes, Some(&ShapeUse { shape, orientation }))
         })
         .collect();
-    for grain in &state.grains {
+    let Some(free) = state.grains.len().checked_sub(def.bodies.len()) else {
+        return Err(RestoreError::Count {
+            what: "bodies",
+            expected: def.bodies.len(),
+            found: state.grains.len(),
+        });
+    };
+    for (row, grain) in state.grains.iter().enumerate() {
         check_grain(def, state, grain)?;
-        let outline = (grain.shape as usize).checked_sub(1).map(|i| &outlines[i]);
-        grains.insert(
-            NewGrain {
-                position: grain.position,
-                velocity: grain.velocity,
-                angular_velocity: grain.angular_velocity,
-                orientation: grain.orientation,
-                radius: grain.radius,
-                mass: grain.mass,
-                material: grain.material,
-                shape: outline.and_then(|o| o.shape(grain.radius, grain.mass)),
+        let body = row.checked_sub(free).map(|k| (k, &def.bodies[k]));
+        if body.is_some() != grain.is_body() {
+            return Err(RestoreError::Grain {
+                id: grain.id,
+                what: "shape",
+            });
+        }
+        let outline = || Some(&outlines[(grain.shape as usize).checked_sub(1)?]);
+        let new = NewGrain {
+            position: grain.position,
+            velocity: grain.velocity,
+            angular_velocity: grain.angular_velocity,
+            orientation: grain.orientation,
+            radius: grain.radius,
+            mass: grain.mass,
+            material: grain.material,
+            shape: match body {
+                None => outline().and_then(|o| o.shape(grain.radius, grain.mass)),
+                Some((k, body)) => Some(body.grain_shape(def.shapes.len() + k)),
             },
-            def.rotation,
-        );
+        };
+        match body {
+            None => grains.insert(new, def.rotation),
+            Some((_, body)) => grains.insert_body(new, def.rotation, body.locks),
+        };
     }
     grains.id = state.grains.iter().map(|g| g.id).collect();
     grains.set_slot_table(state.generations.clone(), state.free_slots.clone());
@@ -340,7 +385,10 @@ fn check_grain(def: &WorldDef, state: &WorldState, grain: &GrainState) -> Result
         ("radius", grain.radius.is_finite() && grain.radius > 0.0),
         ("mass", grain.mass.is_finite() && grain.mass > 0.0),
         ("material", (grain.material as usize) < def.materials.len()),
-        ("shape", grain.shape as usize <= def.shapes.len()),
+        (
+            "shape",
+            grain.is_body() || grain.shape as usize <= def.shapes.len(),
+        ),
     ];
     match checks.into_iter().find(|(_, right)| !right) {
         Some((what, _)) => Err(RestoreError::Grain { id, what }),

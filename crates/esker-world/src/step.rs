@@ -13,14 +13,15 @@ use crate::World;
 use crate::assemble::{Bodies, Equations, Rows, StepConstants, WholeStepEquations};
 use crate::begin::Turnover;
 use crate::cohesion::CohesiveForces;
-use crate::collide::{Collider, ContactGeometry, Order, Scene};
+use crate::collide::{Collider, ContactGeometry, Order, Partner, Scene};
 use crate::definition::{
     ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
 };
 use crate::energy::loss_of_impulses;
 use crate::errors::ErrorScratch;
+use crate::forces::BodyForces;
 use crate::general_solve::{self, SolveError};
-use crate::grains::{GrainId, Grains, shape_of};
+use crate::grains::{GrainId, Grains, locks_of_row, shape_of};
 use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
 use crate::load::LoadIntegral;
@@ -38,10 +39,14 @@ pub(crate) struct Workspace {
     pub(crate) midpoints: Midpoints,
     pub(crate) contacts: Vec<ContactGeometry>,
     pub(crate) impulses: Vec<Impulse>,
-    /// Impulses over the whole step, impacts included, of contacts with walls.
-    /// Written by stage `advance`.
-    pub(crate) wall_impulses: Vec<Impulse>,
-    pub(crate) wall_sums: Vec<LoadIntegral>,
+    /// Contacts with walls and bodies of their own, ascending. Written by stage
+    /// `collide`.
+    pub(crate) tracked: Vec<u32>,
+    /// Their impulses over the whole step, impacts included. Written by stage
+    /// `advance`.
+    pub(crate) tracked_impulses: Vec<Impulse>,
+    /// Of walls, then of bodies of their own.
+    pub(crate) load_sums: Vec<LoadIntegral>,
     pub(crate) equations: Equations,
     whole: WholeStepEquations,
     velocities: Vec<BodyState>,
@@ -51,6 +56,8 @@ pub(crate) struct Workspace {
     pub(crate) memory_order: Vec<(u64, u32)>,
     inertia: InertiaFloor,
     pub(crate) cohesion: CohesiveForces,
+    /// Accelerations of the step. Written by stage `assemble`.
+    pub(crate) forces: BodyForces,
     pub(crate) errors: ErrorScratch,
 }
 
@@ -170,7 +177,7 @@ impl World {
         let middle = self.time() + 0.5 * self.step;
         let (work, pairs) = (&mut self.workspace, &self.pairs);
         let equations = &mut work.equations;
-        equations.set_laws(pairs, constants, self.grains.has_shapes());
+        equations.set_laws(pairs, constants, &self.grains);
         let scene = Scene {
             grains: &self.grains,
             walls: &self.walls,
@@ -190,6 +197,24 @@ impl World {
         };
         work.collider
             .collide(&mut self.team, scene, order, &mut work.contacts);
+        self.track_contacts();
+    }
+
+    /// Lists the contacts whose forces on walls and bodies of their own are wanted.
+    fn track_contacts(&mut self) {
+        let (work, grains) = (&mut self.workspace, &self.grains);
+        work.tracked.clear();
+        if self.bodies.is_empty() {
+            work.tracked.extend_from_slice(&work.collider.plan.fixed);
+            return;
+        }
+        let contacts = (0..).zip(&work.contacts);
+        let is_tracked = |c: &ContactGeometry| match c.partner {
+            Partner::Wall(_) => true,
+            Partner::Grain(j) => c.grain.max(j) as usize >= grains.count(),
+        };
+        let tracked = contacts.filter(|(_, contact)| is_tracked(contact));
+        work.tracked.extend(tracked.map(|(i, _)| i));
     }
 
     fn assemble(&mut self) {
@@ -220,6 +245,7 @@ impl World {
         self.history
             .recall(team, contacts, has_shapes, &mut work.impulses);
         self.evaluate_cohesion();
+        self.evaluate_forces();
         let (work, team) = (&mut self.workspace, &mut self.team);
         let rows = Rows {
             equations: &work.equations,
@@ -265,7 +291,8 @@ impl World {
             substeps: method.substeps,
             step,
             gravity: self.gravity,
-            accelerations: work.cohesion.accelerations(),
+            accelerations: work.forces.accelerations(),
+            tracked: &work.tracked,
             movable: self.grains.len(),
             compliance: work.equations.compliance,
             longest_sleep: work.collider.longest_sleep(method.substeps),
@@ -289,9 +316,9 @@ impl World {
         });
         sweeper.forget_impacts();
         sweeper.packed.impulses(team, plan, &mut work.impulses);
-        work.wall_impulses.clear();
-        work.wall_impulses
-            .extend_from_slice(sweeper.wall_impulses());
+        work.tracked_impulses.clear();
+        work.tracked_impulses
+            .extend_from_slice(sweeper.impulse_sums());
         let moved = Moved {
             midpoints: &work.midpoints,
             velocities: &work.equations.bodies,
@@ -325,7 +352,7 @@ impl World {
         let (whole, team) = (&mut self.workspace.whole, &mut self.team);
         whole.set_main_rows(team, self.step);
         whole.add_velocity(team, self.gravity * self.step);
-        whole.accelerate(self.workspace.cohesion.accelerations(), self.step);
+        whole.accelerate(self.workspace.forces.accelerations(), self.step);
         Ok(whole.problem.clone())
     }
 
@@ -369,7 +396,7 @@ impl World {
         let before = is_booked.then(|| whole.problem.bodies.clone());
         whole.set_main_rows(team, self.step);
         whole.add_velocity(team, self.gravity * self.step);
-        whole.accelerate(work.cohesion.accelerations(), self.step);
+        whole.accelerate(work.forces.accelerations(), self.step);
         let rows = Rows {
             equations: &work.equations,
             grains: &self.grains,
@@ -416,8 +443,8 @@ impl World {
             None => impulses[i],
         };
         let both = |&i: &u32| impact_impulse(i as usize).plus(&main_impulse(i as usize));
-        work.wall_impulses.clear();
-        work.wall_impulses.extend(plan.fixed.iter().map(both));
+        work.tracked_impulses.clear();
+        work.tracked_impulses.extend(work.tracked.iter().map(both));
         let (velocities, step) = (&work.velocities, self.step);
         if let Some(before) = &before {
             let states = [&before[..], velocities];
@@ -436,11 +463,17 @@ impl World {
             )
         });
         if impacts > 0 {
-            let positions = &mut self.grains.position;
+            let first_body = self.grains.count();
+            let Grains {
+                position: positions,
+                locks,
+                ..
+            } = &mut self.grains;
             whole.place_impacts(velocities, |body, displacement| {
                 // Ghosts of walls come after the grains.
                 if let Some(position) = positions.get_mut(body) {
-                    *position += displacement;
+                    let locks = locks_of_row(locks, first_body, body);
+                    *position += displacement * locks.free_translation();
                 }
             });
         }
@@ -461,7 +494,7 @@ impl World {
             pairs: &self.pairs,
             walls: &self.walls,
             gravity: self.gravity,
-            accelerations: work.cohesion.accelerations(),
+            accelerations: work.forces.accelerations(),
             periodic: self.periodic,
             step,
         };
@@ -473,8 +506,8 @@ impl World {
             &mut work.equations.bodies,
             &mut work.impulses,
         );
-        work.wall_impulses.clear();
-        work.wall_impulses
+        work.tracked_impulses.clear();
+        work.tracked_impulses
             .extend_from_slice(work.smooth_stepper.wall_impulses());
         let advanced = Advanced {
             solve: SweepReport {
@@ -495,7 +528,7 @@ impl World {
             step: self.steps_done,
             time,
             step_length: self.step,
-            grains: self.grains.len(),
+            grains: self.grains.count(),
             emitted: turnover.emitted,
             removed: turnover.removed,
             lost: turnover.lost,
@@ -508,7 +541,7 @@ impl World {
             ..Default::default()
         };
         self.measure_overlaps(&mut report);
-        let drives = self.book_wall_loads();
+        let drives = self.book_loads();
         if let Some(ledger) = &mut self.energy {
             ledger.drives += drives;
         }
@@ -529,7 +562,7 @@ impl World {
     fn remember_contacts(&mut self) {
         let (work, walls) = (&self.workspace, &self.walls);
         let (grains, shapes) = (&self.grains, &self.shapes);
-        let at_walls = work.collider.plan.fixed.iter().zip(&work.wall_impulses);
+        let at_walls = work.tracked.iter().zip(&work.tracked_impulses);
         let held = at_walls.filter_map(|(&i, impulse)| {
             let contact = &work.contacts[i as usize];
             let wall = &walls[contact.key.wall_index()? as usize];
@@ -653,7 +686,8 @@ impl Moved<'_> {
         motion: impl Fn(usize) -> (DVec3, DVec3) + Sync,
     ) {
         let count = grains.len();
-        let shapes = &grains.shape;
+        let (shapes, first_body) = (&grains.shape, grains.count());
+        let locks = &grains.locks;
         let state = SharedSlice::new(&mut grains.state);
         let position = SharedSlice::new(&mut grains.position);
         let orientation = SharedSlice::new(&mut grains.orientation);
@@ -669,8 +703,9 @@ impl Moved<'_> {
                     *position += displacement;
                     let metric = [rotation / self.step, end.angular_velocity];
                     let midpoint = &self.midpoints.0[i];
+                    let locks = locks_of_row(locks, first_body, i);
                     (*orientation, state.angular_velocity) =
-                        finish_rotation(shape, *orientation, midpoint, metric, self.step);
+                        finish_rotation(shape, *orientation, midpoint, (metric, locks), self.step);
                 } else {
                     state.angular_velocity = end.angular_velocity;
                     integrate::advance(position, orientation, displacement, rotation);

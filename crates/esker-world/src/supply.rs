@@ -1,6 +1,6 @@
 //! Emitters and sinks.
 
-use esker_geometry::Region;
+use esker_geometry::{BodyQuery, BodyShape, PlacedShape, Pose, Region, body_contacts};
 use glam::DVec3;
 
 use crate::definition::{EmitterDef, Rate, SinkDef, Total, WorldDef};
@@ -96,12 +96,13 @@ impl Emitter {
     }
 
     /// Adds the grains that are due in the step that starts at `time`.
-    pub(crate) fn emit(&mut self, period: EmissionStep, grains: &mut Grains) -> usize {
+    pub(crate) fn emit(&mut self, period: EmissionStep<'_>, grains: &mut Grains) -> usize {
         let EmissionStep {
             time,
             step,
             rotates,
             periodic,
+            ..
         } = period;
         if time + step <= self.def.start || self.is_finished(time) {
             return 0;
@@ -138,7 +139,7 @@ impl Emitter {
             });
             let place = (0..PLACES_TRIED)
                 .map(|_| region.sample(self.stream.uniform3()))
-                .find(|&x| near.is_free(x, room));
+                .find(|&x| near.is_free(x, room) && period.is_clear_of_bodies(grains, x, room));
             let Some(position) = place else {
                 // Wait for room, but do not save up a burst.
                 self.progress.blocked_steps += 1;
@@ -175,7 +176,7 @@ impl Emitter {
 
 /// The step in which grains are emitted.
 #[derive(Clone, Copy)]
-pub(crate) struct EmissionStep {
+pub(crate) struct EmissionStep<'a> {
     /// Its start, s.
     pub(crate) time: f64,
     /// Its length, s.
@@ -184,6 +185,33 @@ pub(crate) struct EmissionStep {
     pub(crate) rotates: bool,
     /// Periodic boundaries.
     pub(crate) periodic: Option<Periodic>,
+    /// Shapes of all rows.
+    pub(crate) shapes: &'a [BodyShape],
+}
+
+impl EmissionStep<'_> {
+    /// Whether a ball of this radius, m, touches no body of its own: those are much larger than
+    /// grains, and the balls that hold them hold much that is free.
+    fn is_clear_of_bodies(&self, grains: &Grains, x: DVec3, radius: f64) -> bool {
+        let ball = BodyShape::Sphere { radius };
+        let mut points = Vec::new();
+        (grains.count()..grains.len()).all(|i| {
+            let branch = x - grains.position[i];
+            let branch = self.periodic.map_or(branch, |p| p.branch(branch));
+            let Some(own) = grains.shape_of(i) else {
+                return true;
+            };
+            if branch.length() > own.bounding_radius + radius {
+                return true;
+            }
+            let pose = Pose::new(DVec3::ZERO, grains.orientation[i]);
+            let body = PlacedShape::new(&self.shapes[own.shape as usize], own.scale, pose);
+            let ball = PlacedShape::new(&ball, 1.0, Pose::from_position(branch));
+            points.clear();
+            body_contacts(&body, &ball, &BodyQuery::default(), &mut points);
+            points.is_empty()
+        })
+    }
 }
 
 /// Grains near a region, images across periodic boundaries included.
@@ -194,7 +222,7 @@ fn grains_near(
     periodic: Option<Periodic>,
 ) -> Placed {
     let bounds = region.bounds();
-    let radii = (0..grains.len()).map(|i| grains.bounding_radius(i));
+    let radii = (0..grains.count()).map(|i| grains.bounding_radius(i));
     let max = radii.clone().fold(radius, f64::max);
     let reach = DVec3::splat(max + radius);
     let (low, high) = (bounds.min - reach, bounds.max + reach);
@@ -248,7 +276,7 @@ impl Sink {
     pub fn take(&mut self, time: f64, grains: &mut Grains) -> usize {
         let mut total = self.total();
         let before = total.number;
-        for i in (0..grains.len()).rev() {
+        for i in (0..grains.count()).rev() {
             if self.def.region.contains(grains.position[i]) {
                 total.number += 1;
                 total.mass += grains.mass[i];

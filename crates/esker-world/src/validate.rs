@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::f64::consts::FRAC_PI_2;
 use std::fmt::Display;
 
-use esker_geometry::{Pose, Region, WallShape};
+use esker_geometry::{BodyShape, Pose, Region, WallShape, principal_moments};
 use esker_solver::by_name;
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 
 use crate::check::Problem;
 use crate::definition::*;
@@ -39,6 +39,9 @@ pub fn validate(def: &WorldDef) -> Checked {
     shapes(def)?;
     for (i, def_of_wall) in def.walls.iter().enumerate() {
         wall(def, &format!("wall.{i}"), def_of_wall)?;
+    }
+    for (i, def_of_body) in def.bodies.iter().enumerate() {
+        body(def, &format!("body.{i}"), def_of_body)?;
     }
     periodic(def)?;
     let grains = def.packings.iter().map(count_estimate);
@@ -386,20 +389,94 @@ fn shapes(def: &WorldDef) -> Checked {
             message: error.to_string(),
             advice: "give the shape a volume".into(),
         })?;
+        let is_compound = matches!(shape, BodyShape::Compound(_));
+        require(!is_compound, format_args!("shapes[{i}]"), || {
+            (
+                "grains cannot have a compound shape".into(),
+                "take a clump for grains, or a body of its own".into(),
+            )
+        })?;
     }
     let is_smooth = matches!(def.method, Method::Smooth(_));
-    require(!is_smooth || def.shapes.is_empty(), "solver.method", || {
+    let has_none = def.shapes.is_empty() && def.bodies.is_empty();
+    require(!is_smooth || has_none, "solver.method", || {
         (
             "smooth stepping knows spheres alone".into(),
-            "step grains of other shapes with the method \"substepped\"".into(),
+            "step bodies and grains of other shapes with the method \"substepped\"".into(),
         )
     })?;
-    require(def.shapes.len() < u16::MAX as usize, "shapes", || {
+    let count = def.shapes.len() + def.bodies.len();
+    require(count < u16::MAX as usize, "shapes", || {
         (
-            format!("{} shapes are too many", def.shapes.len()),
+            format!("{count} shapes are too many"),
             format!("at most {} can be told apart", u16::MAX - 1),
         )
     })
+}
+
+/// A body of its own.
+fn body(def: &WorldDef, path: &str, body: &BodyDef) -> Checked {
+    body.shape.validate().map_err(|error| Problem {
+        path: format!("{path}.shape"),
+        message: error.to_string(),
+        advice: "give the shape a volume".into(),
+    })?;
+    positive(format_args!("{path}.mass"), body.mass)?;
+    principal_moments(DMat3::from_diagonal(body.moments)).map_err(|error| Problem {
+        path: format!("{path}.inertia"),
+        message: error.to_string(),
+        advice: "check units (kg m²), or leave `inertia` out: it follows from the shape".into(),
+    })?;
+    pose(path, &body.frame)?;
+    pose(path, &body.pose)?;
+    vector(format_args!("{path}.velocity"), body.velocity)?;
+    vector(
+        format_args!("{path}.angular_velocity"),
+        body.angular_velocity,
+    )?;
+    material(def, format_args!("{path}.material"), body.material)?;
+    for (key, motion, free) in [
+        ("velocity", body.velocity, body.locks.free_translation()),
+        (
+            "angular_velocity",
+            body.angular_velocity,
+            body.locks.free_rotation(),
+        ),
+    ] {
+        require(
+            motion * free == motion,
+            format_args!("{path}.{key}"),
+            || {
+                (
+                    format!("{motion} has a part along a locked axis"),
+                    "set it to zero along axes that `locked` names".into(),
+                )
+            },
+        )?;
+    }
+    vector_of_time(&format!("{path}.force"), &body.force)?;
+    vector_of_time(&format!("{path}.torque"), &body.torque)
+}
+
+fn vector_of_time(path: &str, value: &VectorOfTime) -> Checked {
+    match value {
+        VectorOfTime::Constant(value) => vector(path, *value),
+        VectorOfTime::Table { times, values } => {
+            let fits = !times.is_empty() && times.len() == values.len();
+            let rises = times.is_sorted_by(|a, b| a < b) && times.iter().all(|t| t.is_finite());
+            require(fits && rises, path, || {
+                (
+                    format!(
+                        "{} times and {} values are no table",
+                        times.len(),
+                        values.len()
+                    ),
+                    "give one value for each time, and times that increase".into(),
+                )
+            })?;
+            values.iter().try_for_each(|value| vector(path, *value))
+        }
+    }
 }
 
 /// The shape of grains of which `listed` are listed one by one.

@@ -10,6 +10,7 @@ use glam::DVec3;
 
 use crate::assemble::Rows;
 use crate::begin::Resolution;
+use crate::bodies::Body;
 use crate::check::Problem;
 use crate::clock::Clock;
 use crate::collide::{ContactGeometry, Partner};
@@ -31,6 +32,8 @@ pub struct World {
     pub grains: Grains,
     /// The walls.
     pub walls: Vec<Wall>,
+    /// Bodies of their own, in the order of the last rows of the table.
+    pub bodies: Vec<Body>,
     /// Sources.
     pub emitters: Vec<Emitter>,
     /// Sinks.
@@ -54,7 +57,7 @@ pub struct World {
     pub(crate) periodic: Option<Periodic>,
     pub(crate) bounds: Option<[DVec3; 2]>,
     pub(crate) pairs: PairTable,
-    /// Shapes of grains that are no spheres.
+    /// Shapes of grains that are no spheres, then of bodies of their own.
     pub(crate) shapes: Vec<BodyShape>,
     pub(crate) team: Team,
     /// Chooses the team's threads step by step; none where they are fixed.
@@ -111,18 +114,24 @@ impl World {
                 grains.insert(NewGrain { position, ..grain }, def.rotation);
             }
         }
+        let wrapped = |x: DVec3| periodic.map_or(x, |p| p.wrapped(x));
+        def.insert_bodies(&mut grains, wrapped);
         Ok(World::with_grains(def, grains))
     }
 
     /// The world of a valid definition at time zero with these grains in place
-    /// of its packings.
+    /// and bodies in place of its own.
     pub(crate) fn with_grains(def: &WorldDef, grains: Grains) -> Self {
         World {
             energy: def
                 .energy_ledger
                 .then(|| EnergyLedger::open(grains.kinetic_energy())),
             grains,
-            shapes: def.shapes.clone(),
+            shapes: {
+                let of_bodies = def.bodies.iter().map(|body| body.shape.clone());
+                def.shapes.iter().cloned().chain(of_bodies).collect()
+            },
+            bodies: def.bodies.iter().map(Body::new).collect(),
             walls: def.walls.iter().map(|w| Wall::new(w, def.step)).collect(),
             emitters: (0..def.emitters.len())
                 .map(|i| Emitter::new(def, i))
@@ -220,7 +229,12 @@ impl World {
 
     /// Shapes that grains may have, by the index that they carry.
     pub fn shapes(&self) -> &[BodyShape] {
-        &self.shapes
+        &self.shapes[..self.shapes.len() - self.bodies.len()]
+    }
+
+    /// The shape of a body of its own, in the frame of its table row.
+    pub fn body_shape(&self, body: usize) -> &BodyShape {
+        &self.shapes[self.shapes.len() - self.bodies.len() + body]
     }
 
     /// Gravity, m/s².

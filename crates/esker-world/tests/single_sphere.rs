@@ -287,6 +287,7 @@ const ROLLING_PELLET: PairLaw = PairLaw {
     friction: 0.91,
     rolling: 0.32,
     twisting: 0.0,
+    rolling_of_shapes: false,
     restitution: 0.0,
     damping: 0.0,
     cohesion: Cohesion::None,

@@ -103,7 +103,7 @@ impl<'a> Drawing<'a> {
             let values = values(recording, &frame, style.color);
             let grains = shown_grains(&forms, &frame, &values, &style.shown);
             let bulk = bulk(&grains);
-            let scenery = Scenery::new(recording.header(), &frame, bulk, &style.shown);
+            let scenery = Scenery::new(recording.header(), &frame, bulk, (&style.shown, &[]));
             bounds = bounds.union(&scenery.subject);
             let (low, high) = color_range(&grains);
             range = (range.0.min(low), range.1.max(high));
@@ -141,7 +141,10 @@ impl<'a> Drawing<'a> {
         let shown = &self.style.shown;
         let values = values(self.recording, &frame, self.style.color);
         let grains = shown_grains(&self.forms, &frame, &values, shown);
-        let scenery = Scenery::new(self.recording.header(), &frame, bulk(&grains), shown);
+        let scenery = {
+            let look = (shown, &self.palette[..]);
+            Scenery::new(self.recording.header(), &frame, bulk(&grains), look)
+        };
         let (spheres, solids) = self.forms.drawn(&grains);
         let lines = if self.style.chains {
             self.chains(&frame)

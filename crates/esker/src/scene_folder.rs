@@ -78,7 +78,9 @@ fn of_checkpoint(
     checkpoint: &Checkpoint,
     recording: Option<&Recording>,
 ) -> Result<GrainList, RunError> {
-    let mut grains: Vec<_> = checkpoint.state.grains.iter().collect();
+    // Bodies belong to the scene of that run.
+    let grains = checkpoint.state.grains.iter();
+    let mut grains: Vec<_> = grains.filter(|grain| !grain.is_body()).collect();
     // The order of ids, as in recordings: that in memory means nothing.
     grains.sort_unstable_by_key(|grain| grain.id);
     let header = recording.map(Recording::header);

@@ -118,15 +118,24 @@ pub struct Scenery {
 impl Scenery {
     /// The walls of a frame around grains with these bounds. Unbounded planes are floors, and so
     /// are flat walls far larger than the grains' bounds (older recordings do not tell them apart).
-    pub fn new(header: &RecordingHeader, frame: &Frame, grains: Bounds, shown: &Shown) -> Self {
+    /// Bodies of their own have the colours of their materials.
+    pub fn new(
+        header: &RecordingHeader,
+        frame: &Frame,
+        grains: Bounds,
+        (shown, palette): (&Shown, &[[u8; 3]]),
+    ) -> Self {
         let mut scenery = Scenery {
             walls: Vec::new(),
             floors: Vec::new(),
             subject: grains,
         };
         let mut planes = Vec::new();
-        let unbounded = header.walls.iter().map(|wall| wall.unbounded);
-        for ((name, soup), unbounded) in walls_in_frame(header, frame).into_iter().zip(unbounded) {
+        for (name, soup) in walls_in_frame(header, frame) {
+            let known = header.walls.iter().find(|wall| wall.name == name);
+            let unbounded = known.is_some_and(|wall| wall.unbounded);
+            let material = known.and_then(|wall| wall.body);
+            let own = material.and_then(|m| palette.get(usize::from(m)));
             if shown.hidden.contains(&name) {
                 continue;
             }
@@ -135,7 +144,10 @@ impl Scenery {
             });
             let mut wall = Wall {
                 triangles: triangles.collect(),
-                color: WALL_COLOR,
+                color: own.map_or(WALL_COLOR, |&[r, g, b]| {
+                    let [r, g, b] = [r, g, b].map(|x| f32::from(x) / 255.0);
+                    [r, g, b, 1.0]
+                }),
             };
             let bounds = Bounds::of_walls(std::slice::from_ref(&wall));
             let is_large = !grains.is_empty() && diagonal(&bounds) > LARGE_WALL * diagonal(&grains);

@@ -11,6 +11,7 @@ use std::f64::consts::PI;
 use std::sync::Arc;
 
 mod clump;
+mod compound;
 mod hull;
 mod polyhedron;
 mod principal;
@@ -18,6 +19,7 @@ mod surface;
 mod union;
 
 pub use clump::{Clump, ClumpError};
+pub use compound::{Compound, CompoundError, InertiaError, principal_moments};
 pub use polyhedron::{HullError, Polyhedron, PolyhedronEdge, PolyhedronFace};
 
 /// The shape of a rigid body in its own frame. Lengths in m.
@@ -56,6 +58,8 @@ pub enum BodyShape {
     Polyhedron(Arc<Polyhedron>),
     /// Spheres that move as one; they may overlap.
     Clump(Arc<Clump>),
+    /// Shapes that move as one.
+    Compound(Arc<Compound>),
 }
 
 /// Volume, mean square extents and bounds of a shape.
@@ -135,6 +139,10 @@ impl BodyShape {
             }
             // These are checked when they are built.
             Self::Polyhedron(_) | Self::Clump(_) => Ok(()),
+            Self::Compound(compound) => {
+                let mut parts = compound.parts().iter();
+                parts.try_for_each(|(part, _)| part.validate())
+            }
         }
     }
 
@@ -174,6 +182,7 @@ impl BodyShape {
             }
             Self::Polyhedron(polyhedron) => return polyhedron.mass_properties(),
             Self::Clump(clump) => return clump.mass_properties(),
+            Self::Compound(compound) => return compound.mass_properties(),
         };
         MassProperties {
             volume,
@@ -181,7 +190,8 @@ impl BodyShape {
         }
     }
 
-    /// Radius of the smallest ball about the origin that holds the shape (m).
+    /// Radius of a ball about the origin that holds the shape (m), for compounds not always the
+    /// smallest.
     pub fn bounding_radius(&self) -> f64 {
         match self {
             Self::Sphere { radius } => *radius,
@@ -197,6 +207,9 @@ impl BodyShape {
             Self::Box { half_edges } => half_edges.length(),
             Self::Polyhedron(polyhedron) => polyhedron.bounding_radius(),
             Self::Clump(clump) => clump.max_of(|centre, radius| centre.length() + radius),
+            Self::Compound(compound) => {
+                compound.max_of(|part, pose| pose.position.length() + part.bounding_radius())
+            }
         }
     }
 
@@ -220,6 +233,9 @@ impl BodyShape {
                 self.bounding_radius()
             }
             Self::Clump(clump) => clump.max_of(|centre, _| centre.length()),
+            Self::Compound(compound) => {
+                compound.max_of(|part, pose| pose.position.length() + part.rotation_reach())
+            }
         }
     }
 }
@@ -272,7 +288,7 @@ mod tests {
             } => p.truncate().length() < *radius && p.z.abs() < *half_length,
             BodyShape::Box { half_edges } => p.abs().cmplt(*half_edges).all(),
             BodyShape::Clump(clump) => clump.spheres().iter().any(|s| s.0.distance(p) < s.1),
-            BodyShape::Polyhedron(_) => false,
+            BodyShape::Polyhedron(_) | BodyShape::Compound(_) => false,
         }
     }
 

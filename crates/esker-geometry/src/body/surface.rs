@@ -9,63 +9,87 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 /// Facets around a round body: the sagitta is 0.9 % of the radius.
 const AROUND: u32 = 24;
-/// Facets from pole to pole of a sphere.
-const ALONG: u32 = 12;
 
 impl BodyShape {
     /// The surface as triangles, counter-clockwise seen from outside. Corners lie on the surface,
-    /// so that round bodies are a little too small; spheres of a clump are whole.
+    /// so that round bodies are a little too small; spheres of a clump and parts of a
+    /// compound are whole.
     pub fn triangulate(&self) -> TriangleSoup {
+        self.triangulate_with(AROUND)
+    }
+
+    /// The same with so many facets around round bodies, an even number, and half as many from
+    /// pole to pole.
+    pub fn triangulate_with(&self, around: u32) -> TriangleSoup {
         match self {
-            Self::Sphere { radius } => ball(DVec3::ZERO, DVec3::splat(*radius)),
-            Self::Ellipsoid { semi_axes } => ball(DVec3::ZERO, *semi_axes),
+            Self::Sphere { radius } => ball(DVec3::ZERO, DVec3::splat(*radius), around),
+            Self::Ellipsoid { semi_axes } => ball(DVec3::ZERO, *semi_axes, around),
             Self::Capsule {
                 radius,
                 half_length,
             } => {
-                let half = ALONG / 2;
+                // From a pole to the equator, and on from there.
+                let quarter = (around / 4).max(1);
                 let arc = |k: u32| {
-                    *radius * DVec2::from_angle(PI * f64::from(k) / f64::from(ALONG) - FRAC_PI_2)
+                    let share = f64::from(k) / f64::from(2 * quarter);
+                    *radius * DVec2::from_angle(PI * share - FRAC_PI_2)
                 };
-                let lower = (0..=half).map(|k| arc(k) - half_length * DVec2::Y);
-                let upper = (half..=ALONG).map(|k| arc(k) + half_length * DVec2::Y);
-                revolved(&lower.chain(upper).collect::<Vec<_>>())
+                let lower = (0..=quarter).map(|k| arc(k) - half_length * DVec2::Y);
+                let upper = (quarter..=2 * quarter).map(|k| arc(k) + half_length * DVec2::Y);
+                revolved(&lower.chain(upper).collect::<Vec<_>>(), around)
             }
             Self::Cylinder {
                 radius,
                 half_length,
-            } => revolved(&[
-                DVec2::new(0.0, -half_length),
-                DVec2::new(*radius, -half_length),
-                DVec2::new(*radius, *half_length),
-                DVec2::new(0.0, *half_length),
-            ]),
+            } => {
+                let profile = [
+                    DVec2::new(0.0, -half_length),
+                    DVec2::new(*radius, -half_length),
+                    DVec2::new(*radius, *half_length),
+                    DVec2::new(0.0, *half_length),
+                ];
+                revolved(&profile, around)
+            }
             Self::Box { half_edges } => cuboid(*half_edges, OpenFaces::NONE),
             Self::Polyhedron(polyhedron) => TriangleSoup {
                 vertices: polyhedron.vertices().to_vec(),
                 triangles: polyhedron.triangles().collect(),
             },
             Self::Clump(clump) => {
-                let mut all = TriangleSoup::default();
-                for &(centre, radius) in clump.spheres() {
-                    let first = all.vertices.len() as u32;
-                    let sphere = ball(centre, DVec3::splat(radius));
-                    all.vertices.extend(sphere.vertices);
-                    let triangles = sphere.triangles.into_iter();
-                    all.triangles
-                        .extend(triangles.map(|corners| corners.map(|corner| first + corner)));
-                }
-                all
+                let spheres = clump.spheres().iter();
+                let whole = |&(centre, radius): &_| ball(centre, DVec3::splat(radius), around);
+                joined(spheres.map(whole))
             }
+            Self::Compound(compound) => joined(compound.parts().iter().map(|(part, pose)| {
+                let mut surface = part.triangulate_with(around);
+                for vertex in &mut surface.vertices {
+                    *vertex = pose.to_world(*vertex);
+                }
+                surface
+            })),
         }
     }
 }
 
+/// Several surfaces as one.
+fn joined(surfaces: impl Iterator<Item = TriangleSoup>) -> TriangleSoup {
+    let mut all = TriangleSoup::default();
+    for surface in surfaces {
+        let first = all.vertices.len() as u32;
+        all.vertices.extend(surface.vertices);
+        let triangles = surface.triangles.into_iter();
+        all.triangles
+            .extend(triangles.map(|corners| corners.map(|corner| first + corner)));
+    }
+    all
+}
+
 /// An ellipsoid about a centre.
-fn ball(centre: DVec3, semi_axes: DVec3) -> TriangleSoup {
+fn ball(centre: DVec3, semi_axes: DVec3, around: u32) -> TriangleSoup {
+    let along = (around / 2).max(2);
     let profile =
-        (0..=ALONG).map(|k| DVec2::from_angle(PI * f64::from(k) / f64::from(ALONG) - FRAC_PI_2));
-    let mut soup = revolved(&profile.collect::<Vec<_>>());
+        (0..=along).map(|k| DVec2::from_angle(PI * f64::from(k) / f64::from(along) - FRAC_PI_2));
+    let mut soup = revolved(&profile.collect::<Vec<_>>(), around);
     for vertex in &mut soup.vertices {
         *vertex = centre + *vertex * semi_axes;
     }
@@ -74,7 +98,7 @@ fn ball(centre: DVec3, semi_axes: DVec3) -> TriangleSoup {
 
 /// The surface that a profile (distance from the z axis, height) describes about that axis. The
 /// ends of the profile lie on the axis, the lower one first.
-fn revolved(profile: &[DVec2]) -> TriangleSoup {
+fn revolved(profile: &[DVec2], around: u32) -> TriangleSoup {
     let Some(([bottom, inner @ ..], top)) = profile.split_last().map(|(top, rest)| (rest, top))
     else {
         return TriangleSoup::default();
@@ -84,14 +108,14 @@ fn revolved(profile: &[DVec2]) -> TriangleSoup {
         triangles: Vec::new(),
     };
     for point in inner {
-        for k in 0..AROUND {
-            let around = DVec2::from_angle(TAU * f64::from(k) / f64::from(AROUND));
-            soup.vertices.push((point.x * around).extend(point.y));
+        for k in 0..around {
+            let direction = DVec2::from_angle(TAU * f64::from(k) / f64::from(around));
+            soup.vertices.push((point.x * direction).extend(point.y));
         }
     }
     let rings = inner.len() as u32;
-    let at = |ring: u32, k: u32| 2 + ring * AROUND + k % AROUND;
-    for k in 0..AROUND {
+    let at = |ring: u32, k: u32| 2 + ring * around + k % around;
+    for k in 0..around {
         soup.triangles.push([0, at(0, k + 1), at(0, k)]);
         for ring in 1..rings {
             let [a, b] = [at(ring - 1, k), at(ring - 1, k + 1)];

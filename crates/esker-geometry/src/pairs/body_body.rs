@@ -1,6 +1,8 @@
 //! The table of pairs of bodies.
 
-use super::{capsule_capsule, capsule_ellipsoid, clump_body, convex, ellipsoid_ellipsoid};
+use super::{
+    capsule_capsule, capsule_ellipsoid, clump_body, compound_body, convex, ellipsoid_ellipsoid,
+};
 use crate::body::{BodyShape, PlacedShape};
 use crate::manifold::{Conformity, ContactPoint};
 use crate::pairs::sphere_sphere::sphere_sphere;
@@ -29,6 +31,9 @@ pub fn body_contacts(
 ) {
     use BodyShape as S;
     match (a.shape, b.shape) {
+        (S::Compound(compound), _) => compound_body::contacts((compound, a), b, query, out),
+        (_, S::Compound(_)) => reversed(a, b, query, out),
+
         (S::Clump(clump), _) => clump_body::contacts((clump, a), b, query, out),
         (_, S::Clump(_)) => reversed(a, b, query, out),
 

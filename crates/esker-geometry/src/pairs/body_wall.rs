@@ -4,7 +4,10 @@ use super::body_body::ellipsoid;
 use super::ellipsoid_box::{self, BoxWall};
 use super::sharp::PlacedEllipsoid;
 use super::sphere_frustum::Frustum;
-use super::{Each, Probe, capsule_wall, clump_body, convex, ellipsoid_half_space, ellipsoid_mesh};
+use super::{
+    Each, Probe, capsule_wall, clump_body, compound_body, convex, ellipsoid_half_space,
+    ellipsoid_mesh,
+};
 use crate::body::{BodyShape, PlacedShape};
 use crate::manifold::{Conformity, ContactPoint};
 use crate::shape::{Side, Touch, WallShape, WallSurface};
@@ -87,6 +90,9 @@ impl WallShape {
             BodyShape::Box { .. } | BodyShape::Cylinder { .. } | BodyShape::Polyhedron(_) => {
                 convex::wall_contacts(self, body, query, out);
             }
+            BodyShape::Compound(compound) => {
+                compound_body::wall_contacts(self, (compound, body), query, out);
+            }
         }
     }
 
@@ -131,9 +137,10 @@ impl WallShape {
     /// rims and for walls that are no containers.
     pub fn side_of_body(&self, shape: &BodyShape, feature: u32) -> Option<Side> {
         match shape {
-            BodyShape::Box { .. } | BodyShape::Cylinder { .. } | BodyShape::Polyhedron(_) => {
-                convex::container_side(self, feature)
-            }
+            BodyShape::Box { .. }
+            | BodyShape::Cylinder { .. }
+            | BodyShape::Polyhedron(_)
+            | BodyShape::Compound(_) => convex::container_side(self, feature),
             _ => self.side_of(feature / parts_of(shape)),
         }
     }

@@ -16,6 +16,7 @@ mod capsule_capsule;
 mod capsule_ellipsoid;
 mod capsule_wall;
 mod clump_body;
+mod compound_body;
 mod convex;
 mod ellipsoid_box;
 mod ellipsoid_ellipsoid;

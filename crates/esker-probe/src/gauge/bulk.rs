@@ -87,7 +87,8 @@ impl Gauge for Bulk {
         let (mut count, mut mass, mut volume) = (0.0, 0.0, 0.0);
         let mut momentum = DVec3::ZERO;
         let mut inside = Vec::new();
-        for (i, (&x, &r)) in grains.position.iter().zip(&grains.radius).enumerate() {
+        let places = grains.position[..grains.count()].iter();
+        for (i, (&x, &r)) in places.zip(&grains.radius).enumerate() {
             for x in world.images(x) {
                 if near.distance_squared(x) > r * r {
                     continue;

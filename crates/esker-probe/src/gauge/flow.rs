@@ -47,7 +47,7 @@ impl Flow {
 impl Gauge for Flow {
     fn after_step(&mut self, world: &World, track: &Track) {
         let grains = &world.grains;
-        for i in 0..grains.len() {
+        for i in 0..grains.count() {
             let to = grains.position[i];
             // A grain that was emitted in this step came with its velocity.
             let from = track

@@ -31,7 +31,7 @@ impl Gauge for FrontGauge {
 
     fn close(&mut self, world: &World, _length: f64) -> Vec<f64> {
         let grains = &world.grains;
-        let reached = (0..grains.len()).map(|i| {
+        let reached = (0..grains.count()).map(|i| {
             let x = grains.position[i];
             Reached {
                 distance: match self.path {

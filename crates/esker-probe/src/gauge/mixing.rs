@@ -40,7 +40,7 @@ impl Gauge for Mixing {
         let direction = self.direction.unwrap_or_else(|| up(world));
         let mut cells: BTreeMap<[i64; 3], [u64; 2]> = BTreeMap::new();
         let mut placed = Vec::new();
-        for (i, &x) in grains.position.iter().enumerate() {
+        for (i, &x) in grains.position[..grains.count()].iter().enumerate() {
             let counts = |x: &DVec3| self.region.is_none_or(|region| region.contains(*x));
             let Some(x) = world.images(x).find(counts) else {
                 continue;

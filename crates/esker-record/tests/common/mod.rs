@@ -180,6 +180,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
                 name: w.name.clone(),
                 surface: w.shape.triangulate(0.1),
                 unbounded: w.shape.bounds().is_none(),
+                body: None,
             })
             .collect(),
         probes: Vec::new(),

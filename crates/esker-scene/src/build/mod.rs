@@ -5,6 +5,7 @@
 //! refused anyway. What is judged here is what one key alone cannot show:
 //! names that refer to one another, files, and shapes.
 
+mod bodies;
 mod probes;
 mod settings;
 mod shapes;
@@ -128,7 +129,9 @@ impl Builder<'_, '_> {
     fn world(&mut self, root: &Node) -> Option<WorldDef> {
         self.read_materials(root);
         let pairs = self.pairs(root);
-        let walls = self.walls(root);
+        let mut names = BTreeMap::new();
+        let walls = self.walls(root, &mut names);
+        let bodies = self.bodies(root, &mut names);
         let (packings, sections) = self.packings(root);
         self.packing_sections = sections;
         let emitters = self.emitters(root);
@@ -154,6 +157,7 @@ impl Builder<'_, '_> {
             materials: self.materials.clone(),
             pairs,
             walls,
+            bodies,
             packings,
             emitters,
             sinks,
@@ -286,7 +290,7 @@ impl Builder<'_, '_> {
                 .finding(
                     ProblemKind::Missing,
                     &format!("material.{name}"),
-                    format!("grains are made of \"{name}\", which has no `density`"),
+                    format!("grains or bodies are made of \"{name}\", which has no `density`"),
                 )
                 .expected("`density`: a number greater than 0, in kg/m³");
             self.push(finding);
@@ -386,6 +390,7 @@ impl Builder<'_, '_> {
             friction: node.number("friction")?,
             rolling: node.number("rolling")?,
             twisting: node.number("twisting")?,
+            rolling_of_shapes: node.boolean("rolling_of_shapes")?,
             restitution: node.number("restitution")?,
             damping: node.number("damping")?,
             cohesion: match node.table("cohesion") {
@@ -456,7 +461,7 @@ impl Builder<'_, '_> {
                     &node.at("name"),
                     format!("the name \"{name}\" is taken already, by `{first}`"),
                 )
-                .advice("names must be unique among walls, among emitters, among sinks and among probes");
+                .advice("names must be unique among walls and bodies, among emitters, among sinks and among probes");
             self.push(finding);
         } else {
             seen.insert(name.clone(), node.path.clone());

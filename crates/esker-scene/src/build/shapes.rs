@@ -1,4 +1,4 @@
-//! Shapes of grains that are no spheres.
+//! Shapes of grains that are no spheres, and of bodies of their own.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ impl Builder<'_, '_> {
     }
 
     /// A shape, and where its own frame is in the axes of the scene.
-    fn body_shape(&mut self, node: &Node) -> Option<(BodyShape, Pose)> {
+    pub(super) fn body_shape(&mut self, node: &Node) -> Option<(BodyShape, Pose)> {
         let centred = |shape| (shape, Pose::IDENTITY);
         let found = if let Some(semi_axes) = node.vector("ellipsoid") {
             centred(BodyShape::Ellipsoid { semi_axes })

@@ -17,12 +17,13 @@ use crate::report::ProblemKind;
 use crate::walk::Node;
 
 impl Builder<'_, '_> {
-    pub(super) fn walls(&mut self, root: &Node) -> Vec<WallDef> {
-        let mut names = BTreeMap::new();
-        root.list("wall")
-            .iter()
-            .filter_map(|node| self.wall(node, &mut names))
-            .collect()
+    pub(super) fn walls(
+        &mut self,
+        root: &Node,
+        names: &mut BTreeMap<String, String>,
+    ) -> Vec<WallDef> {
+        let walls = root.list("wall").iter();
+        walls.filter_map(|node| self.wall(node, names)).collect()
     }
 
     fn wall(&mut self, node: &Node, names: &mut BTreeMap<String, String>) -> Option<WallDef> {

@@ -151,7 +151,14 @@ fn of_checkpoint(path: &Path) -> anyhow::Result<Vec<Fact>> {
         plain("identity", checkpoint.scene.to_string()),
         plain("step", state.steps_done),
         fact("time", checkpoint.time, format!("{:.6} s", checkpoint.time)),
-        plain("grains", state.grains.len()),
+        plain(
+            "grains",
+            state.grains.iter().filter(|g| !g.is_body()).count(),
+        ),
+        plain(
+            "bodies",
+            state.grains.iter().filter(|g| g.is_body()).count(),
+        ),
         fact(
             "contacts",
             state.remembered.len(),
@@ -168,7 +175,7 @@ fn of_scene(path: &Path) -> anyhow::Result<Vec<Fact>> {
     let world = &scene.world;
     let materials: Vec<&str> = world.materials.iter().map(|m| m.name.as_str()).collect();
     let walls: Vec<&str> = world.walls.iter().map(|w| w.name.as_str()).collect();
-    let grains = esker_world::World::new(world)?.grains.len();
+    let grains = esker_world::World::new(world)?.grains.count();
     let record = match scene.record.every {
         Some(every) => format!("every {every} s"),
         None => "first and last state".into(),

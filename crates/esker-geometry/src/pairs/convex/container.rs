@@ -60,6 +60,21 @@ pub(crate) fn container_side(wall: &WallShape, feature: u32) -> Option<Side> {
     }
 }
 
+/// The name of a point that a part of a compound has, from its name as a point of the part alone.
+pub(crate) fn feature_of_part(part: u32, feature: u32) -> u32 {
+    mix(part, feature)
+}
+
+/// The same at a wall that holds the part from this side, if it is a container.
+pub(crate) fn feature_of_part_at_wall(part: u32, feature: u32, side: Option<Side>) -> u32 {
+    let side = match side {
+        Some(Side::Inside) => INSIDE,
+        Some(Side::Outside) => OUTSIDE,
+        None => RIM,
+    };
+    side | mix(part, feature) & !RIM
+}
+
 /// Renames points that belong to one part of the wall.
 fn rename(points: &mut [ContactPoint], side: u32, part: u32) {
     for point in points {

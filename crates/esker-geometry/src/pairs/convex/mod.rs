@@ -31,7 +31,7 @@ use manifold::Pair;
 use plane::Plane;
 use solid::Solid;
 
-pub(crate) use container::container_side;
+pub(crate) use container::{container_side, feature_of_part, feature_of_part_at_wall};
 
 #[cfg(test)]
 mod tests;

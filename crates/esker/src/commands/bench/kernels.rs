@@ -8,7 +8,7 @@ use esker_parallel::Team;
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun};
 use esker_solver::lanes::Instructions;
 use esker_solver::packed::{Packing, Row, RowKind};
-use esker_solver::substep::{Impact, SubStepper, Substeps};
+use esker_solver::substep::{Accelerations, Impact, SubStepper, Substeps};
 use esker_solver::sweep::{Diagonal, relax};
 use esker_world::{LastProblem, World};
 use serde::Serialize;
@@ -68,7 +68,8 @@ impl<'a> Sweeps<'a> {
             substeps: SWEEPS,
             step: world.substep(),
             gravity: world.gravity(),
-            accelerations: &[],
+            accelerations: Accelerations::default(),
+            tracked: &problem.plan.fixed,
             movable: world.grains.len(),
             compliance: problem.compliance,
             longest_sleep: f64::INFINITY,
@@ -134,7 +135,7 @@ impl<'a> Sweeps<'a> {
                     bodies: &mut bodies,
                     step: self.run.step,
                     gravity: self.run.gravity,
-                    accelerations: &[],
+                    accelerations: Accelerations::default(),
                     compliance,
                 };
                 let mut stepper = SubStepper::default();

@@ -1,4 +1,4 @@
-//! What walls carried and gave over a run, and the energy ledger.
+//! What walls and bodies carried and gave over a run, and the energy ledger.
 
 use esker_plot::number;
 use esker_world::definition::Motion;
@@ -23,6 +23,41 @@ pub struct WallSummary {
     most_outer_contacts: u64,
     #[serde(skip)]
     is_driven: bool,
+}
+
+/// A body of its own over a run; field names are keys of `summary.json`.
+#[derive(Serialize)]
+pub struct BodySummary {
+    name: String,
+    /// Where the origin of its frame is at the end, m.
+    position: [f64; 3],
+    /// Unit quaternion (x, y, z, w) of its frame at the end.
+    orientation: [f64; 4],
+    /// Velocity of its centre of mass at the end, m/s.
+    velocity: [f64; 3],
+    /// Angular velocity at the end, rad/s.
+    angular_velocity: [f64; 3],
+    /// Mean force of its contacts, N.
+    force: [f64; 3],
+    /// Mean torque of its contacts about the origin of its frame, N m.
+    torque: [f64; 3],
+}
+
+impl BodySummary {
+    pub fn new(world: &World, body: usize) -> Self {
+        let (pose, [velocity, angular_velocity]) =
+            (world.body_pose(body), world.body_velocity(body));
+        let mean = world.bodies[body].total_load.mean(world.time());
+        BodySummary {
+            name: world.bodies[body].name.clone(),
+            position: pose.position.to_array(),
+            orientation: pose.orientation.to_array(),
+            velocity: velocity.to_array(),
+            angular_velocity: angular_velocity.to_array(),
+            force: mean.force.to_array(),
+            torque: mean.torque.to_array(),
+        }
+    }
 }
 
 impl WallSummary {

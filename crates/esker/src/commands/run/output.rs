@@ -95,7 +95,7 @@ impl<'a> Output<'a> {
         } else {
             LEAST_EXPECTED
         };
-        let expected = world.grains.len().max(min);
+        let expected = world.grains.count().max(min);
         let probe_file = ProbeFile::create(dir, &header.probes)?;
         let recorder = Recorder::create(&dir.join(RECORDING_FILE_NAME), header, expected)?;
         let probes = Probes::new(&file.scene.probes, world);
@@ -301,10 +301,26 @@ fn header(file: &SceneFile, world: &World) -> RecordingHeader {
                 name: wall.name.clone(),
                 surface: wall.shape.triangulate(extent),
                 unbounded: wall.local_bounds().is_none(),
+                body: None,
             })
+            .chain((0..world.bodies.len()).map(|body| body_surface(world, body)))
             .collect(),
         probes: probes::tables(&scene.probes),
         settings: settings(&scene.record),
+    }
+}
+
+/// The surface of a body of its own in the frame that it was given in.
+fn body_surface(world: &World, body: usize) -> WallSurface {
+    let mut surface = world.body_shape(body).triangulate();
+    for vertex in &mut surface.vertices {
+        *vertex = world.bodies[body].frame.to_local(*vertex);
+    }
+    WallSurface {
+        name: world.bodies[body].name.clone(),
+        surface,
+        unbounded: false,
+        body: Some(world.grains.material[world.grains.count() + body]),
     }
 }
 

@@ -8,7 +8,7 @@ use esker_world::definition::{Method, Solver};
 use esker_world::{Stage, World};
 use serde::Serialize;
 
-use super::balance::{EnergySummary, WallSummary};
+use super::balance::{BodySummary, EnergySummary, WallSummary};
 use super::progress::duration;
 use super::totals::{Totals, Worst};
 use super::verdict::{Evidence, Verdict, outside_of_containers};
@@ -52,6 +52,7 @@ pub struct Summary {
     /// Where the scene asks for it.
     energy: Option<EnergySummary>,
     walls: Vec<WallSummary>,
+    bodies: Vec<BodySummary>,
     mean_residual: Option<f64>,
     worst_residual: Option<f64>,
     tolerance: Option<f64>,
@@ -256,7 +257,7 @@ impl Summary {
             interrupted,
             steps: world.steps_done,
             time: world.time(),
-            particles: world.grains.len(),
+            particles: world.grains.count(),
             emitted: totals.emitted as u64,
             removed: sinks.iter().map(|s| s.number).sum(),
             lost: world.lost,
@@ -275,6 +276,9 @@ impl Summary {
                     let outer = totals.most_outer_contacts.get(k).copied();
                     WallSummary::new(wall, world.time(), outer.unwrap_or(0.0) as u64)
                 })
+                .collect(),
+            bodies: (0..world.bodies.len())
+                .map(|body| BodySummary::new(world, body))
                 .collect(),
             mean_residual: seen.then(|| totals.residual_sum / totals.residual_count),
             worst_residual: seen.then_some(totals.worst_residual),

@@ -1,4 +1,5 @@
-//! What contacts give to the walls over all substeps of a step.
+//! What some contacts give to their bodies over all substeps of a step: those with walls and
+//! whatever else has its forces recorded.
 //!
 //! The impulse of a contact in a substep is what it stores after the sweep:
 //! warm start and impacts are in it. Impacts are subtracted again before the
@@ -14,28 +15,28 @@ use crate::kernel::Work;
 use crate::packed::vector;
 use crate::plan::{LANES, SweepPlan};
 
-/// Sums of the impulses of the contacts with walls.
+/// Sums of the impulses of some contacts.
 #[derive(Debug, Default)]
-pub(crate) struct WallImpulses {
-    /// Slots (group · LANES + lane) of the plan's fixed contacts, ascending.
+pub(crate) struct ImpulseSums {
+    /// Slots (group · LANES + lane) of the contacts, ascending.
     slots: Vec<u32>,
     /// Block `b` has the slots `starts[b]..starts[b + 1]`.
     starts: Vec<u32>,
     sums: Vec<Impulse>,
 }
 
-impl WallImpulses {
-    /// Begins a step over the contacts of a plan.
-    pub(crate) fn begin(&mut self, plan: &SweepPlan) -> WallSums<'_> {
-        let WallImpulses {
+impl ImpulseSums {
+    /// Begins a step: sums are kept of the contacts at these places of a plan, ascending.
+    pub(crate) fn begin(&mut self, plan: &SweepPlan, tracked: &[u32]) -> SharedSums<'_> {
+        let ImpulseSums {
             slots,
             starts,
             sums,
         } = self;
-        clear_and_reserve(slots, plan.fixed.len());
+        clear_and_reserve(slots, tracked.len());
         clear_and_reserve(starts, plan.blocks.len());
         let (mut group, mut block) = (0, 0);
-        for &contact in &plan.fixed {
+        for &contact in tracked {
             while plan.groups[group + 1] <= contact {
                 group += 1;
             }
@@ -49,28 +50,28 @@ impl WallImpulses {
         starts.resize(plan.blocks.len(), slots.len() as u32);
         clear_and_reserve(sums, slots.len());
         sums.resize(slots.len(), Impulse::default());
-        WallSums {
+        SharedSums {
             slots,
             starts,
             sums: SharedSlice::new(sums),
         }
     }
 
-    /// One sum per contact of [`SweepPlan::fixed`], in its order.
+    /// One sum per contact, in their order.
     pub(crate) fn sums(&self) -> &[Impulse] {
         &self.sums
     }
 }
 
-/// The sums of [`WallImpulses`] as threads share them.
+/// The sums of [`ImpulseSums`] as threads share them.
 #[derive(Clone, Copy)]
-pub(crate) struct WallSums<'a> {
+pub(crate) struct SharedSums<'a> {
     slots: &'a [u32],
     starts: &'a [u32],
     sums: SharedSlice<'a, Impulse>,
 }
 
-impl WallSums<'_> {
+impl SharedSums<'_> {
     /// Adds the impulses that the contacts of a block hold now.
     ///
     /// # Safety

@@ -1,0 +1,97 @@
+//! Forces beside gravity and contacts: cohesion, and what is applied to bodies of their own.
+//!
+//! A body with the inverse mass `1/m` and the inverse root `C = I^(−1/2)` of its inertia (see
+//! `midpoint.rs`) is accelerated by a force `F` and a torque `τ` at
+//!
+//! ```text
+//! v' = P F/m − (1 − P) g,    z' = C τ                                    (1)
+//! ```
+//!
+//! in its metric angular velocity `z`; with the projection `P` on the axes that it can move
+//! along, which takes back the gravity that every body falls with. Both are evaluated once per
+//! step, in its middle.
+
+use esker_contact::BodyState;
+use esker_solver::substep::{Acceleration, Accelerations};
+use glam::{DQuat, DVec3};
+
+use crate::World;
+
+/// Accelerations of a step; keeps its memory.
+#[derive(Debug, Default)]
+pub(crate) struct BodyForces {
+    first: usize,
+    list: Vec<Acceleration>,
+}
+
+impl BodyForces {
+    /// As solvers take them: no entries where nothing but gravity and contacts acts.
+    pub(crate) fn accelerations(&self) -> Accelerations<'_> {
+        Accelerations {
+            first: self.first,
+            list: &self.list,
+        }
+    }
+}
+
+impl World {
+    /// Sets the accelerations (1) of the step; `bodies` of the equations have its masses.
+    pub(crate) fn evaluate_forces(&mut self) {
+        let count = self.grains.count();
+        let time = self.time() + 0.5 * self.step;
+        let work = &mut self.workspace;
+        let bodies = &work.equations.bodies[..self.grains.len()];
+        let forces = &mut work.forces;
+        forces.list.clear();
+        let cohesive = work.cohesion.forces();
+        let is_acted_on = self.bodies.iter().zip(&self.grains.locks).any(|(b, l)| {
+            l.translation.contains(&true) || b.applied.iter().any(|force| !force.is_zero())
+        });
+        forces.first = if cohesive.is_empty() { count } else { 0 };
+        if cohesive.is_empty() && !is_acted_on {
+            return;
+        }
+        let by = |force: DVec3, body: &BodyState| Acceleration {
+            linear: force * body.inverse_mass,
+            angular: DVec3::ZERO,
+        };
+        let of_cohesion = cohesive.iter().zip(bodies);
+        forces
+            .list
+            .extend(of_cohesion.map(|(force, body)| by(*force, body)));
+        forces
+            .list
+            .resize(bodies.len() - forces.first, Acceleration::default());
+        let own = &mut forces.list[count - forces.first..];
+        for (k, (entry, body)) in own.iter_mut().zip(&self.bodies).enumerate() {
+            let (i, [force, torque]) = (count + k, body.applied.each_ref().map(|f| f.at(time)));
+            let (state, free) = (&bodies[i], self.grains.free_translation(i));
+            let turn = work.midpoints.0[i].inverse_root;
+            *entry = Acceleration {
+                linear: free * (entry.linear + force * state.inverse_mass)
+                    - (DVec3::ONE - free) * self.gravity,
+                angular: turn * torque * state.inverse_inertia,
+            };
+        }
+    }
+
+    /// Where bodies of their own are.
+    pub(crate) fn places_of_bodies(&self) -> Vec<(DVec3, DQuat)> {
+        let rows = self.grains.count()..self.grains.len();
+        rows.map(|i| (self.grains.position[i], self.grains.orientation[i]))
+            .collect()
+    }
+
+    /// Work of applied forces and torques in the step that moved bodies from these places, J.
+    pub(crate) fn work_of_forces(&self, before: &[(DVec3, DQuat)]) -> f64 {
+        let time = self.time() + 0.5 * self.step;
+        let after = self.places_of_bodies();
+        let places = before.iter().zip(&after).zip(&self.bodies);
+        let work = places.map(|((&(x, q), &(end, turned)), body)| {
+            let [force, torque] = body.applied.each_ref().map(|f| f.at(time));
+            let rotation = (turned * q.conjugate()).to_scaled_axis();
+            force.dot(end - x) + torque.dot(rotation)
+        });
+        work.sum()
+    }
+}
