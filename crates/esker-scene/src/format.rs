@@ -98,7 +98,7 @@ pub const SOLVER: Section = Section {
         key("stiffness_cap", Kind::Number(NOT_NEGATIVE), "", Default("1.0"), "1 keeps any stack stable; smaller is stiffer and less safe.").when(SUBSTEPPED),
         key("sweeps", Kind::Integer(1, MOST_SWEEPS), "", Default("100"), "Most sweeps per step; iterations for the general solvers.").when(WHOLE_STEP),
         key("warm_start", Kind::Choice(&["cold", "history", "model"]), "", Default("\"history\""), "Start from zero, from the last step's impulses, or from the static contact law.").when(WHOLE_STEP),
-        key("warm_factor", Kind::Number(UNIT), "", Default("0.85"), "Factor on the last step's impulses.").when(&[is("method", WHOLE_STEP_METHODS), is("warm_start", &["history"])]),
+        key("warm_factor", Kind::Number(UNIT), "", Optional("0.85, and 1 with a `tolerance` at the head of the scene"), "Factor on the last step's impulses.").when(&[is("method", WHOLE_STEP_METHODS), is("warm_start", &["history"])]),
         key("impact_sweeps", Kind::Integer(0, MOST_SWEEPS), "", Default("20"), "Sweeps of the impact stage, in steps that have an impact.").when(WHOLE_STEP),
         key("tolerance", Kind::Number(POSITIVE), "", Optional("no step is judged, and all sweeps are made"), "Residual below which a step counts as converged (and sweeps stop); usual: 1e-3 to 1e-6."),
     ],

@@ -1,6 +1,6 @@
 //! `tolerance = "1%"`: step and sweeps from the formulas.
 
-use esker_world::definition::Method;
+use esker_world::definition::{Method, WarmStart};
 
 fn scene(head: &str) -> Result<esker_scene::Scene, esker_scene::SceneErrors> {
     let text = format!(
@@ -59,6 +59,23 @@ fn a_given_step_stays() {
     let scene = scene("tolerance = \"1%\"\nstep = 2e-3").unwrap();
     assert_eq!(scene.world.step, 2e-3);
     assert!(substeps(&scene) >= 10);
+}
+
+/// With a part of the last impulses a bed creeps from step to step.
+#[test]
+fn whole_steps_that_keep_an_accuracy_start_from_all_of_the_last_impulses() {
+    for (head, expected) in [
+        ("tolerance = \"1%\"", 1.0),
+        ("tolerance = \"1%\"\nsolver.warm_factor = 0.9", 0.9),
+        ("", 0.85),
+    ] {
+        let scene = scene(&format!("{head}\nsolver.method = \"gauss-seidel\"")).unwrap();
+        let Method::WholeStep(method) = scene.world.method else {
+            panic!("{:?}", scene.world.method);
+        };
+        let factor = expected;
+        assert_eq!(method.warm_start, WarmStart::History { factor });
+    }
 }
 
 #[test]

@@ -615,6 +615,7 @@ impl BlockSweeper {
             self.sweeps(team, plan, bodies, compliance, sweeps);
             report.sweeps += sweeps;
             if let Some(tolerance) = stop.tolerance
+                && report.sweeps >= stop.min_sweeps
                 && residual(team, &self.packed, bodies) <= tolerance
             {
                 break;

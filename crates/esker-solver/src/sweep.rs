@@ -198,6 +198,8 @@ fn relax_general(
 /// When a whole-step solve stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stop {
+    /// Sweeps that are made in any case.
+    pub min_sweeps: usize,
     /// Most sweeps.
     pub sweeps: usize,
     /// Residual at which it stops early (see [`ResidualSum`]); `None`: never.
@@ -263,6 +265,7 @@ impl GaussSeidel {
             report.sweeps += 1;
             if let Some(tolerance) = stop.tolerance
                 && report.sweeps % SWEEPS_PER_CHECK == 0
+                && report.sweeps >= stop.min_sweeps
                 && residual(problem, impulses, bodies) <= tolerance
             {
                 break;
@@ -348,6 +351,7 @@ mod tests {
             &mut impulses,
             &mut bodies,
             Stop {
+                min_sweeps: 0,
                 sweeps: 50,
                 tolerance: Some(1e-12),
             },
@@ -370,6 +374,7 @@ mod tests {
             &mut impulses,
             &mut Vec::new(),
             Stop {
+                min_sweeps: 0,
                 sweeps: 0,
                 tolerance: Some(1e-3),
             },

@@ -566,6 +566,7 @@ fn vector_whole_step_sweeps_equal_the_scalar_reference() {
         let mut impulses: Vec<_> = crowd.rows.iter().map(|r| r.impulse).collect();
         let mut bodies = Vec::new();
         let stop = Stop {
+            min_sweeps: 0,
             sweeps: 30,
             tolerance: None,
         };

@@ -55,6 +55,7 @@ fn the_residual_of_runs_is_the_scaled_measure_of_solvers() {
         let mut impulses = vec![Impulse::default(); problem.contacts.len()];
         let mut bodies = Vec::new();
         let stop = Stop {
+            min_sweeps: 0,
             sweeps,
             tolerance: None,
         };

@@ -456,10 +456,11 @@ impl WholeStepEquations {
         if count == 0 {
             return 0;
         }
+        let impacts = &self.impacts;
         team.fill(&mut self.impact_rows, meeting.contacts.len(), |i| {
             let contact = &meeting.contacts[i];
             let restitution = meeting.restitutions[i];
-            if let Some(flight) = meeting.impact(i) {
+            if let Some(flight) = impacts.flight(i) {
                 return (flight.target(restitution), 0.0);
             }
             let [a, b] = contact.bodies.map(|k| &meeting.bodies[k as usize]);

@@ -202,8 +202,9 @@ impl Default for Smooth {
 pub struct WholeStep {
     /// What solves the contact problem of the main stage.
     pub solver: Solver,
-    /// Most sweeps of the main stage per step; iterations, in its own unit, of
-    /// a named solver.
+    /// Most sweeps of the main stage per step, or the fewest where an accuracy is
+    /// kept (see [`crate::accuracy`]); iterations, in its own unit, of a named
+    /// solver.
     pub sweeps: usize,
     /// Residual at which the solve stops early; `None`: always all sweeps.
     pub tolerance: Option<f64>,
@@ -243,6 +244,7 @@ pub enum WarmStart {
     /// From the last step's impulses times a factor.
     History {
         /// Factor β; 0.85 is the papers' choice, 1 leaves no bias but damps less.
+        /// A stated accuracy needs 1 (see [`crate::accuracy`]).
         factor: f64,
     },
     /// From the last step's normal impulses times a factor; friction and
@@ -259,6 +261,11 @@ pub enum WarmStart {
     },
     /// From the static contact law, `p = h k_n δ^(3/2)`.
     Model,
+}
+
+impl WarmStart {
+    /// From all of the last step's impulses: what an accuracy is kept with.
+    pub const FULL_HISTORY: WarmStart = WarmStart::History { factor: 1.0 };
 }
 
 /// Settings of the contact model that are not material properties.

@@ -90,6 +90,8 @@ pub(crate) struct Impacts {
     impacts: Vec<Impact>,
     /// Contacts per body that touch or close within the step.
     active: Vec<u32>,
+    /// The two smallest gaps of every body, m; negative for an overlap.
+    gaps: Vec<[f64; 2]>,
 }
 
 /// What impacts are found among: one entry per contact in all but the bodies.
@@ -125,8 +127,8 @@ impl Meeting<'_> {
         )
     }
 
-    /// The flight of a contact that is an impact.
-    pub(crate) fn impact(&self, i: usize) -> Option<Flight> {
+    /// The flight of a contact that is an impact if nobody else takes part.
+    fn impact(&self, i: usize) -> Option<Flight> {
         let contact = &self.contacts[i];
         let [a, b] = contact.bodies.map(|k| &self.bodies[k as usize]);
         let is_fast = -self.rows(i).normal_velocity(a, b) > self.impact_speed;
@@ -137,6 +139,11 @@ impl Meeting<'_> {
 
 impl Impacts {
     /// Finds the impacts of a step; returns how many there are.
+    ///
+    /// An impact takes no time. Where the bodies meet others while it lasts and the
+    /// step is not long against that, these would have to answer at once: each
+    /// impact then costs a row of grains energy. Such collisions are left to the
+    /// main stage.
     pub(crate) fn find(&mut self, team: &mut Team, meeting: Meeting<'_>) -> usize {
         team.select(
             meeting.contacts.len(),
@@ -153,14 +160,46 @@ impl Impacts {
         }
         self.active.clear();
         self.active.resize(meeting.bodies.len(), 0);
+        self.gaps.clear();
+        self.gaps.resize(meeting.bodies.len(), [f64::INFINITY; 2]);
         for (i, contact) in meeting.contacts.iter().enumerate() {
+            let gap = -meeting.springs[i].overlap;
+            for body in contact.bodies {
+                let [nearest, second] = &mut self.gaps[body as usize];
+                *second = second.min(gap.max(*nearest));
+                *nearest = nearest.min(gap);
+            }
             if meeting.springs[i].overlap > 0.0 || meeting.flight(i).is_some() {
                 for body in contact.bodies {
                     self.active[body as usize] += 1;
                 }
             }
         }
+        let (active, gaps) = (&self.active, &self.gaps);
+        self.impacts.retain(|impact| {
+            let i = impact.contact as usize;
+            let spring = &meeting.springs[i];
+            let way = impact.flight.speed * spring.followed_time;
+            let is_alone = |body: u32| {
+                let [nearest, second] = gaps[body as usize];
+                let other = if nearest == -spring.overlap {
+                    second
+                } else {
+                    nearest
+                };
+                active[body as usize] <= 1 && other > way
+            };
+            way == 0.0 || meeting.contacts[i].bodies.into_iter().all(is_alone)
+        });
         self.impacts.len()
+    }
+
+    /// The flight of a contact that is an impact.
+    pub(crate) fn flight(&self, contact: usize) -> Option<&Flight> {
+        let place = self
+            .impacts
+            .binary_search_by_key(&contact, |impact| impact.contact as usize);
+        place.ok().map(|k| &self.impacts[k].flight)
     }
 
     /// Displacements that bring pairs which met nobody else to the gap (3):

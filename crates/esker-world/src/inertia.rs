@@ -15,15 +15,26 @@
 //! acceleration `a`. Between grains of similar mass nothing changes: (1) acts
 //! from a mass ratio of `ε d/(g h_s²)` on, some hundreds.
 //!
-//! Momentum is conserved with the masses of (1), not with the grains' own: a
-//! pebble that a boulder hits leaves more slowly than it should. (Masses from the
+//! A pebble that a boulder hits leaves more slowly than it should. (Masses from the
 //! present load instead of from weights were tried: they rise under load, and
 //! throw the boulder up.)
+//!
+//! Contacts conserve momentum with the masses of (1), not with the grains' own. What
+//! they give to the mass that a grain does not have,
+//!
+//! ```text
+//! q = (m' − m) (v⁺ − v⁻ − a h),                                         (2)
+//! ```
+//!
+//! with the acceleration `a` of gravity and cohesion, is returned to the grain
+//! whose weight it is there for as the step ends: grains gain what gravity and walls
+//! give them, and walls do not carry the weight of masses that nobody has.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use esker_contact::BodyState;
 use esker_parallel::Team;
+use glam::DVec3;
 
 use crate::collide::{ContactGeometry, Partner};
 use crate::grains::Grains;
@@ -51,12 +62,30 @@ impl LoadedInertia {
     }
 }
 
+/// A grain with more mass than its own.
+#[derive(Clone, Copy, Debug)]
+struct Raised {
+    grain: u32,
+    /// Whose weight it may carry.
+    burden: u32,
+    /// `m' − m`, kg.
+    added: f64,
+    /// `q` of (2), N s.
+    returned: DVec3,
+}
+
+/// No grain.
+const NOBODY: u32 = u32::MAX;
+
 /// Scratch, kept between steps.
 #[derive(Debug, Default)]
 pub(crate) struct InertiaFloor {
     /// Mass that each grain may carry, kg, as bits: numbers above zero order as
     /// their bits do.
     carried: Vec<AtomicU64>,
+    /// The neighbour from which each grain has it.
+    bearing: Vec<AtomicU32>,
+    raised: Vec<Raised>,
 }
 
 impl InertiaFloor {
@@ -79,6 +108,7 @@ impl InertiaFloor {
             },
             |a, b| (f64::min(a.0, b.0), f64::max(a.1, b.1)),
         );
+        self.raised.clear();
         // The heaviest grain is no burden even to the weakest one.
         if extremes.1 <= extremes.0 {
             return;
@@ -90,19 +120,92 @@ impl InertiaFloor {
                 break;
             }
         }
-        let carried = &self.carried;
-        team.for_each_part(&mut bodies[..grains.len()], 1, |start, bodies| {
-            for (k, body) in bodies.iter_mut().enumerate() {
-                let i = start + k;
-                let weight = f64::from_bits(carried[i].load(Ordering::Relaxed));
-                let mass = weight * load.share(grains.radius[i]);
-                if mass > grains.mass[i] && body.inverse_mass > 0.0 {
-                    let factor = grains.mass[i] / mass;
-                    body.inverse_mass *= factor;
-                    body.inverse_inertia *= factor;
+        self.find_bearing(team, grains, contacts);
+        let mut raised = std::mem::take(&mut self.raised);
+        let added = |i: usize| self.carried(i) * load.share(grains.radius[i]) - grains.mass[i];
+        let is_raised = |i: usize| added(i) > 0.0 && grains.state[i].inverse_mass > 0.0;
+        team.select(grains.len(), &mut raised, is_raised, |i| Raised {
+            grain: i as u32,
+            burden: self.burden_of(i, is_raised),
+            added: added(i),
+            returned: DVec3::ZERO,
+        });
+        for raised in &raised {
+            let i = raised.grain as usize;
+            let factor = grains.mass[i] / (grains.mass[i] + raised.added);
+            bodies[i].inverse_mass *= factor;
+            bodies[i].inverse_inertia *= factor;
+        }
+        self.raised = raised;
+    }
+
+    /// Returns what contacts gave to masses that nobody has (2) within a step:
+    /// `bodies` are those after it, `free(i)` is the velocity that grain `i` gained
+    /// without contacts, m/s.
+    pub(crate) fn return_momentum(
+        &mut self,
+        grains: &Grains,
+        bodies: &mut [BodyState],
+        free: impl Fn(usize) -> DVec3,
+    ) {
+        for raised in &mut self.raised {
+            let i = raised.grain as usize;
+            let gained = bodies[i].velocity - grains.state[i].velocity - free(i);
+            raised.returned = gained * raised.added;
+        }
+        for raised in &self.raised {
+            let burden = raised.burden as usize;
+            bodies[burden].velocity += raised.returned / grains.mass[burden];
+        }
+    }
+
+    /// Mass that a grain may carry, kg.
+    fn carried(&self, i: usize) -> f64 {
+        f64::from_bits(self.carried[i].load(Ordering::Relaxed))
+    }
+
+    /// The mass with which a grain burdens others, kg.
+    fn weighs(&self, grains: &Grains, j: usize) -> f64 {
+        grains.mass[j].max(PASSED_ON * self.carried(j))
+    }
+
+    /// Finds from whom each grain has what it carries: the heaviest neighbour, the
+    /// first of several.
+    fn find_bearing(&mut self, team: &mut Team, grains: &Grains, contacts: &[ContactGeometry]) {
+        self.bearing.clear();
+        self.bearing
+            .resize_with(grains.len(), || AtomicU32::new(NOBODY));
+        let floor = &*self;
+        let bears = |i: usize, j: usize| {
+            if floor.weighs(grains, j) >= floor.carried(i) {
+                floor.bearing[i].fetch_min(j as u32, Ordering::Relaxed);
+            }
+        };
+        team.run(|worker| {
+            for contact in &contacts[worker.part_of(contacts.len(), 1)] {
+                if let Partner::Grain(j) = contact.partner {
+                    let (i, j) = (contact.grain as usize, j as usize);
+                    bears(i, j);
+                    bears(j, i);
                 }
             }
         });
+    }
+
+    /// The grain on top of those through which a grain has its burden.
+    fn burden_of(&self, i: usize, is_raised: impl Fn(usize) -> bool) -> u32 {
+        let mut at = i;
+        for _ in 0..LAYERS {
+            let next = self.bearing[at].load(Ordering::Relaxed);
+            if next == NOBODY {
+                break;
+            }
+            at = next as usize;
+            if !is_raised(at) {
+                break;
+            }
+        }
+        at as u32
     }
 
     /// Lets every grain burden its lighter neighbours; whether anything changed.

@@ -10,6 +10,7 @@ use esker_solver::sweep::{Stop, SweepReport};
 use glam::DVec3;
 
 use crate::World;
+use crate::accuracy::whole_step_stop;
 use crate::assemble::{Bodies, Equations, Rows, StepConstants, WholeStepEquations};
 use crate::begin::Turnover;
 use crate::cohesion::CohesiveForces;
@@ -314,6 +315,12 @@ impl World {
             };
             sweeper.substep_residual(team, plan, &work.equations.bodies, run, |i| rows.row(i))
         });
+        let (fall, accelerations) = (self.gravity * self.step, work.cohesion.accelerations());
+        let bodies = &mut work.equations.bodies;
+        work.inertia.return_momentum(&self.grains, bodies, |i| {
+            let acceleration = accelerations.get(i).copied().unwrap_or_default();
+            fall + acceleration * self.step
+        });
         sweeper.forget_impacts();
         sweeper.packed.impulses(team, plan, &mut work.impulses);
         work.tracked_impulses.clear();
@@ -366,6 +373,7 @@ impl World {
             let count = work.contacts.len();
             team.fill(&mut work.impact_impulses, count, |_| Impulse::default());
             let stop = Stop {
+                min_sweeps: 0,
                 sweeps: method.impact_sweeps,
                 tolerance: None,
             };
@@ -414,10 +422,7 @@ impl World {
             WarmStart::HistoryWithoutVelocity { .. } => work.impulses.clone(),
             _ => Vec::new(),
         };
-        let stop = Stop {
-            sweeps: method.sweeps,
-            tolerance: method.tolerance,
-        };
+        let stop = whole_step_stop(method, self.accuracy.is_some());
         let (impulses, velocities) = (&mut work.impulses, &mut work.velocities);
         let solve = match &method.solver {
             Solver::Sweep => {
@@ -478,7 +483,10 @@ impl World {
             });
         }
         let advanced = Advanced {
-            solve,
+            solve: SweepReport {
+                converged: method.tolerance.is_none_or(|t| solve.residual <= t),
+                ..solve
+            },
             impacts,
             residual: Some(solve.residual),
         };

@@ -174,13 +174,14 @@ fn the_limit_of_small_steps_is_the_physics() {
 }
 
 /// An impact takes no time, and contacts that touch are springs. With rigid rows
-/// in its impact stage the row moved as one body here, with half of the energy.
+/// in its impact stage the row moved as one body here, with half of the energy; with
+/// impacts where grains meet others before a collision is over it lost a quarter.
 #[test]
 fn whole_steps_have_the_same_limit_of_small_steps() {
     for (e, steps) in [
         (0.0, &[1e-4, 2e-5, 5e-6][..]),
-        (0.5, &[2e-5, 5e-6]),
-        (0.9, &[2e-6]),
+        (0.5, &[2e-5, 1e-5, 5e-6]),
+        (0.9, &[2e-5, 1e-5, 5e-6]),
     ] {
         let smooth = Method::Smooth(Smooth {
             substeps: 40,
@@ -189,7 +190,7 @@ fn whole_steps_have_the_same_limit_of_small_steps() {
         let (limit, _) = pushed(&row(e, smooth, 1e-5));
         for &h in steps {
             let method = Method::WholeStep(WholeStep {
-                sweeps: 1000,
+                sweeps: 200,
                 tolerance: Some(1e-6),
                 impact_sweeps: 200,
                 ..Default::default()

@@ -162,6 +162,39 @@ fn grains_gain_in_every_step_what_gravity_and_walls_give_them() {
     }
 }
 
+/// A boulder that falls on pebbles. They are given more inertia than they have, and
+/// the floor carried the weight of that too.
+#[test]
+fn a_boulder_on_pebbles_gains_what_gravity_and_the_floor_give_it() {
+    let d = 0.01;
+    let mut def = scene(
+        material(2500.0, 5e10, 0.2),
+        rough(0.2),
+        sub_stepped(25),
+        5e-3,
+    );
+    def.walls = vec![floor()];
+    let pebbles = (0..100).map(|k| {
+        let [x, y] = [k % 10, k / 10].map(|n| (f64::from(n) - 4.5) * d);
+        grain(DVec3::new(x, y, 0.5 * d), 0.5 * d)
+    });
+    let boulder = grain(DVec3::Z * 0.33, 0.3);
+    def.packings = vec![listed(pebbles.chain([boulder]).collect())];
+    let mut world = build(&def);
+    let weight = world.gravity() * world.grains.mass.iter().sum::<f64>();
+    let mut raised = 0.0_f64;
+    for _ in 0..200 {
+        let before = momentum(&world);
+        world.step().unwrap();
+        let walls = world.walls[0].load.force;
+        let error = momentum(&world) - before - (weight - walls) * def.step;
+        let scale = (weight.length() + walls.length()) * def.step + before.length();
+        assert!(error.length() < 1e-12 * scale, "{error} of {scale}");
+        raised = raised.max(walls.length() / weight.length());
+    }
+    assert!(raised > 1.0, "they must meet");
+}
+
 /// Whole steps keep angular momentum to rounding, so that torques can be held
 /// against it; all walls of this one have their frames at the origin. (Where a
 /// grain meets a wall in mid-step its place is that of a later impulse.)

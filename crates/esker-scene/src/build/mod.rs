@@ -148,7 +148,7 @@ impl Builder<'_, '_> {
                 // Chosen when everything else is known.
                 None => LONGEST_DEFAULT_STEP,
             },
-            method: settings::method(root.table("solver")?)?,
+            method: settings::method(root.table("solver")?, accuracy.is_some())?,
             accuracy,
             longest_step: None,
             contact: settings::contact(root.table("contact")?)?,

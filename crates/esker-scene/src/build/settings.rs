@@ -10,7 +10,12 @@ use crate::walk::Node;
 /// Time on the clock between checkpoints unless the scene says otherwise, s.
 const CHECKPOINT_EVERY_WALL: f64 = 600.0;
 
-pub(super) fn method(node: &Node) -> Option<Method> {
+/// Share of the last step's impulses that a solve starts from unless the scene says
+/// otherwise, where no accuracy is kept.
+const WARM_FACTOR: f64 = 0.85;
+
+/// The way to advance of a scene that keeps an accuracy or not.
+pub(super) fn method(node: &Node, keeps_accuracy: bool) -> Option<Method> {
     let tolerance = node.number("tolerance");
     Some(match node.text("method")? {
         "substepped" => Method::SubStepped(SubStepped {
@@ -32,8 +37,12 @@ pub(super) fn method(node: &Node) -> Option<Method> {
             warm_start: match node.text("warm_start")? {
                 "cold" => WarmStart::Cold,
                 "model" => WarmStart::Model,
-                _ => WarmStart::History {
-                    factor: node.number("warm_factor")?,
+                _ => match node.number("warm_factor") {
+                    Some(factor) => WarmStart::History { factor },
+                    None if keeps_accuracy => WarmStart::FULL_HISTORY,
+                    None => WarmStart::History {
+                        factor: WARM_FACTOR,
+                    },
                 },
             },
             impact_sweeps: node.integer("impact_sweeps")? as usize,

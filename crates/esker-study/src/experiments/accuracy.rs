@@ -7,7 +7,7 @@ use esker_analysis::series::statistics;
 use esker_analysis::surface::{self, HeightMap};
 use esker_plot::number;
 use esker_scene::{Scene, estimate};
-use esker_world::definition::{Method, Motion, WholeStep};
+use esker_world::definition::{Method, Motion, WarmStart, WholeStep};
 use esker_world::{StepReport, World};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -221,7 +221,12 @@ fn scene(sample: &Sample, way: Way, bed: u64) -> Result<Scene, StudyError> {
             return Ok(scene);
         }
         Way::SubStepped => {}
-        Way::GaussSeidel => world.method = Method::WholeStep(WholeStep::default()),
+        Way::GaussSeidel => {
+            world.method = Method::WholeStep(WholeStep {
+                warm_start: WarmStart::FULL_HISTORY,
+                ..Default::default()
+            });
+        }
     }
     world.accuracy = Some(TOLERANCE);
     scene.step_is_given = false;
