@@ -106,6 +106,17 @@ fn transposed<V: Lanes>(m: &[[V; 3]; 3], x: [V; 3]) -> [V; 3] {
     [dot(m[0], x), dot(m[1], x), dot(m[2], x)]
 }
 
+/// Relative velocity at the contact point, from `B_a` and `B_b`, that of the centres and
+/// metric angular velocities. No closure: it would not have the instructions of its caller.
+#[inline(always)]
+fn relative<V: Lanes>(
+    [b_a, b_b]: [&[[V; 3]; 3]; 2],
+    apart: [V; 3],
+    [wa, wb]: [[V; 3]; 2],
+) -> [V; 3] {
+    plus(apart, minus(transposed(b_b, wb), transposed(b_a, wa)))
+}
+
 /// `M x`.
 #[inline(always)]
 fn product<V: Lanes>(m: &[[V; 3]; 3], x: [V; 3]) -> [V; 3] {
@@ -211,11 +222,8 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             V::gather_bodies(work.bodies, index_b);
         let (va, vb) = ([vax, vay, vaz], [vbx, vby, vbz]);
         let (mut wa, mut wb) = ([wax, way, waz], [wbx, wby, wbz]);
-        let relative = |va, vb, wa, wb| {
-            let turning = minus(transposed(&b_b, wb), transposed(&b_a, wa));
-            plus(minus(vb, va), turning)
-        };
-        let u = plus(relative(va, vb, wa, wb), times(rate, V::splat(step.end)));
+        let apart = relative([&b_a, &b_b], minus(vb, va), [wa, wb]);
+        let u = plus(apart, times(rate, V::splat(step.end)));
         let u_n = dot(n, u);
         let mobility = load::<V>(&general.mobility, first);
         let p = load::<V>(&rows.impulse, first);
@@ -224,10 +232,12 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         let row;
         if SUBSTEP {
             let before = relative(
-                V::gather_quads(work.before, index_a),
-                V::gather_quads(work.before, index_b),
-                V::gather_quads(work.before_angular_velocity, index_a),
-                V::gather_quads(work.before_angular_velocity, index_b),
+                [&b_a, &b_b],
+                V::gather_differences(work.before, [index_a, index_b]),
+                [
+                    V::gather_quads(work.before_angular_velocity, index_a),
+                    V::gather_quads(work.before_angular_velocity, index_b),
+                ],
             );
             let (rate_n, without_rate) = (dot(n, rate), dot(n, before));
             let u_before = without_rate + rate_n * V::splat(step.end - step.step);
