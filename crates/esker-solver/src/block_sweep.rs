@@ -27,6 +27,7 @@ use esker_contact::{
 use esker_parallel::{SharedSlice, Team, Worker, resize};
 use glam::DVec3;
 
+use crate::body_pass::{self, BodyColumns};
 use crate::energy_losses::EnergyLosses;
 use crate::impulse_sums::ImpulseSums;
 use crate::kernel::{self, Pass, SubstepTimes, Work};
@@ -278,7 +279,7 @@ impl BlockSweeper {
             // Parts of bodies are disjoint, and barriers separate passes over
             // bodies from sweeps.
             let range = part(count);
-            begin(
+            body_pass::begin(
                 // SAFETY: parts are disjoint, and a barrier follows.
                 unsafe { bodies.part(range.clone()) },
                 // SAFETY: parts are disjoint, and a barrier follows.
@@ -320,18 +321,18 @@ impl BlockSweeper {
             for k in 0..run.substeps {
                 if k > 0 {
                     let range = part(run.movable);
-                    warm_start_bodies(
-                        // SAFETY: parts are disjoint, and a barrier follows.
-                        unsafe { bodies.part(range.clone()) },
-                        // SAFETY: parts are disjoint, and a barrier follows.
-                        unsafe { before_velocity.part(range.clone()) },
-                        // SAFETY: parts are disjoint, and a barrier follows.
-                        unsafe { before_angular_velocity.part(range.clone()) },
-                        // SAFETY: parts are disjoint, and a barrier follows.
-                        unsafe { moved_velocity.part(range.clone()) },
-                        // SAFETY: parts are disjoint, and a barrier follows.
-                        unsafe { moved_angular_velocity.part(range) },
-                    );
+                    // SAFETY: parts are disjoint, and a barrier follows; the processor
+                    // has the instructions.
+                    unsafe {
+                        let columns = BodyColumns {
+                            bodies: bodies.part(range.clone()),
+                            before_velocity: before_velocity.part(range.clone()),
+                            before_angular_velocity: before_angular_velocity.part(range.clone()),
+                            moved_velocity: moved_velocity.part(range.clone()),
+                            moved_angular_velocity: moved_angular_velocity.part(range),
+                        };
+                        body_pass::warm_start(instructions, columns);
+                    }
                     worker.wait_for_all();
                     let impacted_now = impacted.load(Ordering::Relaxed);
                     if impacted_now != impacted_before {
@@ -394,8 +395,8 @@ impl BlockSweeper {
             for ((body, velocity), angular_velocity) in
                 bodies.iter().zip(velocities).zip(angular_velocities)
             {
-                add_to(velocity, body.velocity);
-                add_to(angular_velocity, body.angular_velocity);
+                body_pass::add_to(velocity, body.velocity);
+                body_pass::add_to(angular_velocity, body.angular_velocity);
             }
         });
         self.packed.waits = waits;
@@ -687,66 +688,6 @@ fn work_of<'a>(
         compliance,
         longest_sleep: 0.0,
         looks_ahead: size_of_val(packed.groups.as_slice()) > NEAR_CACHE,
-    }
-}
-
-/// First half of a step's first substep: remember `v°`, let bodies fall.
-fn begin(
-    bodies: &mut [BodyState],
-    before_velocity: &mut [Quad],
-    before_angular_velocity: &mut [Quad],
-    fall: DVec3,
-) {
-    for ((body, velocity), angular_velocity) in bodies
-        .iter_mut()
-        .zip(before_velocity)
-        .zip(before_angular_velocity)
-    {
-        let (v, w) = (body.velocity, body.angular_velocity);
-        // The fourth numbers make `warm_start_bodies` leave the inverse inertia alone.
-        *velocity = Quad([v.x, v.y, v.z, body.inverse_mass]);
-        *angular_velocity = Quad([w.x, w.y, w.z, body.inverse_inertia]);
-        if body.inverse_mass > 0.0 {
-            body.velocity += fall;
-        }
-    }
-}
-
-/// Equation (1) of [`crate::substep`], body by body: the velocity changes by
-/// as much as in the substep before.
-fn warm_start_bodies(
-    bodies: &mut [BodyState],
-    before_velocity: &mut [Quad],
-    before_angular_velocity: &mut [Quad],
-    moved_velocity: &mut [Quad],
-    moved_angular_velocity: &mut [Quad],
-) {
-    let add_once_more = |now: &mut [f64; 4], before: &mut Quad, sum: &mut Quad| {
-        for ((now, before), sum) in now.iter_mut().zip(&mut before.0).zip(&mut sum.0) {
-            *sum += *now;
-            let change = *now - *before;
-            *before = *now;
-            *now += change;
-        }
-    };
-    let moved = moved_velocity.iter_mut().zip(moved_angular_velocity);
-    for (((body, velocity), angular_velocity), (moved, turned)) in bodies
-        .iter_mut()
-        .zip(before_velocity)
-        .zip(before_angular_velocity)
-        .zip(moved)
-    {
-        // SAFETY: a body is eight numbers in a row, velocity and inverse mass
-        // first (`repr(C)`).
-        let halves = unsafe { &mut *std::ptr::from_mut(body).cast::<[[f64; 4]; 2]>() };
-        add_once_more(&mut halves[0], velocity, moved);
-        add_once_more(&mut halves[1], angular_velocity, turned);
-    }
-}
-
-fn add_to(sum: &mut Quad, value: DVec3) {
-    for k in 0..3 {
-        sum.0[k] += value[k];
     }
 }
 

@@ -106,6 +106,17 @@ fn transposed<V: Lanes>(m: &[[V; 3]; 3], x: [V; 3]) -> [V; 3] {
     [dot(m[0], x), dot(m[1], x), dot(m[2], x)]
 }
 
+/// Relative velocity at the contact point, from `B_a` and `B_b`, that of the centres and
+/// metric angular velocities. No closure: it would not have the instructions of its caller.
+#[inline(always)]
+fn relative<V: Lanes>(
+    [b_a, b_b]: [&[[V; 3]; 3]; 2],
+    apart: [V; 3],
+    [wa, wb]: [[V; 3]; 2],
+) -> [V; 3] {
+    plus(apart, minus(transposed(b_b, wb), transposed(b_a, wa)))
+}
+
 /// `M x`.
 #[inline(always)]
 fn product<V: Lanes>(m: &[[V; 3]; 3], x: [V; 3]) -> [V; 3] {
@@ -243,12 +254,9 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
             V::gather_bodies(work.bodies, index_b);
         let (va, vb) = ([vax, vay, vaz], [vbx, vby, vbz]);
         let (mut wa, mut wb) = ([wax, way, waz], [wbx, wby, wbz]);
-        let relative = |va, vb, wa, wb| {
-            let turning = minus(transposed(&b_b, wb), transposed(&b_a, wa));
-            let apart = minus(free.part(1, vb, first), free.part(0, va, first));
-            plus(apart, turning)
-        };
-        let u = plus(relative(va, vb, wa, wb), times(rate, V::splat(step.end)));
+        let apart = minus(free.part(1, vb, first), free.part(0, va, first));
+        let apart = relative([&b_a, &b_b], apart, [wa, wb]);
+        let u = plus(apart, times(rate, V::splat(step.end)));
         let u_n = dot(n, u);
         let mobility = load::<V>(&general.mobility, first);
         let p = load::<V>(&rows.impulse, first);
@@ -256,11 +264,15 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
         let mut impacted = 0;
         let row;
         if SUBSTEP {
+            let va = V::gather_quads(work.before, index_a);
+            let vb = V::gather_quads(work.before, index_b);
             let before = relative(
-                V::gather_quads(work.before, index_a),
-                V::gather_quads(work.before, index_b),
-                V::gather_quads(work.before_angular_velocity, index_a),
-                V::gather_quads(work.before_angular_velocity, index_b),
+                [&b_a, &b_b],
+                minus(free.part(1, vb, first), free.part(0, va, first)),
+                [
+                    V::gather_quads(work.before_angular_velocity, index_a),
+                    V::gather_quads(work.before_angular_velocity, index_b),
+                ],
             );
             let (rate_n, without_rate) = (dot(n, rate), dot(n, before));
             let u_before = without_rate + rate_n * V::splat(step.end - step.step);

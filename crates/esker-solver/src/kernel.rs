@@ -88,16 +88,19 @@ impl Work<'_> {
         self.wake.is_null() || unsafe { self.wake_of(group) }.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether a group has something to do in a substep: to take part, or to be
-    /// looked at.
+    /// Whether a group has something to do in a substep, to take part or to be looked
+    /// at, and whether it is to take part.
     ///
     /// # Safety
     /// The group is one of the plan's.
     #[inline(always)]
-    unsafe fn is_due(&self, group: usize, substep: usize) -> bool {
+    unsafe fn due_and_awake(&self, group: usize, substep: usize) -> (bool, bool) {
+        if self.wake.is_null() {
+            return (true, true);
+        }
         // SAFETY: passed on to the caller.
-        self.wake.is_null()
-            || usize::from(unsafe { self.wake_of(group) }.load(Ordering::Relaxed)) <= substep
+        let wake = unsafe { self.wake_of(group) }.load(Ordering::Relaxed);
+        (usize::from(wake) <= substep, wake == 0)
     }
 
     /// When a group must be looked at next. Atomic, because threads that look
@@ -223,39 +226,46 @@ unsafe fn sweep_lanes<V: Lanes, N: GeneralKernel>(
     }
 }
 
+#[inline(always)]
+fn prefetch_lines(lines: *const Line, count: usize) {
+    for k in 0..count {
+        prefetch_address(lines.wrapping_add(k));
+    }
+}
+
 /// Asks for what the groups after `g` will need.
 #[inline(always)]
 unsafe fn prefetch_next<const SUBSTEP: bool>(work: &Work<'_>, g: usize, substep: usize) {
     let last = work.group_laws.len() - 1;
     let ahead = (g + GROUPS_AHEAD).min(last);
     // SAFETY: the group is one of the plan's; so below.
-    if unsafe { work.is_due(ahead, substep) } {
+    let (is_due, is_awake) = unsafe { work.due_and_awake(ahead, substep) };
+    if is_due {
         let lines = work.groups.wrapping_add(ahead).cast::<Line>();
-        for k in 0..size_of::<Group>() / size_of::<Line>() {
-            prefetch_address(lines.wrapping_add(k));
-        }
-        if work.rolls {
-            let lines = work.rolling.wrapping_add(ahead).cast::<Line>();
-            for k in 0..size_of::<RollingGroup>() / size_of::<Line>() {
-                prefetch_address(lines.wrapping_add(k));
+        prefetch_lines(lines, Group::LOOKED_AT);
+        if is_awake {
+            let rest = size_of::<Group>() / size_of::<Line>() - Group::LOOKED_AT;
+            prefetch_lines(lines.wrapping_add(Group::LOOKED_AT), rest);
+            if work.rolls {
+                let lines = work.rolling.wrapping_add(ahead).cast::<Line>();
+                prefetch_lines(lines, size_of::<RollingGroup>() / size_of::<Line>());
             }
         }
     }
     let ahead = (g + BODIES_AHEAD).min(last);
     // SAFETY: `last` is a group, so this is one too.
-    if unsafe { !work.is_due(ahead, substep) } {
+    let (is_due, is_awake) = unsafe { work.due_and_awake(ahead, substep) };
+    if !is_due {
         return;
     }
-    // SAFETY: as above.
-    let sleeps = unsafe { !work.is_awake(ahead) };
     // SAFETY: as above. Another thread may work on the group, but it borrows its
     // rows alone, and nobody writes to the indices of its bodies.
     let bodies = unsafe { (&raw const (*work.groups.add(ahead)).bodies).read() };
     for body in bodies.as_flattened() {
-        if sleeps {
-            prefetch_address(work.moved.wrapping_add(*body as usize));
-        } else {
+        if is_awake {
             prefetch_address(work.bodies.wrapping_add(*body as usize));
+        } else {
+            prefetch_address(work.moved.wrapping_add(*body as usize));
         }
         if SUBSTEP {
             prefetch_address(work.before.wrapping_add(*body as usize));
@@ -440,25 +450,22 @@ unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: Subste
         let group = work.groups.add(g);
         let (bodies, rows) = (&(*group).bodies, &mut (*group).rows);
         let size = (work.group_ends[g + 1] - work.group_ends[g]) as usize;
-        let mut now = Look {
-            overlap: [0.0; LANES],
-            time: [0.0; LANES],
-        };
         let wait = &*work.waits.add(g);
+        // Lanes without a contact are a metre open.
+        let mut open: Line = [f64::INFINITY; LANES];
         let mut first = 0;
         while first < size {
             if size - first > N::WIDTH {
-                look::<V>(work, (bodies, rows, wait), times.step, first, &mut now);
+                look::<V>(work, (bodies, rows, wait), times.step, first, &mut open);
                 first += V::WIDTH;
             } else {
-                look::<N>(work, (bodies, rows, wait), times.step, first, &mut now);
+                look::<N>(work, (bodies, rows, wait), times.step, first, &mut open);
                 first += N::WIDTH;
             }
         }
-        let time = now.time[..size]
-            .iter()
-            .copied()
-            .fold(f64::INFINITY, f64::min);
+        // What is no number does not count.
+        let sooner = |a: f64, b: f64| if b < a { b } else { a };
+        let time = open.into_iter().fold(f64::INFINITY, sooner);
         // An overlap, a gap of zero with a speed of zero: all but a long wait wakes.
         if time >= times.step {
             let next = after(times.index, (time / times.step).min(work.longest_sleep));
@@ -466,22 +473,19 @@ unsafe fn sleeps_on<V: Lanes, N: Lanes>(work: &Work<'_>, g: usize, times: Subste
             return true;
         }
         wake.store(0, Ordering::Relaxed);
-        if work.laws[work.group_laws[g] as usize].follows {
-            for lane in 0..size {
-                follow_lane(work, (bodies, rows), lane, times.step);
-            }
-        } else {
-            rows.overlap[..size].copy_from_slice(&now.overlap[..size]);
+        let follows = work.laws[work.group_laws[g] as usize].follows;
+        for lane in 0..size {
+            bring_up_to_date(work, (bodies, rows), (lane, follows), times.step);
         }
         false
     }
 }
 
 /// Brings an open contact to where its bodies are after the substeps done.
-unsafe fn follow_lane(
+unsafe fn bring_up_to_date(
     work: &Work<'_>,
     (bodies, rows): (&[[u32; LANES]; 2], &mut Rows),
-    lane: usize,
+    (lane, follows): (usize, bool),
     step: f64,
 ) {
     let [a, b] = bodies.map(|bodies| {
@@ -489,21 +493,18 @@ unsafe fn follow_lane(
         let moved = unsafe { &*work.moved.add(bodies[lane] as usize) };
         DVec3::from_slice(&moved.0)
     });
+    let normal = vector(&rows.normal, lane);
+    if !follows {
+        rows.overlap[lane] -= normal.dot(b - a) * step;
+        return;
+    }
     let arms = rows.arms.map(|arms| arms[lane]);
-    let (normal, arms, deeper) = turned(vector(&rows.normal, lane), arms, (b - a) * step);
+    let (normal, arms, deeper) = turned(normal, arms, (b - a) * step);
     set_vector(&mut rows.normal, lane, normal);
     for (arms, arm) in rows.arms.iter_mut().zip(arms) {
         arms[lane] = arm;
     }
     rows.overlap[lane] += deeper;
-}
-
-/// What a look at a sleeping group finds.
-struct Look {
-    /// Overlaps, m.
-    overlap: Line,
-    /// Times that contacts stay open, s.
-    time: Line,
 }
 
 /// The substep so many substeps after another.
@@ -513,33 +514,25 @@ pub(crate) fn after(index: usize, substeps: f64) -> u16 {
     (substeps as u16).saturating_add(index as u16)
 }
 
+/// Sets the times, s, that some contacts of a group stay open from now on.
 #[inline(always)]
 unsafe fn look<V: Lanes>(
     work: &Work<'_>,
     (bodies, rows, wait): (&[[u32; LANES]; 2], &Rows, &Wait),
     step: f64,
     first: usize,
-    now: &mut Look,
+    open: &mut Line,
 ) {
     // SAFETY: the invariants of `Work`.
     unsafe {
         let n: [V; 3] = load3(rows.normal.as_ptr(), first);
         let index_a = bodies[0].as_ptr().add(first);
         let index_b = bodies[1].as_ptr().add(first);
-        let moved = minus(
-            V::gather_quads(work.moved, index_b),
-            V::gather_quads(work.moved, index_a),
-        );
-        let apart = dot(n, moved) * V::splat(step);
-        let overlap = load::<V>(&rows.overlap, first) - apart;
-        overlap.store(now.overlap.as_mut_ptr().add(first));
-        let before = minus(
-            V::gather_quads(work.before, index_a),
-            V::gather_quads(work.before, index_b),
-        );
+        let moved = V::gather_differences(work.moved, [index_a, index_b]);
+        let gap = dot(n, moved) * V::splat(step) - load::<V>(&rows.overlap, first);
+        let approach = dot(n, V::gather_differences(work.before, [index_b, index_a]));
         let closing = V::load_single(wait.closing.as_ptr().add(first));
-        let speed = closing.max(dot(n, before));
-        ((V::splat(0.0) - overlap) / speed).store(now.time.as_mut_ptr().add(first));
+        (gap / closing.max(approach)).store(open.as_mut_ptr().add(first));
     }
 }
 
@@ -574,9 +567,7 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
         let mut impacted = 0;
         let (u_n, dv, row);
         if SUBSTEP {
-            let before_a = V::gather_quads(work.before, index_a);
-            let before_b = V::gather_quads(work.before, index_b);
-            let apart = minus(before_b, before_a);
+            let apart = V::gather_differences(work.before, [index_a, index_b]);
             let (overlap, u_before);
             if FOLLOW && step.moved > 0.0 {
                 // Equation (1) of `follow.rs`.
@@ -596,10 +587,11 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
                     va = minus(va, times(linear_impulse, mass_a));
                     vb = plus(vb, times(linear_impulse, mass_b));
                     let (moment, turned_moment) = (cross(n, old), cross(turned, new));
-                    let torque = |k: usize| {
-                        minus(times(turned_moment, turned_arms[k]), times(moment, arms[k]))
-                    };
-                    let (mut torque_a, mut torque_b) = (torque(0), torque(1));
+                    // No closure: it would not have the instructions of its caller.
+                    let [mut torque_a, mut torque_b] = [
+                        minus(times(turned_moment, turned_arms[0]), times(moment, arms[0])),
+                        minus(times(turned_moment, turned_arms[1]), times(moment, arms[1])),
+                    ];
                     if ROLLING {
                         let r = &mut *rolling;
                         let old: [V; 3] = load3(r.rolling.as_ptr(), first);

@@ -100,6 +100,8 @@ pub(crate) trait Lanes:
     );
     /// The first three numbers of the quads at the indices.
     unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3];
+    /// The same of the differences of quads at two lists of indices, second less first.
+    unsafe fn gather_differences(quads: *const Quad, index: [*const u32; 2]) -> [Self; 3];
 }
 
 /// Four lanes in plain Rust.
@@ -239,6 +241,13 @@ impl Lanes for Portable {
             }
         }
         out
+    }
+
+    #[inline(always)]
+    unsafe fn gather_differences(quads: *const Quad, index: [*const u32; 2]) -> [Self; 3] {
+        // SAFETY: passed on to the caller.
+        let [a, b] = unsafe { index.map(|index| Self::gather_quads(quads, index)) };
+        [b[0] - a[0], b[1] - a[1], b[2] - a[2]]
     }
 }
 
@@ -384,6 +393,20 @@ impl<V: Lanes> Lanes for Pair<V> {
             ]
         }
     }
+
+    #[inline(always)]
+    unsafe fn gather_differences(quads: *const Quad, [a, b]: [*const u32; 2]) -> [Self; 3] {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let low = V::gather_differences(quads, [a, b]);
+            let high = V::gather_differences(quads, [a.add(V::WIDTH), b.add(V::WIDTH)]);
+            [
+                Pair(low[0], high[0]),
+                Pair(low[1], high[1]),
+                Pair(low[2], high[2]),
+            ]
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -450,6 +473,16 @@ mod x86 {
     unsafe fn quad(quads: *const Quad, index: *const u32, k: usize) -> *const f64 {
         // SAFETY: the caller's indices are those of quads.
         unsafe { quads.add(*index.add(k) as usize).cast::<f64>() }
+    }
+
+    /// The difference of the quads at place k of two index lists, second less first.
+    #[inline(always)]
+    unsafe fn quad_difference(quads: *const Quad, [a, b]: [*const u32; 2], k: usize) -> __m256d {
+        // SAFETY: the caller's indices are those of quads.
+        unsafe {
+            let (a, b) = (quad(quads, a, k), quad(quads, b, k));
+            _mm256_sub_pd(_mm256_load_pd(b), _mm256_load_pd(a))
+        }
     }
 
     impl Avx2 {
@@ -609,6 +642,23 @@ mod x86 {
                 [x, y, z]
             }
         }
+
+        #[inline(always)]
+        unsafe fn gather_differences(quads: *const Quad, index: [*const u32; 2]) -> [Self; 3] {
+            // SAFETY: the caller's indices are those of quads.
+            unsafe {
+                let a = quad_difference(quads, index, 0);
+                let b = quad_difference(quads, index, 1);
+                let c = quad_difference(quads, index, 2);
+                let d = quad_difference(quads, index, 3);
+                let (ab, cd) = (_mm256_unpacklo_pd(a, b), _mm256_unpacklo_pd(c, d));
+                let x = _mm256_permute2f128_pd(ab, cd, 0x20);
+                let z = _mm256_permute2f128_pd(ab, cd, 0x31);
+                let (ab, cd) = (_mm256_unpackhi_pd(a, b), _mm256_unpackhi_pd(c, d));
+                let y = _mm256_permute2f128_pd(ab, cd, 0x20);
+                [Avx2(x), Avx2(y), Avx2(z)]
+            }
+        }
     }
 
     /// Columns 0, 2, 4 and 6 of eight rows that come in pairs, interleaved.
@@ -639,7 +689,33 @@ mod x86 {
         }
     }
 
+    /// The differences of the quads at places k and k + 4 of two index lists.
+    #[inline(always)]
+    unsafe fn two_differences(quads: *const Quad, index: [*const u32; 2], k: usize) -> __m512d {
+        // SAFETY: the caller's indices are those of quads.
+        unsafe {
+            let low = _mm512_castpd256_pd512(quad_difference(quads, index, k));
+            _mm512_insertf64x4(low, quad_difference(quads, index, k + 4), 1)
+        }
+    }
+
     impl Avx512 {
+        /// The first three columns of eight rows of four: row k beside row k + 4.
+        #[inline(always)]
+        unsafe fn first_columns([a, b, c, d]: [__m512d; 4]) -> [Self; 3] {
+            // SAFETY: the caller has the instructions.
+            unsafe {
+                let (ab, cd) = (_mm512_unpacklo_pd(a, b), _mm512_unpacklo_pd(c, d));
+                let even = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+                let odd = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+                let x = _mm512_permutex2var_pd(ab, even, cd);
+                let z = _mm512_permutex2var_pd(ab, odd, cd);
+                let (ab, cd) = (_mm512_unpackhi_pd(a, b), _mm512_unpackhi_pd(c, d));
+                let y = _mm512_permutex2var_pd(ab, even, cd);
+                [Avx512(x), Avx512(y), Avx512(z)]
+            }
+        }
+
         /// The transpose of an 8 × 8 matrix.
         #[inline(always)]
         unsafe fn transpose(rows: [__m512d; 8]) -> [__m512d; 8] {
@@ -782,18 +858,25 @@ mod x86 {
         unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3] {
             // SAFETY: the caller's indices are those of quads.
             unsafe {
-                let a = two_quads(quads, index, 0);
-                let b = two_quads(quads, index, 1);
-                let c = two_quads(quads, index, 2);
-                let d = two_quads(quads, index, 3);
-                let (ab, cd) = (_mm512_unpacklo_pd(a, b), _mm512_unpacklo_pd(c, d));
-                let even = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
-                let odd = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
-                let x = _mm512_permutex2var_pd(ab, even, cd);
-                let z = _mm512_permutex2var_pd(ab, odd, cd);
-                let (ab, cd) = (_mm512_unpackhi_pd(a, b), _mm512_unpackhi_pd(c, d));
-                let y = _mm512_permutex2var_pd(ab, even, cd);
-                [Avx512(x), Avx512(y), Avx512(z)]
+                Self::first_columns([
+                    two_quads(quads, index, 0),
+                    two_quads(quads, index, 1),
+                    two_quads(quads, index, 2),
+                    two_quads(quads, index, 3),
+                ])
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn gather_differences(quads: *const Quad, index: [*const u32; 2]) -> [Self; 3] {
+            // SAFETY: the caller's indices are those of quads.
+            unsafe {
+                Self::first_columns([
+                    two_differences(quads, index, 0),
+                    two_differences(quads, index, 1),
+                    two_differences(quads, index, 2),
+                    two_differences(quads, index, 3),
+                ])
             }
         }
     }

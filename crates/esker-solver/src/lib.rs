@@ -21,6 +21,7 @@ pub mod accelerated_gradient;
 pub mod anderson;
 pub mod auto;
 pub mod block_sweep;
+mod body_pass;
 pub mod cluster;
 mod contact_cones;
 pub mod copies;

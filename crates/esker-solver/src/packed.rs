@@ -94,6 +94,8 @@ pub(crate) struct Group {
 #[repr(C, align(64))]
 pub(crate) struct Rows {
     pub(crate) normal: [Line; 3],
+    /// Overlap, or the target `b_n` of a whole step.
+    pub(crate) overlap: Line,
     pub(crate) arms: [Line; 2],
     pub(crate) inverse_tangent: [f32; LANES],
     /// `κ x` (see [`Spring::cap`]).
@@ -104,8 +106,6 @@ pub(crate) struct Rows {
     /// `Y`, negative where the row itself returns the restitution
     /// (see [`Spring::is_resolved`]).
     pub(crate) damping_factor: [f32; LANES],
-    /// Overlap, or the target `b_n` of a whole step.
-    pub(crate) overlap: Line,
     pub(crate) impulse: Line,
     pub(crate) friction: [Line; 3],
 }
@@ -492,6 +492,10 @@ pub(crate) fn set_vector(lines: &mut [Line; 3], lane: usize, value: DVec3) {
 }
 
 impl Group {
+    /// Lines at its beginning that a look at a sleeping group reads: bodies, normals and
+    /// overlaps.
+    pub(crate) const LOOKED_AT: usize = std::mem::offset_of!(Group, rows.arms) / size_of::<Line>();
+
     #[inline]
     fn set(&mut self, lane: usize, row: &Row, packing: Packing<'_>, bodies: &[BodyState]) {
         let contact = &row.contact;
@@ -525,8 +529,9 @@ impl Rows {
             arms[lane] = arm;
         }
         let rows = contact.rows(packing.general, 0.0);
+        let pair = contact.bodies.map(|i| &bodies[i as usize]);
         self.inverse_tangent[lane] =
-            Diagonal::of(rows, bodies, packing.compliance).inverse_tangent as f32;
+            Diagonal::inverse_tangent_of(rows, pair, packing.compliance) as f32;
         match packing.kind {
             RowKind::Substep => {
                 let spring = &row.spring;

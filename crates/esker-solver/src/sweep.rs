@@ -42,16 +42,31 @@ impl Diagonal {
     #[inline]
     pub fn of(rows: ContactRows<'_>, bodies: &[BodyState], compliance: TangentCompliance) -> Self {
         let [a, b] = rows.contact.bodies.map(|i| &bodies[i as usize]);
-        let invert = |d: f64| if d > 0.0 { 1.0 / d } else { 0.0 };
         Diagonal {
             normal_mobility: rows.normal_mobility(a, b),
-            inverse_tangent: single(invert(
-                rows.tangent_mobility(a, b) * (1.0 + compliance.friction),
-            )),
-            inverse_rolling: invert(rows.rolling_mobility(a, b) * (1.0 + compliance.rolling)),
+            inverse_tangent: Diagonal::inverse_tangent_of(rows, [a, b], compliance),
+            inverse_rolling: inverse(rows.rolling_mobility(a, b) * (1.0 + compliance.rolling)),
             coupling: rows.coupling(a, b),
         }
     }
+
+    /// `inverse_tangent` alone.
+    #[inline]
+    pub(crate) fn inverse_tangent_of(
+        rows: ContactRows<'_>,
+        [a, b]: [&BodyState; 2],
+        compliance: TangentCompliance,
+    ) -> f64 {
+        single(inverse(
+            rows.tangent_mobility(a, b) * (1.0 + compliance.friction),
+        ))
+    }
+}
+
+/// One over a positive number, else zero.
+#[inline]
+fn inverse(x: f64) -> f64 {
+    if x > 0.0 { 1.0 / x } else { 0.0 }
 }
 
 /// Compliances of the friction and rolling rows over the contact's own

@@ -121,7 +121,8 @@ impl Rows<'_> {
     }
 
     /// The equations of one contact.
-    #[inline]
+    // Always inlined: what it returns is taken apart at once.
+    #[inline(always)]
     pub fn row(&self, i: usize) -> Row {
         if let Some(ahead) = self.contacts.get(i + PREFETCHED) {
             prefetch(&self.equations.bodies, ahead.grain as usize);

@@ -445,7 +445,7 @@ impl Collider {
                 let (part, slot) = chosen.find(ahead as usize);
                 chosen.parts[part][slot].prefetch_grains(scene.grains);
             }
-            chosen.geometry(plan.order[k] as usize).1
+            chosen.geometry(plan.order[k] as usize)
         });
     }
 
@@ -572,29 +572,28 @@ impl Chosen<'_> {
         unreachable!("a contact is in one of the parts")
     }
 
-    /// A contact's candidate and geometry.
-    #[inline(always)]
-    fn geometry(&self, contact: usize) -> (&Candidate, ContactGeometry) {
+    /// A contact's candidate; where a body is no sphere, also the list and place of its
+    /// point of contact.
+    #[inline]
+    fn candidate(&self, contact: usize) -> (&Candidate, Option<(usize, usize)>) {
         let (part, slot) = self.find(contact);
         let candidate = &self.parts[part][slot];
-        let geometry = match part.checked_sub(self.spheres) {
-            None => candidate.geometry(self.scene.grains),
-            Some(list) => {
-                let point = (list, candidate.detail.as_point());
-                self.shaped.geometry(self.scene.grains, candidate, point)
-            }
-        };
-        (candidate, geometry)
-    }
-}
-
-impl ContactDescriptors for Chosen<'_> {
-    fn count(&self) -> usize {
-        self.parts.iter().map(Vec::len).sum()
+        let list = part.checked_sub(self.spheres);
+        (candidate, list.map(|l| (l, candidate.detail.as_point())))
     }
 
+    /// A contact's geometry.
     #[inline]
-    fn descriptor(&self, contact: usize) -> ContactDescriptor {
+    fn geometry(&self, contact: usize) -> ContactGeometry {
+        match self.candidate(contact) {
+            (candidate, None) => candidate.geometry(self.scene.grains),
+            (candidate, Some(point)) => self.shaped.geometry(self.scene.grains, candidate, point),
+        }
+    }
+
+    /// A contact as a plan sees it.
+    #[inline(always)]
+    fn describe(&self, candidate: &Candidate, contact: ContactGeometry) -> ContactDescriptor {
         let Scene {
             grains,
             walls,
@@ -602,7 +601,6 @@ impl ContactDescriptors for Chosen<'_> {
             ..
         } = self.scene;
         let (pairs, laws) = self.order.laws;
-        let (candidate, contact) = self.geometry(contact);
         let body = match contact.partner {
             Partner::Grain(j) => j,
             Partner::Wall(_) => FIXED,
@@ -649,6 +647,24 @@ impl ContactDescriptors for Chosen<'_> {
                         Form::General(_) => 2 + u16::from(is_locked()),
                     },
             class: plan_class(&contact, reach.step),
+        }
+    }
+}
+
+impl ContactDescriptors for Chosen<'_> {
+    fn count(&self) -> usize {
+        self.parts.iter().map(Vec::len).sum()
+    }
+
+    #[inline]
+    fn descriptor(&self, contact: usize) -> ContactDescriptor {
+        // A branch of its own for spheres: most of their geometry is not needed here.
+        match self.candidate(contact) {
+            (candidate, None) => self.describe(candidate, candidate.geometry(self.scene.grains)),
+            (candidate, Some(point)) => {
+                let geometry = self.shaped.geometry(self.scene.grains, candidate, point);
+                self.describe(candidate, geometry)
+            }
         }
     }
 }

@@ -155,7 +155,8 @@ impl InertiaFloor {
         }
         for raised in &self.raised {
             let burden = raised.burden as usize;
-            bodies[burden].velocity += raised.returned / grains.mass[burden];
+            let free = grains.free_translation(burden);
+            bodies[burden].velocity += free * raised.returned / grains.mass[burden];
         }
     }
 

@@ -315,11 +315,12 @@ impl World {
             };
             sweeper.substep_residual(team, plan, &work.equations.bodies, run, |i| rows.row(i))
         });
-        let (fall, accelerations) = (self.gravity * self.step, work.cohesion.accelerations());
+        let (fall, accelerations) = (self.gravity * self.step, work.forces.accelerations());
         let bodies = &mut work.equations.bodies;
         work.inertia.return_momentum(&self.grains, bodies, |i| {
-            let acceleration = accelerations.get(i).copied().unwrap_or_default();
-            fall + acceleration * self.step
+            fall + accelerations
+                .of(i)
+                .map_or(DVec3::ZERO, |a| a.linear * self.step)
         });
         sweeper.forget_impacts();
         sweeper.packed.impulses(team, plan, &mut work.impulses);

@@ -43,6 +43,14 @@ pub(super) mod feature {
     pub const TANGENT: u32 = 16;
 }
 
+/// Rotations by thirds of a turn.
+const THIRDS: [DVec2; 3] = [
+    DVec2::X,
+    DVec2::new(-0.5, HALF_ROOT_3),
+    DVec2::new(-0.5, -HALF_ROOT_3),
+];
+const HALF_ROOT_3: f64 = 0.866_025_403_784_438_6;
+
 /// Departure of tangent planes from the mantle that is accepted, in sphere radii.
 const MAX_SAGITTA: f64 = 0.2;
 /// Tangent planes ahead, to either side, at most.
@@ -128,7 +136,7 @@ impl Frustum {
 
     /// Equations (2) to (4) at the azimuth of the centre (`third = 0`) or a third of a turn on.
     pub fn meridian(&self, centre: DVec3, third: u32) -> Meridian {
-        self.meridian_at(centre, DVec2::from_angle(2.0 * PI / 3.0 * f64::from(third)))
+        self.meridian_at(centre, THIRDS[third as usize])
     }
 
     /// Equations (2) to (4) at an azimuth, as a rotation from that of the centre.
