@@ -172,8 +172,9 @@ const CAP_IN_MOTION: f64 = 0.5;
 /// that a collision needs no impact row: in substeps, and in whole steps.
 const RESOLVED_PHASE: [f64; 2] = [0.2, 0.1];
 /// Phase `ω h` up to which the row of a whole step follows a collision in which
-/// other contacts take part better than an impact does.
-const FOLLOWED_PHASE: f64 = 4.0;
+/// other contacts take part better than an impact does: above it (8) damps over
+/// whole steps.
+const FOLLOWED_PHASE: f64 = 1.0;
 /// Restitution below which a collision is an impact however short the step is.
 const MIN_LAW_RESTITUTION: f64 = 0.05;
 
