@@ -18,7 +18,7 @@ pub enum RecordError {
     },
     /// The system limits the size of files.
     #[error(
-        "`{}` has reached the max size that files may have here; it holds all frames up to \
+        "`{}` has reached the largest size that files may have here; it holds all frames up to \
          the last one reported as written",
         path.display()
     )]

@@ -394,7 +394,7 @@ fn judge_way(way: Way, size: Size, errors: &Errors, outcome: &mut Outcome) {
                 "0 (LAMMPS)",
             )
             .because(format!(
-                "max over the moments to {} ms of the mean of {} balls; 3 % up to h = 0.1 ms, \
+                "largest over the moments to {} ms of the mean of {} balls; 3 % up to h = 0.1 ms, \
                  4 % at 0.5 ms",
                 number(1e3 * until, 2),
                 balls(size).len()
