@@ -2,7 +2,7 @@
 
 use esker_contact::Impulse;
 use esker_geometry::Pose;
-use esker_world::collide::{ContactGeometry, Partner};
+use esker_world::{ContactGeometry, Partner};
 use esker_world::{LoadIntegral, WallLoad, World};
 use glam::{DQuat, DVec3};
 

@@ -2,11 +2,9 @@
 //! their length before them.
 
 use esker_contact::Impulse;
-use esker_world::collide::ContactKey;
-use esker_world::grains::GrainId;
-use esker_world::history::Remembered;
-use esker_world::state::{GrainState, WorldState};
-use esker_world::supply::{EmitterProgress, Taken};
+use esker_world::ContactKey;
+use esker_world::GrainId;
+use esker_world::state::{EmitterProgress, GrainState, Remembered, Taken, WorldState};
 use esker_world::{EnergyLedger, LoadIntegral, WallLoad};
 
 use crate::bytes::{Malformed, Plain, Source, put_list};

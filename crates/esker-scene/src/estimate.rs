@@ -30,9 +30,8 @@ use esker_world::check::max_prescribed_speed;
 use esker_world::definition::{
     Method, Motion, NormalLaw, Placement, SizeDistribution, WarmStart, WorldDef,
 };
-use esker_world::material::PairTable;
 use esker_world::packing::{count_estimate, place};
-use esker_world::smooth::longest_substep;
+use esker_world::{PairTable, longest_substep};
 use glam::DVec3;
 use serde::Serialize;
 

@@ -11,7 +11,7 @@ use Need::{Default, Optional, Required};
 
 /// Most grains that a scene may ever hold; beyond this a number is a slip of
 /// the keyboard (the memory would be hundreds of gigabytes).
-pub const MOST_GRAINS: u64 = esker_world::validate::MOST_GRAINS as u64;
+pub const MOST_GRAINS: u64 = esker_world::MOST_GRAINS as u64;
 
 /// Most steps of a run.
 pub const MOST_STEPS: f64 = 1e9;

@@ -2,7 +2,6 @@
 
 use esker_analysis::{ContactState, Partner, Snapshot};
 use esker_world::World;
-use esker_world::collide;
 
 /// The state of a world, with the contacts that touch or carry load. Contact
 /// geometry is that of the last step's start, forces those of its end.
@@ -15,7 +14,7 @@ pub fn snapshot(world: &World) -> Snapshot {
         .map(|(c, p)| {
             let a = &grains.state[c.grain as usize];
             let (partner, velocity, angular_velocity) = match c.partner {
-                collide::Partner::Grain(j) => {
+                esker_world::Partner::Grain(j) => {
                     let b = &grains.state[j as usize];
                     let arm_vector = c.normal * -c.arms[1];
                     (
@@ -24,7 +23,7 @@ pub fn snapshot(world: &World) -> Snapshot {
                         b.angular_velocity,
                     )
                 }
-                collide::Partner::Wall(w) => {
+                esker_world::Partner::Wall(w) => {
                     let wall = &world.walls[w as usize];
                     (
                         Partner::Wall(w as usize),

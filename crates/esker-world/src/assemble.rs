@@ -12,7 +12,7 @@ use esker_solver::sweep::TangentCompliance;
 
 use glam::{DMat3, DVec3};
 
-use crate::collide::{ContactGeometry, Partner};
+use crate::contact::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, WarmStart};
 use crate::flight::{Impacts, Meeting};
 use crate::grains::Grains;

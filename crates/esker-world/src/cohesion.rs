@@ -37,7 +37,7 @@ use std::f64::consts::PI;
 use glam::DVec3;
 
 use crate::World;
-use crate::collide::{ContactGeometry, Partner};
+use crate::contact::{ContactGeometry, Partner};
 use crate::definition::Cohesion;
 use crate::grains::Grains;
 use crate::material::PairConstants;

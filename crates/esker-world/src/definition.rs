@@ -1,5 +1,5 @@
-//! What a world is made of: plain data, validated by [`crate::validate`], turned
-//! into a running [`crate::World`] by [`crate::World::new`].
+//! What a world is made of: plain data, which [`crate::World::new`] validates and turns
+//! into a running [`crate::World`].
 //!
 //! All quantities are SI: metre, kilogram, second, pascal, radian.
 
@@ -86,7 +86,7 @@ pub enum Method {
     SubStepped(SubStepped),
     /// Impact stage, then one contact solve over the whole step.
     WholeStep(WholeStep),
-    /// Explicit springs and dashpots (see [`crate::smooth`]).
+    /// Explicit springs and dashpots (see `smooth.rs`).
     Smooth(Smooth),
 }
 
@@ -179,7 +179,7 @@ impl Default for SubStepped {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Smooth {
     /// Substeps per step at least; steps take a multiple where collisions ask
-    /// for shorter ones (see [`crate::smooth`]).
+    /// for shorter ones (see `smooth.rs`).
     pub substeps: usize,
     /// Tangential over normal stiffness α.
     pub tangential_stiffness: f64,
@@ -203,7 +203,7 @@ pub struct WholeStep {
     /// What solves the contact problem of the main stage.
     pub solver: Solver,
     /// Most sweeps of the main stage per step, or the fewest where an accuracy is
-    /// kept (see [`crate::accuracy`]); iterations, in its own unit, of a named
+    /// kept (see `accuracy.rs`); iterations, in its own unit, of a named
     /// solver.
     pub sweeps: usize,
     /// Residual at which the solve stops early; `None`: always all sweeps.
@@ -244,7 +244,7 @@ pub enum WarmStart {
     /// From the last step's impulses times a factor.
     History {
         /// Factor β; 0.85 is the papers' choice, 1 leaves no bias but damps less.
-        /// A stated accuracy needs 1 (see [`crate::accuracy`]).
+        /// A stated accuracy needs 1 (see `accuracy.rs`).
         factor: f64,
     },
     /// From the last step's normal impulses times a factor; friction and

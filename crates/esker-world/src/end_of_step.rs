@@ -3,7 +3,7 @@
 use esker_contact::Form;
 use glam::{DMat3, DVec3};
 
-use crate::collide::{ContactGeometry, Partner};
+use crate::contact::{ContactGeometry, Partner};
 use crate::grains::Grains;
 use crate::midpoint::Midpoints;
 use crate::periodic::Periodic;

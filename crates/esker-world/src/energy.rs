@@ -29,7 +29,7 @@ use esker_parallel::Team;
 use glam::DVec3;
 
 use crate::World;
-use crate::collide::Partner;
+use crate::contact::Partner;
 use crate::end_of_step::EndOfStep;
 use crate::step::StepError;
 use crate::world::pair_of;

@@ -29,7 +29,7 @@ use esker_contact::Impulse;
 use esker_parallel::Team;
 
 use crate::World;
-use crate::collide::{ContactGeometry, Partner};
+use crate::contact::{ContactGeometry, Partner};
 use crate::end_of_step::{ContactAtEnd, EndOfStep};
 use crate::grains::GrainId;
 use crate::material::PairTable;

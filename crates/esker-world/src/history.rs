@@ -6,7 +6,7 @@ use esker_contact::{Form, Impulse};
 use esker_parallel::{SharedSlice, Team, prefetch};
 use glam::DVec3;
 
-use crate::collide::{ContactGeometry, ContactKey, Partner};
+use crate::contact::{ContactGeometry, ContactKey, Partner};
 use crate::grains::GrainId;
 
 /// One remembered contact.

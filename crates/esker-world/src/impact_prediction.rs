@@ -24,7 +24,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use esker_parallel::Team;
 use glam::DVec3;
 
-use crate::collide::{Candidate, Partner};
+use crate::candidate::Candidate;
+use crate::contact::Partner;
 use crate::grains::Grains;
 use crate::reach::Reach;
 

@@ -36,7 +36,7 @@ use esker_contact::BodyState;
 use esker_parallel::Team;
 use glam::DVec3;
 
-use crate::collide::{ContactGeometry, Partner};
+use crate::contact::{ContactGeometry, Partner};
 use crate::grains::Grains;
 
 /// Overlap `ε` that the cap may cost, in diameters.

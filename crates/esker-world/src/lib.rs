@@ -1,6 +1,6 @@
 //! The world: grains, walls, what supplies and removes them, and the step.
 //!
-//! [`step`] shows a whole step on one screen; each stage has its own module.
+//! `step.rs` shows a whole step on one screen; each stage has its own module.
 //! The crate knows no files and no terminals.
 //!
 //! ```
@@ -41,54 +41,64 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod accuracy;
-pub mod assemble;
+mod accuracy;
+mod assemble;
 mod begin;
-pub mod bodies;
+mod bodies;
+mod candidate;
 pub mod check;
 mod clock;
 mod cohesion;
-pub mod collide;
+mod collide;
+mod contact;
 pub mod definition;
-pub mod drive;
+mod drive;
 mod end_of_step;
-pub mod energy;
-pub mod errors;
+mod energy;
+mod errors;
 mod flight;
 mod forces;
 mod general_solve;
-pub mod grains;
-pub mod history;
+mod grains;
+mod history;
 mod impact_prediction;
 mod inertia;
-pub mod integrate;
-pub mod load;
-pub mod material;
+mod integrate;
+mod load;
+mod material;
 mod midpoint;
+mod near;
+mod order;
 mod outline;
 pub mod packing;
-pub mod periodic;
-pub mod random;
+mod periodic;
+mod random;
 mod random_packing;
-pub mod reach;
-pub mod report;
+mod reach;
+mod report;
 mod shaped_contacts;
 mod sizes;
-pub mod smooth;
+mod smooth;
 pub mod state;
-pub mod step;
-pub mod supply;
-pub mod validate;
-pub mod wall;
+mod step;
+mod supply;
+mod validate;
+mod wall;
 mod world;
 
+pub use accuracy::Missed;
 pub use bodies::Body;
+pub use contact::{ContactGeometry, ContactKey, Partner};
 pub use energy::EnergyLedger;
 pub use errors::{OtherBody, StepErrors, WorstContact};
 pub use general_solve::SolveError;
-pub use grains::{GrainId, Grains};
+pub use grains::{GrainId, GrainShape, Grains, NewGrain, sphere_inertia};
 pub use load::{LoadIntegral, WallLoad};
+pub use material::PairTable;
 pub use report::{Stage, StageTimes, StepReport};
+pub use smooth::longest_substep;
 pub use state::{RestoreError, WorldState};
 pub use step::StepError;
+pub use validate::MOST_GRAINS;
+pub use wall::Wall;
 pub use world::{BuildError, LastProblem, World};

@@ -22,7 +22,7 @@ use esker_contact::{BodyState, Impulse};
 use glam::DVec3;
 
 use crate::World;
-use crate::collide::{ContactGeometry, Partner};
+use crate::contact::{ContactGeometry, Partner};
 use crate::grains::shape_of;
 use crate::periodic::Periodic;
 use crate::wall::Wall;

@@ -18,12 +18,12 @@ use esker_geometry::{
 use esker_parallel::{SharedSlice, Team};
 use glam::{DMat3, DVec3};
 
-use crate::collide::{
-    ACROSS, Candidate, ContactGeometry, ContactKey, Detail, Partner, Scene, drain_shaped,
-    reach_of_bodies,
-};
+use crate::candidate::{ACROSS, Candidate, Detail, drain_shaped};
+use crate::collide::Scene;
+use crate::contact::{ContactGeometry, ContactKey, Partner};
 use crate::grains::Grains;
 use crate::material::ContactClass;
+use crate::near::reach_of_bodies;
 use crate::reach::MeanVelocityField;
 use crate::wall::Wall;
 

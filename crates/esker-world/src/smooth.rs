@@ -37,7 +37,7 @@ use esker_contact::{
 use esker_solver::substep::Accelerations;
 use glam::DVec3;
 
-use crate::collide::{ContactGeometry, Partner};
+use crate::contact::{ContactGeometry, Partner};
 use crate::definition::Smooth;
 use crate::grains::Grains;
 use crate::integrate;

@@ -21,11 +21,13 @@ use crate::clock::Clock;
 use crate::definition::{Orientation, ShapeUse, WorldDef};
 use crate::energy::EnergyLedger;
 use crate::grains::{GrainId, Grains, NewGrain};
-use crate::history::{History, Remembered};
+use crate::history::History;
 use crate::load::{LoadIntegral, WallLoad};
 use crate::outline::Outline;
-use crate::supply::{EmitterProgress, Taken};
 use crate::validate::validate;
+
+pub use crate::history::Remembered;
+pub use crate::supply::{EmitterProgress, Taken};
 
 /// One grain with everything that differs from grain to grain.
 #[derive(Clone, Copy, Debug, PartialEq)]

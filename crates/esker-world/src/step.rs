@@ -14,7 +14,8 @@ use crate::accuracy::whole_step_stop;
 use crate::assemble::{Bodies, Equations, Rows, StepConstants, WholeStepEquations};
 use crate::begin::Turnover;
 use crate::cohesion::CohesiveForces;
-use crate::collide::{Collider, ContactGeometry, Order, Partner, Scene};
+use crate::collide::{Collider, Scene};
+use crate::contact::{ContactGeometry, Partner};
 use crate::definition::{
     ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
 };
@@ -27,6 +28,7 @@ use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
 use crate::load::LoadIntegral;
 use crate::midpoint::{Midpoints, finish_rotation};
+use crate::order::Order;
 use crate::reach::Reach;
 use crate::report::{Stage, StageClock, StepReport};
 use crate::smooth::{self, SmoothStepper};

@@ -3,7 +3,7 @@
 use esker_geometry::{Aabb, BodyShape, Pose, Side, WallShape};
 use glam::DVec3;
 
-use crate::collide::ContactGeometry;
+use crate::contact::ContactGeometry;
 use crate::definition::{Motion, Presence, WallDef};
 use crate::drive::Twist;
 use crate::load::{LoadIntegral, WallLoad};

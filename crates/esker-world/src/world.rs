@@ -13,7 +13,7 @@ use crate::begin::Resolution;
 use crate::bodies::Body;
 use crate::check::Problem;
 use crate::clock::Clock;
-use crate::collide::{ContactGeometry, Partner};
+use crate::contact::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
 use crate::energy::EnergyLedger;
 use crate::grains::{Grains, NewGrain};

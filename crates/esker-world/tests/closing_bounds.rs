@@ -7,8 +7,8 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::*;
+use esker_world::Partner;
 use esker_world::World;
-use esker_world::collide::Partner;
 use esker_world::definition::*;
 use glam::DVec3;
 

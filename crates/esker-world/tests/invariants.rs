@@ -7,7 +7,7 @@ use common::*;
 use esker_geometry::{OpenFaces, Pose, Side, WallShape};
 use esker_world::World;
 use esker_world::definition::*;
-use esker_world::grains::sphere_inertia;
+use esker_world::sphere_inertia;
 use glam::{DQuat, DVec3};
 
 fn both_ways() -> [Method; 2] {

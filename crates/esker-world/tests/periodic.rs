@@ -106,10 +106,10 @@ fn contacts_across(world: &World) -> usize {
     world
         .contacts()
         .filter(|(c, _)| match c.partner {
-            esker_world::collide::Partner::Grain(j) => {
+            esker_world::Partner::Grain(j) => {
                 positions[c.grain as usize].distance(positions[j as usize]) > 0.5 * WIDTH
             }
-            esker_world::collide::Partner::Wall(_) => false,
+            esker_world::Partner::Wall(_) => false,
         })
         .count()
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use common::*;
 use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
-use esker_world::collide::{ContactKey, Partner};
 use esker_world::definition::*;
+use esker_world::{ContactKey, Partner};
 use esker_world::{GrainId, World};
 use glam::{DQuat, DVec3};
 use proptest::prelude::*;

@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
-use esker_world::collide::Partner;
+use esker_world::Partner;
 use esker_world::definition::*;
 use esker_world::{StepReport, World};
 use glam::DVec3;

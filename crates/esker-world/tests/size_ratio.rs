@@ -5,10 +5,10 @@ mod common;
 use std::f64::consts::PI;
 
 use common::*;
+use esker_world::Partner;
+use esker_world::Stage;
 use esker_world::World;
-use esker_world::collide::Partner;
 use esker_world::definition::*;
-use esker_world::report::Stage;
 use glam::DVec3;
 
 const SMALL: f64 = 2e-3;

@@ -6,7 +6,7 @@ use common::*;
 use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
 use esker_world::World;
 use esker_world::definition::*;
-use esker_world::grains::sphere_inertia;
+use esker_world::sphere_inertia;
 use glam::DVec3;
 
 fn smooth_steps(substeps: usize) -> Method {

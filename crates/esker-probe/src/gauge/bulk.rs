@@ -18,8 +18,8 @@
 //! boundaries count as what they are images of.
 
 use esker_geometry::Region;
+use esker_world::Partner;
 use esker_world::World;
-use esker_world::collide::Partner;
 use glam::{DMat3, DVec3};
 
 use super::Gauge;

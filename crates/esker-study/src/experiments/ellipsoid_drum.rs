@@ -8,8 +8,8 @@
 
 use esker_analysis::repose;
 use esker_plot::{Axis, Plot, Series, number};
+use esker_world::Stage;
 use esker_world::definition::{Method, SizeDistribution, Solver, Total, WholeStep, WorldDef};
-use esker_world::report::Stage;
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 

@@ -8,8 +8,8 @@
 
 use esker_geometry::{BodyShape, Region};
 use esker_plot::{Axis, Plot, Series, number};
+use esker_world::Partner;
 use esker_world::World;
-use esker_world::collide::Partner;
 use esker_world::definition::{Placement, WorldDef};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! What walls and bodies carried and gave over a run, and the energy ledger.
 
 use esker_plot::number;
+use esker_world::Wall;
 use esker_world::definition::Motion;
-use esker_world::wall::Wall;
 use esker_world::{EnergyLedger, World};
 use glam::DVec3;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Sums over the steps of a run, which a checkpoint carries on.
 
-use esker_world::wall::Wall;
+use esker_world::Wall;
 use esker_world::{OtherBody, Stage, StepReport, World, WorstContact};
 
 use super::verdict::outside_of_containers;
