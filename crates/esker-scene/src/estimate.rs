@@ -25,6 +25,7 @@
 use std::f64::consts::PI;
 use std::fmt;
 
+use esker_cost::{effective_depth, sweeps_needed};
 use esker_geometry::{Aabb, Side, WallShape};
 use esker_world::check::max_prescribed_speed;
 use esker_world::definition::{
@@ -233,27 +234,6 @@ fn round_down(number: f64) -> f64 {
     let candidates = ROUND.map(|digits| format!("{digits}e{power}").parse().unwrap_or(0.0));
     let fits = |round: &f64| *round <= number * (1.0 + 1e-12);
     candidates.into_iter().find(fits).unwrap_or(number)
-}
-
-/// Sweeps by (41).
-pub fn sweeps_needed(tolerance: f64, depth: f64, width: f64, inertial_number: f64) -> f64 {
-    C0 * (1.0 + C1 * inertial_number) / tolerance * C2 * effective_depth(depth, width)
-}
-
-const C0: f64 = 0.3;
-const C1: f64 = 2.0;
-/// `c₂` of (41).
-pub const C2: f64 = 0.44;
-
-/// The depth whose weight the walls do not carry, in diameters.
-pub fn effective_depth(depth: f64, width: f64) -> f64 {
-    if width < 5.0 {
-        depth
-    } else if width.is_finite() {
-        width * (1.0 - (-C2 * depth / width).exp()) / C2
-    } else {
-        depth
-    }
 }
 
 fn count(world: &WorldDef, index: usize) -> f64 {

@@ -18,7 +18,6 @@
 mod bench;
 pub mod bibliography;
 mod convergence;
-pub mod cost;
 mod criterion;
 mod experiment;
 pub mod experiments;

@@ -16,7 +16,6 @@ use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{self, Start};
-use crate::cost;
 use crate::criterion::{Criterion, Reported, max_or_nan};
 use crate::experiment::{About, Case, Experiment, Frame, Outcome, Size, Table};
 use crate::frame;
@@ -392,7 +391,7 @@ impl SmoothVsNonsmooth {
         let semi: Cup = results.get(&cup_name(Mode::SemiSmooth, size))?;
         // The unit cost comes from a run with other sweeps: a prediction, not a tautology.
         let few: Cup = results.get(&cup_name(Mode::FewSweeps, size))?;
-        let predicted = cost::time_ratio(&cost::Rates {
+        let predicted = esker_cost::time_ratio(&esker_cost::Rates {
             step_smooth: 5e-5,
             step_nonsmooth: 2e-3,
             smooth: reference.unit_cost,

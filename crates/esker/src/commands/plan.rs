@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use esker_study::cost::{self, Cost, System, TableRow, UnitCosts};
+use esker_cost::{Cost, System, TableRow, UnitCosts};
 use serde::Serialize;
 
 /// Estimate steps, sweeps and computing time before writing a scene.
@@ -230,7 +230,7 @@ fn show_table(json: bool) -> anyhow::Result<()> {
         row: TableRow,
         computed: Cost,
     }
-    let rows: Vec<Row> = cost::table()
+    let rows: Vec<Row> = esker_cost::table()
         .into_iter()
         .map(|row| Row {
             row,

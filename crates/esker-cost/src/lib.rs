@@ -20,10 +20,30 @@
 //! The paper's Table I takes `K = K_S = 1 µs`, `N_c = N_p`, `m = 0.4 ρ d³`
 //! (1 g at 10 mm), and for E = 10 GPa at most 4 ms at 10 mm and 1 ms at 1 mm.
 
-use esker_scene::estimate::{C2, effective_depth, sweeps_needed};
 use serde::Serialize;
 
 const GRAVITY: f64 = 9.81;
+
+/// Sweeps by (41).
+pub fn sweeps_needed(tolerance: f64, depth: f64, width: f64, inertial_number: f64) -> f64 {
+    C0 * (1.0 + C1 * inertial_number) / tolerance * C2 * effective_depth(depth, width)
+}
+
+const C0: f64 = 0.3;
+const C1: f64 = 2.0;
+/// `c_2` of (41).
+const C2: f64 = 0.44;
+
+/// The depth whose weight the walls do not carry, in diameters.
+pub fn effective_depth(depth: f64, width: f64) -> f64 {
+    if width < 5.0 {
+        depth
+    } else if width.is_finite() {
+        width * (1.0 - (-C2 * depth / width).exp()) / C2
+    } else {
+        depth
+    }
+}
 
 /// A system whose cost is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
