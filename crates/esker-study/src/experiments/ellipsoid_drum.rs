@@ -35,7 +35,7 @@ const SOLVERS: [&str; 5] = ["gauss-seidel", "quasi-newton", "newton", "anderson"
 
 /// Those that a drum of this size compares.
 fn solvers(size: Size) -> &'static [&'static str] {
-    size.pick(&SOLVERS[..], &SOLVERS[..3])
+    size.pick(&SOLVERS[..], &SOLVERS[..2])
 }
 
 /// A drum from the moment it turns.
@@ -72,7 +72,7 @@ fn world(size: Size, is_round: bool, solver: &str) -> Result<WorldDef, StudyErro
         *own = Solver::Named(solver.into());
     }
     if size == Size::Reduced {
-        def.emitters[0].total = Total::Number(30);
+        def.emitters[0].total = Total::Number(24);
     }
     Ok(def)
 }
