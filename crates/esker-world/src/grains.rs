@@ -428,7 +428,8 @@ mod tests {
             grains.position.iter().map(|x| x.x).collect::<Vec<_>>(),
             [2.0, 1.0, 10.0, 11.0]
         );
-        assert_eq!(grains.in_id_order(), [1, 0]);
+        // The newest has the slot of the one that left.
+        assert_eq!(grains.in_id_order(), [0, 1]);
     }
 
     #[test]
