@@ -44,8 +44,8 @@ fn solvers(size: Size) -> &'static [&'static str] {
 struct Drum {
     /// Mean iterations of the steps that reached the tolerance.
     iterations: f64,
-    /// Steps that missed it, of 10,000.
-    failed: f64,
+    /// Share of steps that did.
+    solved: f64,
     /// Steps counted.
     steps: u64,
     /// Mean contacts.
@@ -114,7 +114,7 @@ fn drum(size: Size, is_round: bool, solver: &str) -> Result<Drum, StudyError> {
     let caption = format!("{}, {solver}", grains_name(is_round));
     Ok(Drum {
         iterations: iterations as f64 / converged as f64,
-        failed: 1e4 * failed as f64 / steps as f64,
+        solved: converged as f64 / steps as f64,
         steps,
         contacts: contacts as f64 / steps as f64,
         solve: [solve, solve / total],
@@ -143,6 +143,13 @@ fn published(is_round: bool, solver: &str) -> Option<[f64; 2]> {
     }
 }
 
+/// Share of this many steps that may fail where so many of 10,000 do on average: three
+/// times the scatter of their count more.
+fn failures_allowed(published: f64, steps: u64) -> f64 {
+    let expected = 1e-4 * published * steps as f64;
+    (expected + 3.0 * expected.max(1.0).sqrt()) / steps as f64
+}
+
 impl Experiment for EllipsoidDrum {
     fn about(&self) -> About {
         About {
@@ -150,7 +157,7 @@ impl Experiment for EllipsoidDrum {
             paper: "Koziara 2019 § 8.1, Tables 2 and 3",
             shows: "Every step of a drum of ellipsoids solved to 1e-8 by five solvers: how many \
                     iterations they need, how often they fail, and that the bed flows alike.",
-            seconds_full: 900.0,
+            seconds_full: 1550.0,
             seconds_reduced: 15.0,
         }
     }
@@ -208,7 +215,7 @@ impl Experiment for EllipsoidDrum {
                     grains_name(is_round).into(),
                     solver.into(),
                     beside(0, number(found.iterations, 3)),
-                    beside(1, number(found.failed, 3)),
+                    beside(1, number(1e4 * (1.0 - found.solved), 3)),
                     number(found.contacts, 3),
                     number(found.solve[0], 3),
                     number(found.solve[1], 2),
@@ -222,13 +229,13 @@ impl Experiment for EllipsoidDrum {
                         "measures of error, stiffness and what a solver calls an iteration differ",
                     ));
                     outcome.require(
-                        Criterion::at_most(
-                            format!("{name}: steps of 10,000 that failed"),
-                            found.failed,
-                            failed.max(30.0),
-                            number(failed, 3),
+                        Criterion::at_least(
+                            format!("{name}: share of steps solved to 1e-8"),
+                            found.solved,
+                            1.0 - failures_allowed(failed, found.steps),
+                            number(1.0 - 1e-4 * failed, 4),
                         )
-                        .because("the report's, or three in a thousand where it has fewer"),
+                        .because("the report's, and three times the scatter of so many steps"),
                     );
                 }
                 if solver != SOLVERS[0] {
@@ -236,10 +243,10 @@ impl Experiment for EllipsoidDrum {
                         Criterion::within(
                             format!("{name}: angle of the bed beside that of gauss-seidel (°)"),
                             found.angle - reference.angle,
-                            size.pick([-3.0, 3.0], [-8.0, 8.0]),
+                            size.pick([-5.5, 5.5], [-8.0, 8.0]),
                             "0",
                         )
-                        .because("all solve the same problems; flows of few grains scatter"),
+                        .because("all solve the same problems; beds of few grains surge, and means scatter by 2°"),
                     );
                 }
             }

@@ -225,8 +225,8 @@ impl Experiment for Packing {
             paper: "Donev et al. 2004, Figs. 1 and 3",
             shows: "Random close packings: spheres fill 0.64 of space, flat ellipsoids 0.69, \
                     ellipsoids of three different axes 0.73.",
-            seconds_full: 1200.0,
-            seconds_reduced: 15.0,
+            seconds_full: 420.0,
+            seconds_reduced: 10.0,
         }
     }
 
