@@ -30,11 +30,11 @@ const INSIDE: u32 = 0b01 << 30;
 const OUTSIDE: u32 = 0b10 << 30;
 const RIM: u32 = 0b11 << 30;
 
-/// Straight pieces of a round rim.
-const CHORDS: u32 = 64;
+/// Straight pieces of a round rim: the sagitta is 0.0075 % of the radius.
+const CHORDS: u32 = 256;
 
 /// Sine of the angle by which a normal may lean along a piece of a round rim: two pieces' turn.
-const MAX_SLOPE: f64 = 0.2;
+const MAX_SLOPE: f64 = 0.05;
 
 /// Points of a rim nearer than this are one, in inner radii.
 const SAME: f64 = 1e-3;
@@ -130,9 +130,14 @@ impl RimPiece {
             let is_across = !self.goes_on || point.normal.dot(along).abs() < MAX_SLOPE;
             is_across && point.normal.dot(self.into_wall) >= -1e-9
         };
-        if !out[first..].iter().all(is_seen) {
-            out.truncate(first);
+        let mut kept = first;
+        for k in first..out.len() {
+            if is_seen(&out[k]) {
+                out.swap(kept, k);
+                kept += 1;
+            }
         }
+        out.truncate(kept);
         rename(&mut out[first..], RIM, self.name);
     }
 }

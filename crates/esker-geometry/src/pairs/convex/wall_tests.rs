@@ -598,3 +598,32 @@ proptest! {
         }
     }
 }
+
+/// A box that tips over the rim of an open tube: a point beside its lowest edge, which leans too
+/// far along the rim, took the edge's own point with it, and the box sank until it was thrown out.
+#[test]
+fn a_box_that_tips_over_a_rim_is_held_by_it() {
+    let tube = WallShape::Cylinder {
+        radius: 0.15,
+        length: 0.12,
+        side: Side::Inside,
+        open: OpenFaces::ENDS,
+    };
+    let half_edges = DVec3::new(0.008, 0.006, 0.01);
+    let shape = BodyShape::Box { half_edges };
+    // The rim is 0.33 mm within the box.
+    let pose = Pose {
+        position: DVec3::new(0.10891, 0.08676, 0.06066),
+        orientation: DQuat::from_xyzw(-0.34789, 0.60349, -0.27153, -0.66411).normalize(),
+    };
+    let placed = PlacedShape::new(&shape, 1.0, pose);
+    let query = WallQuery {
+        margin: 1e-3,
+        motion: 0.0,
+        last_side: &|| None,
+    };
+    let mut found = Vec::new();
+    tube.body_contacts(&placed, &query, &mut found);
+    let deepest = found.iter().map(|c| c.gap).fold(f64::INFINITY, f64::min);
+    assert!((-4.5e-4..-3e-4).contains(&deepest), "{found:?}");
+}
