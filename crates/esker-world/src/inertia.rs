@@ -182,15 +182,7 @@ impl InertiaFloor {
                 floor.bearing[i].fetch_min(j as u32, Ordering::Relaxed);
             }
         };
-        team.run(|worker| {
-            for contact in &contacts[worker.part_of(contacts.len(), 1)] {
-                if let Partner::Grain(j) = contact.partner {
-                    let (i, j) = (contact.grain as usize, j as usize);
-                    bears(i, j);
-                    bears(j, i);
-                }
-            }
-        });
+        for_each_neighbour(team, contacts, bears);
     }
 
     /// The grain on top of those through which a grain has its burden.
@@ -224,15 +216,24 @@ impl InertiaFloor {
                 changed.store(1, Ordering::Relaxed);
             }
         };
-        team.run(|worker| {
-            for contact in &contacts[worker.part_of(contacts.len(), 1)] {
-                if let Partner::Grain(j) = contact.partner {
-                    let (i, j) = (contact.grain as usize, j as usize);
-                    burden(i, j);
-                    burden(j, i);
-                }
-            }
-        });
+        for_each_neighbour(team, contacts, burden);
         changed.into_inner() != 0
     }
+}
+
+/// Calls `with(i, j)` and `with(j, i)` for all grains `i` and `j` in contact.
+fn for_each_neighbour(
+    team: &mut Team,
+    contacts: &[ContactGeometry],
+    with: impl Fn(usize, usize) + Sync,
+) {
+    team.run(|worker| {
+        for contact in &contacts[worker.part_of(contacts.len(), 1)] {
+            if let Partner::Grain(j) = contact.partner {
+                let (i, j) = (contact.grain as usize, j as usize);
+                with(i, j);
+                with(j, i);
+            }
+        }
+    });
 }

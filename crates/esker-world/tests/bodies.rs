@@ -1,9 +1,12 @@
 //! Bodies of their own: how forces, torques and contacts move them, what is locked stays, what
 //! they leave behind.
 
+mod common;
+
 use std::sync::Arc;
 
-use esker_geometry::{BodyShape, Compound, Pose, WallShape};
+use common::{grain, material};
+use esker_geometry::{BodyShape, Compound, Pose};
 use esker_world::World;
 use esker_world::check::find_problems;
 use esker_world::definition::*;
@@ -27,32 +30,15 @@ fn methods() -> [Method; 3] {
 
 fn scene(method: Method, law: PairLaw, bodies: Vec<BodyDef>) -> WorldDef {
     WorldDef {
-        step: 1e-3,
-        method,
-        materials: vec![Material {
-            name: "steel".into(),
-            density: 2000.0,
-            young: 1e9,
-            poisson: 0.3,
-        }],
-        pairs: vec![PairDef {
-            materials: [0, 0],
-            law,
-        }],
         bodies,
-        ..Default::default()
+        ..common::scene(material(2000.0, 1e9, 0.3), law, method, 1e-3)
     }
 }
 
 fn floor() -> WallDef {
     WallDef {
         name: "floor".into(),
-        shape: WallShape::HalfSpace,
-        pose: Pose::IDENTITY,
-        material: 0,
-        motion: Motion::Still,
-        surface_velocity: DVec3::ZERO,
-        presence: Presence::ALWAYS,
+        ..common::floor()
     }
 }
 
@@ -70,20 +56,11 @@ fn block() -> BodyDef {
 }
 
 fn listed(grains: Vec<(DVec3, f64, DVec3)>) -> PackingDef {
-    let grain = |(position, radius, velocity): (DVec3, f64, DVec3)| ListedGrain {
-        position,
-        radius,
+    let moving = |(position, radius, velocity): (DVec3, f64, DVec3)| ListedGrain {
         velocity,
-        angular_velocity: DVec3::ZERO,
+        ..grain(position, radius)
     };
-    PackingDef {
-        material: 0,
-        shape: None,
-        velocity: DVec3::ZERO,
-        placement: Placement::Listed {
-            grains: Arc::new(grains.into_iter().map(grain).collect()),
-        },
-    }
+    common::listed(grains.into_iter().map(moving).collect())
 }
 
 fn run(world: &mut World, steps: usize) {

@@ -1,9 +1,11 @@
 //! Rolling resistance of bodies that are no spheres.
 
-use std::f64::consts::PI;
-use std::sync::Arc;
+mod common;
 
-use esker_geometry::{BodyShape, Pose, WallShape};
+use std::f64::consts::PI;
+
+use common::{floor, grain, listed, material, scene};
+use esker_geometry::BodyShape;
 use esker_world::World;
 use esker_world::definition::*;
 use glam::{DQuat, DVec3};
@@ -16,45 +18,16 @@ fn acceleration(method: Method, shape: BodyShape, law: PairLaw) -> f64 {
     let radius = shape.volume_radius();
     let world = WorldDef {
         gravity: 9.81 * DVec3::new(SLOPE.sin(), 0.0, -SLOPE.cos()),
-        step: 1e-3,
-        method,
-        materials: vec![Material {
-            name: "wood".into(),
-            density: 800.0,
-            young: 1e9,
-            poisson: 0.3,
-        }],
-        pairs: vec![PairDef {
-            materials: [0, 0],
-            law,
-        }],
         shapes: vec![shape],
-        walls: vec![WallDef {
-            name: "slope".into(),
-            shape: WallShape::HalfSpace,
-            pose: Pose::IDENTITY,
-            material: 0,
-            motion: Motion::Still,
-            surface_velocity: DVec3::ZERO,
-            presence: Presence::ALWAYS,
-        }],
+        walls: vec![floor()],
         packings: vec![PackingDef {
-            material: 0,
             shape: Some(ShapeUse {
                 shape: 0,
                 orientation: Orientation::Given(DQuat::IDENTITY),
             }),
-            velocity: DVec3::ZERO,
-            placement: Placement::Listed {
-                grains: Arc::new(vec![ListedGrain {
-                    position: DVec3::Z * RADIUS,
-                    radius,
-                    velocity: DVec3::ZERO,
-                    angular_velocity: DVec3::ZERO,
-                }]),
-            },
+            ..listed(vec![grain(DVec3::Z * RADIUS, radius)])
         }],
-        ..Default::default()
+        ..scene(material(800.0, 1e9, 0.3), law, method, 1e-3)
     };
     let mut world = World::new(&world).unwrap();
     for _ in 0..100 {

@@ -29,7 +29,6 @@ const SCENE: &str = include_str!("../../../../scenes/experiments/ellipsoid-drum.
 const TURNING: f64 = 1.5;
 /// Radius of the spheres: the mean of the ellipsoids' axes, m.
 const SPHERE_RADIUS: f64 = 0.08;
-const LIMIT: usize = 1000;
 
 /// What solves the steps: the sweep of steps, or a solver of the registry.
 const SOLVERS: [&str; 5] = ["gauss-seidel", "auto", "quasi-newton", "newton", "anderson"];
@@ -261,8 +260,9 @@ impl Experiment for EllipsoidDrum {
         outcome.table(table);
         outcome.frame(drum(false, SOLVERS[0])?.frame);
         outcome.frame(drum(true, SOLVERS[0])?.frame);
+        let limit = bench::world_of_scene(SCENE)?.method.sweeps();
         outcome.text(format!(
-            "Every step stops at a residual of 1e-8 or after {LIMIT} iterations, and starts from \
+            "Every step stops at a residual of 1e-8 or after {limit} iterations, and starts from \
              the last step's impulses."
         ));
         Ok(outcome)
