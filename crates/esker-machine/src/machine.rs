@@ -1,0 +1,828 @@
+//! One machine: bodies that joints connect, and the direct solve of its equations.
+//!
+//! A substep of length `h` begins with the velocity `v°`. With the gyroscopic term (see
+//! `gyroscopic.rs`), forces `f` and impulses `P` of contacts
+//!
+//! ```text
+//! v_free = v° + gyro + h M⁻¹ f + M⁻¹ P                                    (1)
+//! S λ = q − G v_free,    S = G M⁻¹ Gᵀ + Σ,    v = v_free + M⁻¹ Gᵀ λ       (2)
+//! ```
+//!
+//! Rows without bounds (index 1) are eliminated, and what is left of (2) is a small box problem for
+//! those with bounds (index 2):
+//!
+//! ```text
+//! C = S₂₂ − S₂₁ S₁₁⁻¹ S₁₂                                                 (3)
+//! ```
+//!
+//! A contact on a body sees the machine through the articulated inverse mass, over all rows that are
+//! not at a bound,
+//!
+//! ```text
+//! A = M⁻¹ − M⁻¹ Gᵀ S⁻¹ G M⁻¹                                              (4)
+//! ```
+
+use crate::body::{BodyPose, BodyProperties, InverseMass6, Spatial, WorldMass};
+use crate::box_problem::BoxProblem;
+use crate::definition::{Coordinate, CoordinateLaw, DriveDef, DriveKind, Elasticity, JointKind};
+use crate::dense::{Cholesky, dot};
+use crate::gyroscopic::gyroscopic_step;
+use crate::joint::{Frame, JointRow, Part, PlacedJoint};
+use crate::report::{DriveTotals, GearTotals, JointTotals, Violation};
+use crate::row::Row;
+use crate::sparse::SparseFactor;
+use glam::{DMat3, DVec3};
+
+/// Machines with more rows without bounds than this are factorised as sparse matrices.
+const MAX_DENSE_ROWS: usize = 60;
+
+/// Regularisation of rigid rows relative to `J M⁻¹ Jᵀ`: redundant rows need it, and from 1e-12 to
+/// 1e-6 motion does not depend on it.
+pub const REGULARISATION: f64 = 1e-10;
+
+/// `Σ` of rows that move nothing.
+const IMMOVABLE: f64 = 1e150;
+
+/// What a substep begins with. Slices have an entry per body, of whatever machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Substep<'a> {
+    /// Length `h`, s.
+    pub length: f64,
+    /// Time at its start, s.
+    pub time: f64,
+    /// Poses.
+    pub poses: &'a [BodyPose],
+    /// Velocities `v°`.
+    pub velocities: &'a [Spatial],
+    /// Forces and torques, gravity included; contacts, joints and drives left out.
+    pub forces: &'a [Spatial],
+}
+
+/// A joint of a machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Joint {
+    pub(crate) name: String,
+    pub(crate) kind: JointKind,
+    /// Indices into the machine's bodies.
+    pub(crate) bodies: [Option<usize>; 2],
+    pub(crate) frames: [Frame; 2],
+    pub(crate) linear: Elasticity,
+    pub(crate) angular: Elasticity,
+    /// Index of its first coordinate, if it has one.
+    pub(crate) coordinate: usize,
+    pub(crate) totals: JointTotals,
+}
+
+impl Joint {
+    fn placed(&self, poses: &[BodyPose]) -> PlacedJoint {
+        let pose = |side: usize| self.bodies[side].map_or(&BodyPose::IDENTITY, |b| &poses[b]);
+        PlacedJoint::new(&self.frames, [pose(0), pose(1)])
+    }
+
+    /// The angle with all its revolutions, where it has one.
+    fn angle(&self, coordinates: &[JointAxis]) -> f64 {
+        if self.kind.has(Coordinate::Angle) {
+            coordinates[self.coordinate].value
+        } else {
+            0.0
+        }
+    }
+
+    fn elasticity(&self, part: Part) -> Elasticity {
+        match part {
+            Part::Linear => self.linear,
+            Part::Angular => self.angular,
+        }
+    }
+}
+
+/// A coordinate of a joint.
+#[derive(Clone, Debug)]
+pub(crate) struct JointAxis {
+    /// Index of the joint in the machine.
+    pub(crate) joint: usize,
+    pub(crate) coordinate: Coordinate,
+    pub(crate) limits: [f64; 2],
+    pub(crate) friction: f64,
+    /// Its value, rad or m. Written at the start and end of a substep.
+    pub(crate) value: f64,
+    /// Its Jacobian on the joint's bodies. Written at the start of a substep.
+    jacobian: [Spatial; 2],
+    /// Second anchor from the centre of mass. Written at the start of a substep.
+    arm: DVec3,
+}
+
+impl JointAxis {
+    pub(crate) fn new(joint: usize, coordinate: Coordinate, law: CoordinateLaw) -> Self {
+        JointAxis {
+            joint,
+            coordinate,
+            limits: law.limits,
+            friction: law.friction,
+            value: 0.0,
+            jacobian: [Spatial::ZERO; 2],
+            arm: DVec3::ZERO,
+        }
+    }
+
+    /// Takes up the value and Jacobian of a placed joint; whole revolutions follow the last value.
+    fn place(&mut self, placed: &PlacedJoint) {
+        let row = placed.coordinate(self.coordinate);
+        self.value = match self.coordinate {
+            Coordinate::Slide => row.violation,
+            Coordinate::Angle => {
+                let turns = (self.value - row.violation) / std::f64::consts::TAU;
+                row.violation + turns.round() * std::f64::consts::TAU
+            }
+        };
+        self.jacobian = row.jacobian;
+        self.arm = placed.arms[1];
+    }
+}
+
+/// A gear of a machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Gear {
+    /// Indices of its coordinates.
+    pub(crate) axes: [usize; 2],
+    pub(crate) ratio: f64,
+    /// `x₁ − ratio x₂` at the start.
+    pub(crate) offset: f64,
+    pub(crate) totals: GearTotals,
+}
+
+impl Gear {
+    fn violation(&self, axes: &[JointAxis]) -> f64 {
+        let [x, y] = self.axes.map(|k| axes[k].value);
+        x - self.ratio * y - self.offset
+    }
+}
+
+/// A drive of a machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Drive {
+    pub(crate) def: DriveDef,
+    /// Index of its coordinate.
+    pub(crate) axis: usize,
+    /// What was set from outside.
+    pub(crate) external: f64,
+    pub(crate) totals: DriveTotals,
+}
+
+impl Drive {
+    fn row_class(&self) -> RowClass {
+        match (self.def.kind, self.def.force_limit) {
+            (DriveKind::Force, _) => RowClass::Applied,
+            (_, Some(_)) => RowClass::Bounded,
+            (_, None) => RowClass::Bilateral,
+        }
+    }
+}
+
+/// How a row is solved; rows of a machine are in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowClass {
+    /// Any impulse.
+    Bilateral,
+    /// An impulse between bounds.
+    Bounded,
+    /// A given impulse: no unknown.
+    Applied,
+}
+
+/// What a row belongs to, by index in the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowSource {
+    Joint(usize),
+    Gear(usize),
+    /// A limit of a coordinate: 0 the lower, 1 the upper.
+    Limit(usize, usize),
+    /// Friction of a coordinate.
+    Friction(usize),
+    Drive(usize),
+}
+
+#[derive(Debug)]
+enum Factor {
+    Dense(Cholesky),
+    Sparse(Box<SparseFactor>),
+}
+
+/// Bodies that joints connect, with their joints, gears and drives.
+///
+/// A substep is [`Machine::begin_substep`], any number of [`Machine::solve`], the caller's motion of
+/// the bodies ([`BodyPose::moved`]), then [`Machine::end_substep`].
+#[derive(Debug)]
+pub struct Machine {
+    bodies: Vec<usize>,
+    properties: Vec<BodyProperties>,
+    pub(crate) joints: Vec<Joint>,
+    pub(crate) axes: Vec<JointAxis>,
+    pub(crate) gears: Vec<Gear>,
+    pub(crate) drives: Vec<Drive>,
+    sources: Vec<RowSource>,
+    /// How many rows have no bounds, and how many of the next have.
+    bilateral: usize,
+    bounded: usize,
+    /// Regularisation `ρ` of rigid rows.
+    pub(crate) regularisation: f64,
+    /// Substeps in which a body rotated too fast for the gyroscopic rule that keeps energy.
+    pub(crate) fast_rotations: u64,
+    /// Box problems and factorisations that failed.
+    pub(crate) unsolved: u64,
+
+    // Of the substep, written by `begin_substep`.
+    step: f64,
+    time: f64,
+    poses: Vec<BodyPose>,
+    masses: Vec<WorldMass>,
+    /// `v°` as it was given.
+    given: Vec<Spatial>,
+    /// `v°` with the gyroscopic term.
+    start: Vec<Spatial>,
+    /// `v_free` without impulses of contacts.
+    free: Vec<Spatial>,
+    rows: Vec<Row>,
+    factor: Factor,
+    /// `S₁₂` and `S₁₁⁻¹ S₁₂`, one column per bounded row.
+    couplings: Vec<f64>,
+    columns: Vec<f64>,
+    pub(crate) box_problem: BoxProblem,
+
+    // Written by `solve`.
+    velocities: Vec<Spatial>,
+    impulses: Vec<f64>,
+    /// Right-hand sides and scratch per row.
+    residuals: Vec<f64>,
+    scratch: Vec<f64>,
+    response: Vec<Spatial>,
+}
+
+/// What a machine is made of, with indices of its own.
+pub(crate) struct MachineParts {
+    pub(crate) bodies: Vec<usize>,
+    pub(crate) properties: Vec<BodyProperties>,
+    pub(crate) joints: Vec<Joint>,
+    pub(crate) axes: Vec<JointAxis>,
+    pub(crate) gears: Vec<Gear>,
+    pub(crate) drives: Vec<Drive>,
+}
+
+impl Machine {
+    pub(crate) fn new(parts: MachineParts, poses: &[BodyPose]) -> Self {
+        let MachineParts {
+            bodies,
+            properties,
+            joints,
+            axes,
+            gears,
+            drives,
+        } = parts;
+        let of_class = |class: RowClass| {
+            let list = drives.iter().enumerate();
+            list.filter(move |(_, drive)| drive.row_class() == class)
+                .map(|(d, _)| RowSource::Drive(d))
+        };
+        let mut sources = Vec::new();
+        for (j, joint) in joints.iter().enumerate() {
+            sources.extend((0..joint.kind.rows()).map(|_| RowSource::Joint(j)));
+        }
+        sources.extend((0..gears.len()).map(RowSource::Gear));
+        sources.extend(of_class(RowClass::Bilateral));
+        let bilateral = sources.len();
+        for (k, axis) in axes.iter().enumerate() {
+            let sides = (0..2).filter(|&side| axis.limits[side].is_finite());
+            sources.extend(sides.map(|side| RowSource::Limit(k, side)));
+            sources.extend((axis.friction > 0.0).then_some(RowSource::Friction(k)));
+        }
+        sources.extend(of_class(RowClass::Bounded));
+        let bounded = sources.len() - bilateral;
+        sources.extend(of_class(RowClass::Applied));
+        let (count, size) = (sources.len(), bodies.len());
+        let mut box_problem = BoxProblem::default();
+        box_problem.resize(bounded);
+        let mut machine = Machine {
+            poses: bodies.iter().map(|&b| poses[b]).collect(),
+            masses: Vec::with_capacity(size),
+            given: vec![Spatial::ZERO; size],
+            start: vec![Spatial::ZERO; size],
+            free: vec![Spatial::ZERO; size],
+            velocities: vec![Spatial::ZERO; size],
+            response: vec![Spatial::ZERO; size],
+            rows: vec![Row::default(); count],
+            impulses: vec![0.0; count],
+            residuals: vec![0.0; bilateral + bounded],
+            scratch: vec![0.0; bilateral + bounded],
+            couplings: vec![0.0; bilateral * bounded],
+            columns: vec![0.0; bilateral * bounded],
+            factor: Factor::Dense(Cholesky::default()),
+            regularisation: REGULARISATION,
+            fast_rotations: 0,
+            unsolved: 0,
+            step: 1.0,
+            time: 0.0,
+            bodies,
+            properties,
+            joints,
+            axes,
+            gears,
+            drives,
+            sources,
+            bilateral,
+            bounded,
+            box_problem,
+        };
+        machine.place();
+        machine.set_rows();
+        if bilateral > MAX_DENSE_ROWS {
+            machine.use_sparse_factor();
+        }
+        machine
+    }
+
+    /// Solves through the sparse factorisation from now on, whatever the size.
+    pub(crate) fn use_sparse_factor(&mut self) {
+        let rows = &self.rows[..self.bilateral];
+        self.factor = Factor::Sparse(Box::new(SparseFactor::new(self.bodies.len(), rows)));
+    }
+
+    /// Its bodies, as indices into the list that [`crate::Machines`] was made with, in order.
+    pub fn bodies(&self) -> &[usize] {
+        &self.bodies
+    }
+
+    /// The rows of (2) that have an unknown, since [`Self::begin_substep`]: first those without
+    /// bounds, then those with. For solvers that take the machine into a common problem, as
+    /// `M + Gᵀ Σ⁻¹ G` and `f + Gᵀ Σ⁻¹ q`, with bounded rows beside the contacts.
+    pub fn rows(&self) -> (&[Row], &[Row]) {
+        self.rows[..self.bilateral + self.bounded].split_at(self.bilateral)
+    }
+
+    /// `v_free` without impulses of contacts, per body of [`Self::bodies`].
+    pub fn free_velocities(&self) -> &[Spatial] {
+        &self.free
+    }
+
+    /// Index in the machine of a body of the whole list.
+    fn local(&self, body: usize) -> usize {
+        self.bodies
+            .binary_search(&body)
+            .expect("the body belongs to this machine")
+    }
+
+    /// Rebuilds and factorises the equations from the present poses.
+    pub fn begin_substep(&mut self, substep: &Substep<'_>) {
+        self.step = substep.length;
+        self.time = substep.time;
+        for (k, &b) in self.bodies.iter().enumerate() {
+            self.poses[k] = substep.poses[b];
+            self.given[k] = substep.velocities[b];
+        }
+        self.place();
+        for (k, &b) in self.bodies.iter().enumerate() {
+            let (properties, mass) = (&self.properties[k], &self.masses[k]);
+            let free = properties.free_rotation;
+            let w = self.given[k].angular;
+            let (angular, kept) = gyroscopic_step(mass, free, w, self.step);
+            self.fast_rotations += u64::from(!kept);
+            self.start[k] = Spatial::new(self.given[k].linear, angular);
+            let change = mass.velocity_of(substep.forces[b]) * self.step;
+            self.free[k] = self.start[k] + change;
+        }
+        self.set_rows();
+        for i in self.bilateral + self.bounded..self.rows.len() {
+            self.impulses[i] = self.rows[i].bounds[0];
+            self.rows[i].apply(self.impulses[i], &mut self.free);
+        }
+        self.factorise();
+    }
+
+    /// Velocities at the end of the substep under these impulses of contacts, per body of the whole
+    /// list. May be called again with others; rows start from where they were at their bounds.
+    pub fn solve(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        for (k, &b) in self.bodies.iter().enumerate() {
+            self.velocities[k] = self.free[k] + self.masses[k].velocity_of(impulses[b]);
+        }
+        self.solve_joints();
+        for (k, &b) in self.bodies.iter().enumerate() {
+            velocities[b] = self.velocities[k];
+        }
+    }
+
+    /// Takes up where the bodies were moved to with the velocities of the last solve.
+    pub fn end_substep(&mut self, poses: &[BodyPose]) {
+        for i in 0..self.sources.len() {
+            let (row, impulse) = (&self.rows[i], self.impulses[i]);
+            let mean = 0.5 * (row.velocity(&self.start) + row.velocity(&self.velocities));
+            let work = impulse * mean;
+            let of_axis = |k: usize| self.axes[k].joint;
+            match self.sources[i] {
+                RowSource::Joint(j) => self.joints[j].totals.add(row.reaction * impulse, work),
+                RowSource::Limit(k, _) | RowSource::Friction(k) => {
+                    let totals = &mut self.joints[of_axis(k)].totals;
+                    totals.add(row.reaction * impulse, work);
+                }
+                RowSource::Gear(g) => self.gears[g].totals.add(impulse, work),
+                RowSource::Drive(d) => self.drives[d].totals.add(impulse, work),
+            }
+        }
+        for (k, &b) in self.bodies.iter().enumerate() {
+            self.poses[k] = poses[b];
+        }
+        self.place_axes();
+        for j in 0..self.joints.len() {
+            let violation = self.violation(j);
+            let totals = &mut self.joints[j].totals;
+            totals.violation = violation;
+            totals.max_violation = totals.max_violation.max(violation);
+        }
+        for gear in &mut self.gears {
+            let violation = gear.violation(&self.axes);
+            gear.totals.violation = violation;
+            gear.totals.max_violation = gear.totals.max_violation.max(violation.abs());
+        }
+    }
+
+    /// Velocity of a body per impulse on it, with all joints and the drives that are not at their
+    /// limit: its block of (4), for the rows as the last solve left them.
+    pub fn articulated_inverse_mass(&mut self, body: usize) -> InverseMass6 {
+        let k = self.local(body);
+        let columns: [Spatial; 6] = std::array::from_fn(|c| {
+            self.respond_to(k, Spatial::unit(c));
+            self.response[k]
+        });
+        let block = |first: usize, part: fn(&Spatial) -> DVec3| {
+            let [x, y, z] = [0, 1, 2].map(|c| part(&columns[first + c]));
+            DMat3::from_cols(x, y, z)
+        };
+        InverseMass6 {
+            linear_linear: block(0, |v| v.linear),
+            linear_angular: block(3, |v| v.linear),
+            angular_angular: block(3, |v| v.angular),
+        }
+    }
+
+    /// Velocity change of all bodies of the machine by an impulse on one, by (4): what a contact does
+    /// that is solved one by one. In the order of [`Self::bodies`].
+    pub fn response(&mut self, body: usize, impulse: Spatial) -> &[Spatial] {
+        let k = self.local(body);
+        self.respond_to(k, impulse);
+        &self.response
+    }
+
+    fn respond_to(&mut self, body: usize, impulse: Spatial) {
+        let (n, m) = (self.bilateral, self.bounded);
+        self.response.fill(Spatial::ZERO);
+        self.response[body] = self.masses[body].velocity_of(impulse);
+        for (r, row) in self.scratch.iter_mut().zip(&self.rows[..n + m]) {
+            *r = -row.velocity(&self.response);
+        }
+        let (first, second) = self.scratch.split_at_mut(n);
+        for (j, b) in second.iter_mut().enumerate() {
+            *b -= dot(&self.columns[j * n..][..n], first);
+        }
+        self.box_problem.solve_free(second);
+        self.back_substitute_scratch();
+        for (row, impulse) in self.rows.iter().zip(&self.scratch) {
+            row.apply(*impulse, &mut self.response);
+        }
+    }
+
+    /// With residuals of the first rows and impulses of the second in `scratch`: impulses of all.
+    fn back_substitute_scratch(&mut self) {
+        let n = self.bilateral;
+        let (first, second) = self.scratch.split_at_mut(n);
+        self.factor.solve(first);
+        for (j, impulse) in second.iter().enumerate() {
+            let column = &self.columns[j * n..][..n];
+            for (x, c) in first.iter_mut().zip(column) {
+                *x -= c * impulse;
+            }
+        }
+    }
+
+    /// Solves (2) for `velocities`, which are `v_free` before.
+    fn solve_joints(&mut self) {
+        let (n, m) = (self.bilateral, self.bounded);
+        for (r, row) in self.residuals.iter_mut().zip(&self.rows[..n + m]) {
+            *r = row.target - row.velocity(&self.velocities);
+        }
+        let (first, second) = self.residuals.split_at_mut(n);
+        for (j, b) in second.iter_mut().enumerate() {
+            *b -= dot(&self.columns[j * n..][..n], first);
+        }
+        let bounds = |j: usize| self.rows[n + j].bounds;
+        let solved = self
+            .box_problem
+            .solve(second, bounds, &mut self.scratch[n..]);
+        self.unsolved += u64::from(!solved);
+        self.scratch[..n].copy_from_slice(first);
+        self.back_substitute_scratch();
+        self.impulses[..n + m].copy_from_slice(&self.scratch);
+        for (row, impulse) in self.rows.iter().zip(&self.scratch) {
+            row.apply(*impulse, &mut self.velocities);
+        }
+    }
+
+    /// Mass in world axes and coordinates of the present poses.
+    fn place(&mut self) {
+        self.masses.clear();
+        let bodies = self.properties.iter().zip(&self.poses);
+        self.masses
+            .extend(bodies.map(|(body, pose)| WorldMass::new(body, pose.orientation)));
+        self.place_axes();
+    }
+
+    fn place_axes(&mut self) {
+        for axis in &mut self.axes {
+            axis.place(&self.joints[axis.joint].placed(&self.poses));
+        }
+    }
+
+    /// How far a joint is from where it should be.
+    pub(crate) fn violation(&self, joint: usize) -> Violation {
+        let joint = &self.joints[joint];
+        let mut squares = [0.0; 2];
+        let placed = joint.placed(&self.poses);
+        placed.rows(joint.kind, joint.angle(&self.axes), |row| {
+            squares[row.part as usize] += row.violation * row.violation;
+        });
+        let [distance, angle] = squares.map(f64::sqrt);
+        Violation { distance, angle }
+    }
+
+    /// Sets all rows for the present poses and `v°`.
+    fn set_rows(&mut self) {
+        let mut rows = std::mem::take(&mut self.rows);
+        let mut at = 0;
+        for joint in &self.joints {
+            let placed = joint.placed(&self.poses);
+            placed.rows(joint.kind, joint.angle(&self.axes), |of_joint| {
+                let mut row = Row::default();
+                self.connect(&mut row, joint, &of_joint.jacobian, 1.0);
+                row.reaction = reaction(&of_joint, placed.arms[1]);
+                row.violation = of_joint.violation;
+                let Elasticity {
+                    compliance,
+                    damping,
+                } = joint.elasticity(of_joint.part);
+                let law = if compliance > 0.0 {
+                    self.spring(compliance, damping * compliance)
+                } else {
+                    self.rigid()
+                };
+                law.set(&mut row, 0.0, (&self.masses, &self.given));
+                rows[at] = row;
+                at += 1;
+            });
+        }
+        for (row, source) in rows.iter_mut().zip(&self.sources).skip(at) {
+            *row = self.row_of(*source);
+        }
+        self.rows = rows;
+    }
+
+    /// The row of anything but a joint itself.
+    fn row_of(&self, source: RowSource) -> Row {
+        let mut row = Row::default();
+        let state = (&self.masses[..], &self.given[..]);
+        match source {
+            RowSource::Joint(_) => unreachable!("rows of joints are set together"),
+            RowSource::Gear(g) => {
+                let gear = &self.gears[g];
+                self.connect_axis(&mut row, gear.axes[0], 1.0);
+                self.connect_axis(&mut row, gear.axes[1], -gear.ratio);
+                row.violation = gear.violation(&self.axes);
+                self.rigid().set(&mut row, 0.0, state);
+            }
+            RowSource::Limit(k, side) => {
+                let axis = &self.axes[k];
+                let sign = if side == 0 { 1.0 } else { -1.0 };
+                self.connect_axis(&mut row, k, sign);
+                row.violation = sign * (axis.value - axis.limits[side]);
+                self.rigid().set(&mut row, 0.0, state);
+                row.bounds = [0.0, f64::INFINITY];
+                if row.violation > 0.0 {
+                    row.target = -row.violation / self.step;
+                }
+            }
+            RowSource::Friction(k) => {
+                self.connect_axis(&mut row, k, 1.0);
+                self.rigid().set(&mut row, 0.0, state);
+                let bound = self.axes[k].friction * self.step;
+                (row.target, row.bounds) = (0.0, [-bound, bound]);
+            }
+            RowSource::Drive(d) => self.set_drive_row(&mut row, &self.drives[d]),
+        }
+        row
+    }
+
+    fn set_drive_row(&self, row: &mut Row, drive: &Drive) {
+        let (h, state) = (self.step, (&self.masses[..], &self.given[..]));
+        let at = |time: f64| drive.def.signal.at(time, drive.external);
+        self.connect_axis(row, drive.axis, 1.0);
+        let middle = at(self.time + 0.5 * h);
+        match drive.def.kind {
+            DriveKind::VelocityMotor => {
+                self.rigid().set(row, 0.0, state);
+                row.target = middle;
+            }
+            DriveKind::PositionServo { stiffness, damping } => {
+                let (from, to) = (at(self.time), at(self.time + h));
+                row.violation = self.axes[drive.axis].value - from;
+                let law = self.spring(stiffness.recip(), damping / stiffness);
+                law.set(row, (to - from) / h, state);
+            }
+            DriveKind::Force => {
+                row.set_responses(&self.masses);
+            }
+            DriveKind::DampedForce { damping } => {
+                row.set_responses(&self.masses);
+                row.target = middle / damping;
+                row.sigma = (damping * h).recip();
+            }
+        }
+        let limit = drive.def.force_limit.unwrap_or(f64::INFINITY) * h;
+        row.bounds = [-limit, limit];
+        if drive.def.kind == DriveKind::Force {
+            row.bounds = [(middle * h).clamp(-limit, limit); 2];
+        }
+    }
+
+    /// Adds the Jacobian of a joint to a row.
+    fn connect(&self, row: &mut Row, joint: &Joint, jacobian: &[Spatial; 2], factor: f64) {
+        for (body, jacobian) in joint.bodies.iter().zip(jacobian) {
+            if let Some(b) = *body {
+                let properties = &self.properties[b];
+                let free = Spatial::new(
+                    jacobian.linear * properties.free_translation,
+                    jacobian.angular * properties.free_rotation,
+                );
+                row.add(b, free * factor);
+            }
+        }
+    }
+
+    /// Adds the Jacobian of a coordinate to a row.
+    fn connect_axis(&self, row: &mut Row, axis: usize, factor: f64) {
+        let axis = &self.axes[axis];
+        self.connect(row, &self.joints[axis.joint], &axis.jacobian, factor);
+        let [_, jacobian] = axis.jacobian;
+        row.reaction = Spatial::new(
+            jacobian.linear,
+            jacobian.angular - axis.arm.cross(jacobian.linear),
+        ) * factor;
+    }
+
+    fn rigid(&self) -> RowLaw {
+        RowLaw {
+            compliance: 0.0,
+            damping_time: 2.0 * self.step,
+            step: self.step,
+            regularisation: self.regularisation,
+        }
+    }
+
+    fn spring(&self, compliance: f64, damping_time: f64) -> RowLaw {
+        RowLaw {
+            compliance,
+            damping_time,
+            ..self.rigid()
+        }
+    }
+
+    /// Factorises `S₁₁` and makes the box problem (3).
+    fn factorise(&mut self) {
+        let (n, m) = (self.bilateral, self.bounded);
+        let (first, second) = self.rows[..n + m].split_at(n);
+        let factorised = self.factor.factorise(&self.masses, first);
+        self.unsolved += u64::from(!factorised);
+        for (j, row) in second.iter().enumerate() {
+            let coupling = &mut self.couplings[j * n..][..n];
+            for (c, other) in coupling.iter_mut().zip(first) {
+                *c = other.coupling(row);
+            }
+            let column = &mut self.columns[j * n..][..n];
+            column.copy_from_slice(coupling);
+            self.factor.solve(column);
+        }
+        for j in 0..m {
+            let coupling = &self.couplings[j * n..][..n];
+            for k in 0..=j {
+                let own = second[j].coupling(&second[k]);
+                let regularised = if j == k { own + second[j].sigma } else { own };
+                let entry = regularised - dot(coupling, &self.columns[k * n..][..n]);
+                // Rounding must not make the matrix indefinite.
+                let entry = if j == k {
+                    entry.max(second[j].sigma)
+                } else {
+                    entry
+                };
+                self.box_problem.set_entry(j, k, entry);
+            }
+        }
+        self.box_problem.factorise();
+    }
+
+    /// One step of Newton's method for the joints alone, weighted by mass: displacements that take
+    /// the violations of the present poses away to first order.
+    pub(crate) fn project(&mut self) {
+        self.place();
+        self.set_rows();
+        for (row, source) in self.rows[..self.bilateral].iter_mut().zip(&self.sources) {
+            let rigid = row.coupling(row) * self.regularisation;
+            let is_joint = matches!(source, RowSource::Joint(_)) && rigid > 0.0;
+            row.sigma = if is_joint { rigid } else { IMMOVABLE };
+        }
+        let n = self.bilateral;
+        self.factor.factorise(&self.masses, &self.rows[..n]);
+        for (x, row) in self.scratch.iter_mut().zip(&self.rows[..n]) {
+            *x = -row.violation;
+        }
+        self.factor.solve(&mut self.scratch[..n]);
+        self.response.fill(Spatial::ZERO);
+        for (row, x) in self.rows[..n].iter().zip(&self.scratch) {
+            row.apply(*x, &mut self.response);
+        }
+        for (pose, displacement) in self.poses.iter_mut().zip(&self.response) {
+            *pose = pose.moved(*displacement, 1.0);
+        }
+        self.place();
+    }
+
+    /// Poses as the machine has them, in the order of its bodies.
+    pub(crate) fn poses(&self) -> &[BodyPose] {
+        &self.poses
+    }
+
+    /// How far axes of a joint are from being aligned, rad.
+    pub(crate) fn misalignment(&self, joint: usize) -> f64 {
+        let joint = &self.joints[joint];
+        joint.placed(&self.poses).misalignment(joint.kind)
+    }
+}
+
+impl Factor {
+    /// Factorises `S₁₁`; false where that failed.
+    fn factorise(&mut self, masses: &[WorldMass], rows: &[Row]) -> bool {
+        match self {
+            Factor::Dense(cholesky) => {
+                cholesky.resize(rows.len());
+                let mut smallest = f64::INFINITY;
+                for (i, row) in rows.iter().enumerate() {
+                    for (j, other) in rows[..i].iter().enumerate() {
+                        *cholesky.entry(i, j) = row.coupling(other);
+                    }
+                    *cholesky.entry(i, i) = row.coupling(row) + row.sigma;
+                    smallest = smallest.min(row.sigma);
+                }
+                cholesky.factorise(smallest);
+                true
+            }
+            Factor::Sparse(sparse) => sparse.factorise(masses, rows),
+        }
+    }
+
+    /// `x ← S₁₁⁻¹ x`.
+    fn solve(&mut self, x: &mut [f64]) {
+        match self {
+            Factor::Dense(cholesky) => cholesky.solve(x),
+            Factor::Sparse(sparse) => sparse.solve(x),
+        }
+    }
+}
+
+/// What unit impulse of a row of a joint puts on the second body, about its anchor.
+fn reaction(row: &JointRow, arm: DVec3) -> Spatial {
+    let [_, Spatial { linear, angular }] = row.jacobian;
+    Spatial::new(linear, angular - arm.cross(linear))
+}
+
+/// How a row yields: compliance `ε`, damping time `τ`.
+///
+/// ```text
+/// J v + Σ λ = −(4/h) Y g + Y (J v° − ẋ) + ẋ,    Y = 1/(1 + 4 τ/h),
+/// Σ = max(4 ε Y/h², ρ J M⁻¹ Jᵀ)                                           (5)
+/// ```
+///
+/// with the velocity `ẋ` of what the violation `g` is measured from. A rigid row has `τ = 2 h`.
+#[derive(Clone, Copy, Debug)]
+struct RowLaw {
+    compliance: f64,
+    damping_time: f64,
+    step: f64,
+    regularisation: f64,
+}
+
+impl RowLaw {
+    /// Completes a row that has a Jacobian and a violation; it has no bounds then.
+    fn set(self, row: &mut Row, rate: f64, (masses, start): (&[WorldMass], &[Spatial])) {
+        let h = self.step;
+        let mobility = row.set_responses(masses);
+        let y = (1.0 + 4.0 * self.damping_time / h).recip();
+        let sigma = (4.0 * self.compliance * y / (h * h)).max(self.regularisation * mobility);
+        row.sigma = if sigma > 0.0 { sigma } else { IMMOVABLE };
+        row.target = y * (row.velocity(start) - rate - 4.0 * row.violation / h) + rate;
+        row.bounds = [f64::NEG_INFINITY, f64::INFINITY];
+    }
+}
