@@ -602,9 +602,10 @@ impl Machine {
                 row.violation = sign * (axis.value - axis.limits[side]);
                 self.rigid().set(&mut row, 0.0, state);
                 row.bounds = [0.0, f64::INFINITY];
-                if row.violation > 0.0 {
-                    row.target = -row.violation / self.step;
-                }
+                // A limit may be reached, not crossed; beyond it, it recovers as a joint does. Unlike
+                // a joint's its target has no part of v°: a body that hits it would keep a ninth of its speed.
+                let share = if row.violation > 0.0 { 1.0 } else { 4.0 / 9.0 };
+                row.target = -share * row.violation / self.step;
             }
             RowSource::Friction(k) => {
                 self.connect_axis(&mut row, k, 1.0);
