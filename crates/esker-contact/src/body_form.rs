@@ -258,7 +258,7 @@ impl ContactOperator for BodyOperator<'_> {
 impl BodyOperator<'_> {
     /// Columns of the rows of a contact for the velocity and the angular
     /// velocity of one of its bodies.
-    fn columns(&self, index: usize, side: usize) -> [[[f64; 6]; 3]; 2] {
+    pub(crate) fn columns(&self, index: usize, side: usize) -> [[[f64; 6]; 3]; 2] {
         let view = self.problem.rows(index);
         let (n, [t1, t2]) = (view.contact.normal, self.frames[index]);
         let sign = if side == 0 { -1.0 } else { 1.0 };
@@ -284,7 +284,7 @@ impl BodyOperator<'_> {
         [translation, rotation]
     }
 
-    fn space(&self) -> BodySpace {
+    pub(crate) fn space(&self) -> BodySpace {
         let mut mass = Vec::new();
         // First translational and rotational degree of freedom per body.
         let places: Vec<[Option<u32>; 2]> = self

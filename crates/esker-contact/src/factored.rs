@@ -8,9 +8,11 @@
 //! has degrees of freedom in which its joints are part of the mass.
 
 use crate::assembled::AssembledProblem;
+use crate::body_form::BodyOperator;
 use crate::cone::ConeLimits;
 use crate::operator::{ContactOperator, ProblemError, Sweeper};
 use crate::sparse::SparseMatrix;
+use glam::DVec3;
 
 /// The factors of `W = G M⁻¹ Gᵀ + Σ`. A contact touches few degrees of
 /// freedom: its rows of `G` are a dense block over a short list of them.
@@ -150,6 +152,19 @@ impl BodySpace {
     }
 }
 
+/// A side of a contact that moves with degrees of freedom of a machine.
+#[derive(Clone, Debug)]
+pub struct CoupledSide {
+    /// The contact; sides are listed in the order of contacts.
+    pub contact: usize,
+    /// Zero for body `a`, one for `b`.
+    pub side: usize,
+    /// The first of its degrees of freedom, counted after those of the bodies.
+    pub first: u32,
+    /// Velocity and angular velocity of the surface at the contact per unit of each.
+    pub motions: Vec<[DVec3; 2]>,
+}
+
 /// A contact problem by its factors.
 #[derive(Clone, Debug)]
 pub struct FactoredOperator {
@@ -191,6 +206,65 @@ impl FactoredOperator {
             offset,
             limits,
         })
+    }
+
+    /// The problem of an operator in which some sides of contacts have degrees of freedom of
+    /// their own, of these masses, instead of those of a body that contacts can move.
+    pub fn with_coupled_sides(
+        operator: &BodyOperator<'_>,
+        mass: &[f64],
+        sides: &[CoupledSide],
+    ) -> Self {
+        let own = operator.space();
+        let block = own.block;
+        let first = own.mass.len() as u32;
+        let mut space = BodySpace::new(block, [&own.mass[..], mass].concat());
+        let mut sides = sides.iter().peekable();
+        for contact in 0..own.contacts() {
+            let mut dofs = own.dofs_of(contact).to_vec();
+            let mut columns: Vec<Vec<f64>> = (0..dofs.len())
+                .map(|k| {
+                    let entries = own.entries_of(contact);
+                    (0..block)
+                        .map(|row| entries[row * dofs.len() + k])
+                        .collect()
+                })
+                .collect();
+            while let Some(side) = sides.next_if(|side| side.contact == contact) {
+                let [translation, rotation] = operator.columns(contact, side.side);
+                for (k, motion) in side.motions.iter().enumerate() {
+                    let of_row = |row: usize| {
+                        let linear = (0..3).map(|x| translation[x][row] * motion[0][x]);
+                        let angular = (0..3).map(|x| rotation[x][row] * motion[1][x]);
+                        linear.chain(angular).sum::<f64>()
+                    };
+                    let column = (0..block).map(of_row);
+                    let dof = first + side.first + k as u32;
+                    match dofs.iter().position(|&known| known == dof) {
+                        Some(k) => {
+                            let both = columns[k].iter_mut().zip(column);
+                            both.for_each(|(sum, entry)| *sum += entry);
+                        }
+                        None => {
+                            dofs.push(dof);
+                            columns.push(column.collect());
+                        }
+                    }
+                }
+            }
+            let rows: Vec<f64> = (0..block)
+                .flat_map(|row| columns.iter().map(move |column| column[row]))
+                .collect();
+            let compliance = &own.compliance[block * contact..block * (contact + 1)];
+            space.push(&dofs, &rows, compliance);
+        }
+        FactoredOperator {
+            space,
+            offset: operator.offset().to_vec(),
+            limits: (0..operator.contacts())
+                .map(|c| operator.limits(c))
+                .collect(),
+        }
     }
 
     /// The factors.

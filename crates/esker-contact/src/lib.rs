@@ -48,7 +48,7 @@ pub use body_form::BodyOperator;
 pub use body_residual::{ResidualSum, RowCompliance};
 pub use cone::{ConeLimits, FrictionLaw};
 pub use energy_loss::EnergyLoss;
-pub use factored::{BodySpace, FactoredOperator};
+pub use factored::{BodySpace, CoupledSide, FactoredOperator};
 pub use general::{ContactRows, Form, GeneralContact, cross_matrix};
 pub use global::GlobalProblem;
 pub use operator::{ContactOperator, ProblemError, Sweeper, validate};

@@ -47,6 +47,12 @@ impl Cholesky {
             let row = &self.rows[i * n..=i * n + i];
             x[i] = (x[i] - dot(&row[..i], &x[..i])) * row[i];
         }
+        self.solve_upper(x);
+    }
+
+    /// `x ← L⁻ᵀ x`.
+    pub(crate) fn solve_upper(&self, x: &mut [f64]) {
+        let n = self.size;
         for i in (0..n).rev() {
             let row = &self.rows[i * n..=i * n + i];
             let value = x[i] * row[i];

@@ -34,6 +34,7 @@ mod box_problem;
 mod definition;
 mod dense;
 mod error;
+mod generalised;
 mod gyroscopic;
 mod joint;
 mod machine;
@@ -50,6 +51,7 @@ pub use definition::{
     JointFrame, JointKind, Signal,
 };
 pub use error::MachineError;
+pub use generalised::Generalised;
 pub use machine::{Machine, REGULARISATION, Substep};
 pub use machines::{Assembly, MachineDef, MachineState, Machines};
 pub use report::{DriveTotals, GearTotals, JointTotals, Violation};

@@ -235,7 +235,7 @@ pub struct Machine {
     step: f64,
     time: f64,
     poses: Vec<BodyPose>,
-    masses: Vec<WorldMass>,
+    pub(crate) masses: Vec<WorldMass>,
     /// `v°` as it was given.
     given: Vec<Spatial>,
     /// `v°` with the gyroscopic term.

@@ -30,7 +30,7 @@ use glam::DVec3;
 use crate::body_pass::{self, BodyColumns};
 use crate::energy_losses::EnergyLosses;
 use crate::impulse_sums::ImpulseSums;
-use crate::jointed::{Before, Coupling, Jointed};
+use crate::jointed::{Before, Coupling, Jointed, SharedCoupling};
 use crate::kernel::{self, Pass, SubstepTimes, Work};
 use crate::lanes::{Instructions, Quad};
 use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
@@ -73,6 +73,15 @@ pub struct WholeStepProblem<'a> {
     pub problem: &'a ContactProblem,
     /// When to stop.
     pub stop: Stop,
+}
+
+/// Some sweeps over a whole step.
+#[derive(Clone, Copy)]
+struct SweepPass {
+    count: usize,
+    compliance: TangentCompliance,
+    /// Whether they are the first of the step.
+    begins: bool,
 }
 
 /// Sweeps packed contacts; keeps its memory from step to step.
@@ -394,7 +403,7 @@ impl BlockSweeper {
                 );
                 if let Some(coupling) = &coupling {
                     // SAFETY: the sweep has ended with a barrier, and the call ends with one.
-                    unsafe { coupling.end_substep(worker, &work) };
+                    unsafe { coupling.after_sweep(worker, &work, true) };
                 }
                 if let Some(losses) = losses {
                     let slots = &own_impacts().slots;
@@ -540,8 +549,24 @@ impl BlockSweeper {
         compliance: TangentCompliance,
         count: usize,
     ) {
+        let pass = SweepPass {
+            count,
+            compliance,
+            begins: false,
+        };
+        self.coupled_sweeps(team, plan, bodies, pass, None);
+    }
+
+    fn coupled_sweeps(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        bodies: &mut [BodyState],
+        pass: SweepPass,
+        coupling: Option<&SharedCoupling<'_, '_>>,
+    ) {
         self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
-            sweeper.run_sweeps(team, plan, bodies, compliance, count);
+            sweeper.run_sweeps(team, plan, bodies, pass, coupling);
         });
     }
 
@@ -550,16 +575,20 @@ impl BlockSweeper {
         team: &mut Team,
         plan: &SweepPlan,
         bodies: &mut [BodyState],
-        compliance: TangentCompliance,
-        count: usize,
+        pass: SweepPass,
+        coupling: Option<&SharedCoupling<'_, '_>>,
     ) {
         self.shares.divide(plan, team.threads());
         let bodies = SharedSlice::new(bodies);
-        let work = work_of(&mut self.packed, plan, bodies, compliance);
+        let work = work_of(&mut self.packed, plan, bodies, pass.compliance);
         let (shares, instructions) = (&self.shares, self.instructions);
         team.run(|worker| {
             let mut no_impacts = Vec::new();
-            for _ in 0..count {
+            if let (Some(coupling), true) = (coupling, pass.begins) {
+                // SAFETY: barriers separate it from sweeps.
+                unsafe { coupling.begin_substep(worker, &work, None) };
+            }
+            for _ in 0..pass.count {
                 let no_impacts = std::cell::RefCell::new(&mut no_impacts);
                 shares.for_each_block(
                     worker,
@@ -571,17 +600,23 @@ impl BlockSweeper {
                     },
                     |_| {},
                 );
+                if let Some(coupling) = coupling {
+                    // SAFETY: the sweep has ended with a barrier, and the call ends with one.
+                    unsafe { coupling.after_sweep(worker, &work, false) };
+                }
             }
         });
     }
 
     /// Solves a whole step's problem whose contacts are in the plan's order,
-    /// from the given impulses; `bodies` become the velocities after the step.
+    /// from the given impulses; `bodies` become the velocities after the step. Those that are
+    /// `jointed` are not told which sweep is the last.
     /// The fast form of [`crate::sweep::GaussSeidel::solve`].
     pub fn solve(
         &mut self,
         team: &mut Team,
         whole: WholeStepProblem<'_>,
+        jointed: Option<Jointed<'_>>,
         impulses: &mut Vec<Impulse>,
         bodies: &mut Vec<BodyState>,
     ) -> SweepReport {
@@ -624,6 +659,8 @@ impl BlockSweeper {
                 sum.add(problem.rows(i), contact.target, rows, now, free, &impulse);
             })
         };
+        let mut coupling = std::mem::take(&mut self.coupling);
+        let coupled = coupling.begin(plan, jointed);
         let mut report = SweepReport::default();
         let between_checks = match stop.tolerance {
             Some(_) => SWEEPS_PER_CHECK,
@@ -631,7 +668,12 @@ impl BlockSweeper {
         };
         while report.sweeps < stop.sweeps {
             let sweeps = between_checks.min(stop.sweeps - report.sweeps);
-            self.sweeps(team, plan, bodies, compliance, sweeps);
+            let pass = SweepPass {
+                count: sweeps,
+                compliance,
+                begins: report.sweeps == 0,
+            };
+            self.coupled_sweeps(team, plan, bodies, pass, coupled.as_ref());
             report.sweeps += sweeps;
             if let Some(tolerance) = stop.tolerance
                 && report.sweeps >= stop.min_sweeps
@@ -640,6 +682,8 @@ impl BlockSweeper {
                 break;
             }
         }
+        drop(coupled);
+        self.coupling = coupling;
         report.residual = residual(team, &self.packed, bodies);
         report.converged = stop.tolerance.is_none_or(|t| report.residual <= t);
         self.packed.impulses(team, plan, impulses);

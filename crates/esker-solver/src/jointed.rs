@@ -7,11 +7,12 @@
 //! one serial block. In every substep
 //!
 //! ```text
-//! P  = Σ impulses of the last substep, without impacts     begin_substep → velocities of ghosts
+//! P  = Σ impulses of the last substep, without impacts     begin → velocities of ghosts
 //! one sweep over all contacts
-//! P  = Σ impulses of this one                              end_substep   → velocities of ghosts
+//! P  = Σ impulses of this one                              end   → velocities of ghosts
 //! ```
 //!
+//! and over a whole step the same with a `solve` after every sweep,
 //! with sums in an order that the number of threads does not enter. Who moves the bodies
 //! between the sums and the velocities, and what their inverse mass at a contact is, is the
 //! affair of a [`JointedBodies`].
@@ -21,7 +22,7 @@
 
 use std::ops::Range;
 
-use esker_contact::BodyState;
+use esker_contact::{BodyState, Impulse};
 use esker_machine::Spatial;
 use esker_parallel::{SharedSlice, Worker, clear_and_reserve};
 use glam::DVec3;
@@ -31,15 +32,17 @@ use crate::lanes::Quad;
 use crate::packed::{impulse_in, vector};
 use crate::plan::{LANES, SweepPlan};
 
-/// What moves jointed bodies within a step. Both functions get the impulses that contacts give
-/// to each body in a substep and set the velocities of all bodies.
+/// What moves jointed bodies within a substep, or a whole step. All functions get the impulses
+/// that contacts give to each body in it and set the velocities at its end.
 pub trait JointedBodies: Send {
-    /// Begins a substep: velocities are those at its end if contacts did what they did in the
-    /// last one, whose impacts are left out of the impulses.
-    fn begin_substep(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]);
+    /// Begins a substep, with the impulses that contacts start from.
+    fn begin(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]);
 
-    /// Ends it: velocities with what contacts did, impacts included.
-    fn end_substep(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]);
+    /// The same substep with other impulses.
+    fn solve(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]);
+
+    /// Ends it with the impulses that contacts end with.
+    fn end(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]);
 }
 
 /// A side of a contact on which a jointed body is.
@@ -55,6 +58,16 @@ pub struct JointedSide {
     pub ghost: u32,
     /// From the body's centre of mass to the contact point, m.
     pub arm: DVec3,
+}
+
+impl JointedSide {
+    /// What a contact with this normal gives to the body.
+    pub fn given(&self, normal: DVec3, impulse: &Impulse) -> Spatial {
+        let sign = if self.side == 0 { -1.0 } else { 1.0 };
+        let torque = (impulse.rolling + normal * impulse.twisting) * sign;
+        let linear = (normal * impulse.normal + impulse.friction) * sign;
+        Spatial::from_impulse_at(linear, self.arm) + Spatial::new(DVec3::ZERO, torque)
+    }
 }
 
 /// The jointed bodies of a step.
@@ -189,7 +202,7 @@ impl SharedCoupling<'_, '_> {
         unsafe {
             self.sum_impulses(worker, work);
             self.solve(worker, |bodies, impulses, velocities| {
-                bodies.begin_substep(impulses, velocities);
+                bodies.begin(impulses, velocities);
             });
             self.for_each_ghost(worker, work, |ghost, body, velocity| {
                 if let Some(before) = before {
@@ -200,16 +213,21 @@ impl SharedCoupling<'_, '_> {
         }
     }
 
-    /// Gives ghosts the velocities that a substep ends with. All workers call this together.
+    /// Gives ghosts the velocities after a sweep, which may be the last of a substep. All workers
+    /// call this together.
     ///
     /// # Safety
     /// As for [`SharedCoupling::begin_substep`].
-    pub(crate) unsafe fn end_substep(&self, worker: Worker<'_>, work: &Work<'_>) {
+    pub(crate) unsafe fn after_sweep(&self, worker: Worker<'_>, work: &Work<'_>, is_last: bool) {
         // SAFETY: passed on to the caller.
         unsafe {
             self.sum_impulses(worker, work);
             self.solve(worker, |bodies, impulses, velocities| {
-                bodies.end_substep(impulses, velocities);
+                if is_last {
+                    bodies.end(impulses, velocities);
+                } else {
+                    bodies.solve(impulses, velocities);
+                }
             });
             self.for_each_ghost(worker, work, |_, body, velocity| {
                 (body.velocity, body.angular_velocity) = velocity;
@@ -297,10 +315,5 @@ unsafe fn impulse_on(side: &JointedSide, slot: usize, work: &Work<'_>) -> Spatia
     if rows.impulse[lane] <= 0.0 {
         return Spatial::ZERO;
     }
-    let impulse = impulse_in(rows, rolling, lane);
-    let normal = vector(&rows.normal, lane);
-    let sign = if side.side == 0 { -1.0 } else { 1.0 };
-    let torque = (impulse.rolling + normal * impulse.twisting) * sign;
-    let linear = (normal * impulse.normal + impulse.friction) * sign;
-    Spatial::from_impulse_at(linear, side.arm) + Spatial::new(DVec3::ZERO, torque)
+    side.given(vector(&rows.normal, lane), &impulse_in(rows, rolling, lane))
 }

@@ -583,7 +583,7 @@ fn vector_whole_step_sweeps_equal_the_scalar_reference() {
                 problem: &problem,
                 stop,
             };
-            let other = sweeper.solve(&mut team, whole, &mut impulses, &mut bodies);
+            let other = sweeper.solve(&mut team, whole, None, &mut impulses, &mut bodies);
             assert!((other.residual / report.residual - 1.0).abs() < 1e-9);
             assert_close(&reference, &(bodies, impulses, 0));
         }

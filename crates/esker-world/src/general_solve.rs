@@ -2,13 +2,15 @@
 //! outside a run.
 
 use esker_contact::{
-    BodyOperator, BodyState, ContactProblem, FrictionLaw, Impulse, Measure, ProblemError,
+    BodyOperator, BodyState, ContactOperator, ContactProblem, FrictionLaw, Impulse, Measure,
+    ProblemError,
 };
 use esker_solver::sweep::{Stop, SweepReport};
 use esker_solver::{Status, Stopping, UnknownSolver, by_name};
 
 use crate::World;
 use crate::definition::{Method, WholeStep};
+use crate::machinery::Machinery;
 use crate::step::StepError;
 
 /// Tolerance where a scene sets none: general solvers work towards one.
@@ -25,11 +27,11 @@ pub enum SolveError {
     Problem(#[from] ProblemError),
 }
 
-/// Solves `problem` with the method of a name from the impulses given;
-/// `velocities` become those after the step.
+/// Solves `problem`, with the rows of machines, with the method of a name from the impulses given;
+/// `velocities` become those after the step, but for those of ghosts of machines.
 pub(crate) fn solve(
     name: &str,
-    problem: &ContactProblem,
+    (problem, machinery): (&ContactProblem, &Machinery),
     stop: Stop,
     impulses: &mut Vec<Impulse>,
     velocities: &mut Vec<BodyState>,
@@ -45,7 +47,16 @@ pub(crate) fn solve(
         iterations: stop.sweeps,
         seconds: None,
     };
-    let report = solver.solve(&operator, &mut lambda, &stopping);
+    let report = if machinery.is_empty() {
+        solver.solve(&operator, &mut lambda, &stopping)
+    } else {
+        let coupled = machinery.couple(problem)?;
+        let of_contacts = lambda.len();
+        lambda.resize(coupled.rows(), 0.0);
+        let report = solver.solve(&coupled, &mut lambda, &stopping);
+        lambda.truncate(of_contacts);
+        report
+    };
     impulses.clone_from(&operator.to_impulses(&lambda));
     velocities.clone_from(&operator.velocities(&lambda));
     Ok(SweepReport {

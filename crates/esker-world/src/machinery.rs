@@ -18,7 +18,10 @@
 //! Joints are rebuilt from the present poses in every substep; contacts keep the geometry of the
 //! middle of the step.
 
-use esker_contact::BodyState;
+use esker_contact::{
+    BodyOperator, BodyState, Contact, ContactProblem, CoupledSide, FactoredOperator, Impulse,
+    ProblemError,
+};
 use esker_geometry::Pose;
 use esker_machine::{
     Assembly, BodyPose, BodyProperties, DriveTotals, GearTotals, JointCoordinate, JointTotals,
@@ -27,9 +30,12 @@ use esker_machine::{
 use esker_solver::jointed::{JointedBodies, JointedSide};
 
 use crate::World;
-use crate::definition::WorldDef;
+use crate::definition::{Method, WorldDef};
 use crate::ghosts::Ghosts;
 use crate::grains::Grains;
+
+/// Regularisation of rigid rows where they become part of the mass of a common problem.
+const WHOLE_STEP_REGULARISATION: f64 = 1e-6;
 
 /// The machines of a world. Slices have an entry per body of its own, jointed or not.
 #[derive(Debug, Default)]
@@ -84,7 +90,10 @@ impl Machinery {
             gears: &def.gears,
             drives: &def.drives,
         };
-        let machines = Machines::new(&parts, &mut poses, Assembly::default())?;
+        let mut machines = Machines::new(&parts, &mut poses, Assembly::default())?;
+        if let Method::WholeStep(_) = def.method {
+            machines.set_regularisation(WHOLE_STEP_REGULARISATION);
+        }
         let machinery = Machinery {
             machines,
             ..Default::default()
@@ -109,6 +118,132 @@ impl Machinery {
             length,
         };
         (&self.sides, running)
+    }
+
+    /// The same in the impact stage of a whole step.
+    pub(crate) fn impacting(&mut self) -> (&[JointedSide], Impacting<'_>) {
+        let impacting = Impacting::new(&mut self.machines, &self.velocities);
+        (&self.sides, impacting)
+    }
+
+    /// Goes on after the impact stage, in which contacts gave these impulses.
+    pub(crate) fn take_up_impacts(&mut self, contacts: &[Contact], impulses: &[Impulse]) {
+        let given = self.impulses(contacts, |i| impulses[i]);
+        let mut after = self.velocities.clone();
+        Impacting::new(&mut self.machines, &self.velocities).solve(&given, &mut after);
+        self.velocities = after;
+    }
+
+    /// Begins the main stage of a whole step: `bodies` of the equations get the velocities that
+    /// ghosts have without impulses.
+    pub(crate) fn free_ghosts(&mut self, time: f64, step: f64, bodies: &mut [BodyState]) {
+        let nothing = vec![Spatial::ZERO; self.velocities.len()];
+        let mut free = nothing.clone();
+        let (_, mut running) = self.running(time, step);
+        running.begin(&nothing, &mut free);
+        self.set_ghosts(&free, bodies);
+    }
+
+    /// Ends a whole step with these impulses; `bodies` of the equations get the velocities that
+    /// ghosts end with.
+    pub(crate) fn end_whole_step(
+        &mut self,
+        time: f64,
+        step: f64,
+        (contacts, impulses): (&[Contact], &[Impulse]),
+        bodies: &mut [BodyState],
+    ) {
+        let given = self.impulses(contacts, |i| impulses[i]);
+        let mut after = given.clone();
+        let (_, mut running) = self.running(time, step);
+        running.end(&given, &mut after);
+        self.set_ghosts(&after, bodies);
+    }
+
+    /// What contacts give to every body.
+    fn impulses(&self, contacts: &[Contact], impulse: impl Fn(usize) -> Impulse) -> Vec<Spatial> {
+        let mut sums = vec![Spatial::ZERO; self.velocities.len()];
+        for side in &self.sides {
+            let i = side.contact as usize;
+            sums[side.body as usize] += side.given(contacts[i].normal, &impulse(i));
+        }
+        sums
+    }
+
+    fn set_ghosts(&self, velocities: &[Spatial], bodies: &mut [BodyState]) {
+        for side in &self.sides {
+            let velocity = velocities[side.body as usize];
+            let ghost = &mut bodies[side.ghost as usize];
+            ghost.velocity = velocity.at(side.arm);
+            ghost.angular_velocity = velocity.angular;
+        }
+    }
+
+    /// The contacts of a whole step together with the equations of the machines, in generalised
+    /// velocities; the rows of machines with bounds come after the contacts.
+    pub(crate) fn couple(
+        &self,
+        problem: &ContactProblem,
+    ) -> Result<FactoredOperator, ProblemError> {
+        let mut problem = problem.clone();
+        let mut first = 0;
+        let mut machines = Vec::new();
+        let mut velocities = self.velocities.clone();
+        for machine in self.machines.machines() {
+            let generalised = machine.generalised();
+            for (&body, velocity) in machine.bodies().iter().zip(&generalised.velocities) {
+                velocities[body] = *velocity;
+            }
+            let count = generalised.modes.len() as u32;
+            machines.push((machine, generalised, first));
+            first += count;
+        }
+        self.set_ghosts(&velocities, &mut problem.bodies);
+        let mut sides = Vec::new();
+        for side in &self.sides {
+            problem.bodies[side.ghost as usize].inverse_mass = 0.0;
+            let body = side.body as usize;
+            let machine = self
+                .machines
+                .machine_of(body)
+                .expect("joints make machines");
+            let (machine, generalised, first) = &machines[machine];
+            let own = machine.bodies().binary_search(&body).expect("its own body");
+            sides.push(CoupledSide {
+                contact: side.contact as usize,
+                side: side.side as usize,
+                first: *first,
+                motions: generalised
+                    .modes
+                    .iter()
+                    .map(|mode| [mode[own].at(side.arm), mode[own].angular])
+                    .collect(),
+            });
+        }
+        sides.sort_by_key(|side| (side.contact, side.side));
+        let operator = BodyOperator::new(&problem)?;
+        let mass = vec![1.0; first as usize];
+        let mut coupled = FactoredOperator::with_coupled_sides(&operator, &mass, &sides);
+        let before = coupled.space().mass.len() as u32 - first;
+        for (machine, generalised, first) in &machines {
+            let dofs: Vec<u32> = (0..generalised.modes.len() as u32)
+                .map(|k| before + first + k)
+                .collect();
+            let (_, bounded) = machine.rows();
+            for row in bounded {
+                let jacobian = row.entries().iter().map(|e| (e.body, e.jacobian));
+                let entries = generalised.row(&jacobian.collect::<Vec<_>>());
+                let velocity = row.velocity(&generalised.velocities) - row.target;
+                let [lower, upper] = row.bounds;
+                if lower == 0.0 && upper == f64::INFINITY {
+                    coupled.push_unilateral(&dofs, &entries, (velocity, row.sigma));
+                } else {
+                    // Motors and friction: the same in both directions.
+                    coupled.push_bounded(&dofs, &entries, (velocity, row.sigma), upper);
+                }
+            }
+        }
+        Ok(coupled)
     }
 
     /// Gives jointed rows the poses and velocities that the step ended with.
@@ -141,6 +276,46 @@ impl Machinery {
     }
 }
 
+/// Machines in the impact stage of a whole step, which takes no time: joints respond, forces and
+/// what is left of violations do not matter.
+pub(crate) struct Impacting<'a> {
+    machines: &'a mut Machines,
+    /// Before the impacts.
+    velocities: &'a [Spatial],
+    /// What the equations of the step make of the velocities without impulses.
+    unmoved: Vec<Spatial>,
+}
+
+impl<'a> Impacting<'a> {
+    fn new(machines: &'a mut Machines, velocities: &'a [Spatial]) -> Self {
+        let mut unmoved = velocities.to_vec();
+        machines.solve(&vec![Spatial::ZERO; velocities.len()], &mut unmoved);
+        Impacting {
+            machines,
+            velocities,
+            unmoved,
+        }
+    }
+}
+
+impl JointedBodies for Impacting<'_> {
+    fn begin(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        self.solve(impulses, velocities);
+    }
+
+    fn solve(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        self.machines.solve(impulses, velocities);
+        let states = self.velocities.iter().zip(&self.unmoved);
+        for (velocity, (before, unmoved)) in velocities.iter_mut().zip(states) {
+            *velocity = *before + (*velocity - *unmoved);
+        }
+    }
+
+    fn end(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        self.solve(impulses, velocities);
+    }
+}
+
 /// Machines within a step.
 pub(crate) struct Running<'a> {
     machines: &'a mut Machines,
@@ -162,7 +337,7 @@ impl Running<'_> {
 }
 
 impl JointedBodies for Running<'_> {
-    fn begin_substep(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+    fn begin(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
         self.machines.begin_substep(&Substep {
             length: self.length,
             time: self.time,
@@ -173,8 +348,12 @@ impl JointedBodies for Running<'_> {
         self.machines.solve(impulses, velocities);
     }
 
-    fn end_substep(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+    fn solve(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
         self.machines.solve(impulses, velocities);
+    }
+
+    fn end(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        self.solve(impulses, velocities);
         for (pose, velocity) in self.poses.iter_mut().zip(&*velocities) {
             *pose = pose.moved(*velocity, self.length);
         }

@@ -391,6 +391,7 @@ impl World {
 
     /// Impact stage where there are impacts, then one solve over the step.
     fn advance_whole(&mut self, method: &WholeStep) -> Result<(Advanced, EnergyLoss), StepError> {
+        let time = self.time();
         let (work, team) = (&mut self.workspace, &mut self.team);
         let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
         let (whole, laws) = (&mut work.whole, &work.equations.laws);
@@ -409,12 +410,20 @@ impl World {
                 problem: &whole.problem,
                 stop,
             };
-            sweeper.solve(
-                team,
-                problem,
-                &mut work.impact_impulses,
-                &mut work.velocities,
-            );
+            let (impulses, velocities) = (&mut work.impact_impulses, &mut work.velocities);
+            if self.machinery.is_empty() {
+                sweeper.solve(team, problem, None, impulses, velocities);
+            } else {
+                let (sides, mut machines) = self.machinery.impacting();
+                let jointed = Jointed {
+                    sides,
+                    count: self.bodies.len(),
+                    bodies: &mut machines,
+                };
+                sweeper.solve(team, problem, Some(jointed), impulses, velocities);
+                let contacts = &whole.problem.contacts;
+                self.machinery.take_up_impacts(contacts, impulses);
+            }
             std::mem::swap(&mut whole.problem.bodies, &mut work.velocities);
         }
         let is_booked = self.energy.is_some();
@@ -431,6 +440,10 @@ impl World {
         whole.set_main_rows(team, self.step);
         whole.add_velocity(team, self.gravity * self.step);
         whole.accelerate(work.forces.accelerations(), self.step);
+        if !self.machinery.is_empty() {
+            let bodies = &mut whole.problem.bodies;
+            self.machinery.free_ghosts(time, self.step, bodies);
+        }
         let rows = Rows {
             equations: &work.equations,
             grains: &self.grains,
@@ -458,10 +471,17 @@ impl World {
                     problem: &whole.problem,
                     stop,
                 };
-                sweeper.solve(team, problem, impulses, velocities)
+                let (sides, mut machines) = self.machinery.running(time, self.step);
+                let jointed = (!machines.is_empty()).then(|| Jointed {
+                    sides,
+                    count: self.bodies.len(),
+                    bodies: &mut machines,
+                });
+                sweeper.solve(team, problem, jointed, impulses, velocities)
             }
             Solver::Named(name) => {
-                general_solve::solve(name, &whole.problem, stop, impulses, velocities).map_err(
+                let problem = (&whole.problem, &self.machinery);
+                general_solve::solve(name, problem, stop, impulses, velocities).map_err(
                     |source| StepError::Solve {
                         step: self.steps_done + 1,
                         source,
@@ -469,6 +489,11 @@ impl World {
                 )?
             }
         };
+        if !self.machinery.is_empty() {
+            let given = (&whole.problem.contacts[..], &impulses[..]);
+            self.machinery
+                .end_whole_step(time, self.step, given, velocities);
+        }
         let main_impulse = |i: usize| match subtracted.get(i) {
             Some(start) => impulses[i].plus(&start.scaled(-1.0)),
             None => impulses[i],
@@ -493,6 +518,7 @@ impl World {
                 velocities[i].angular_velocity * step,
             )
         });
+        self.machinery.place_bodies(&mut self.grains);
         if impacts > 0 {
             let first_body = self.grains.count();
             let Grains {

@@ -87,6 +87,15 @@ fn joints(def: &WorldDef) -> Checked {
             )
         },
     )?;
+    let without_velocity =
+        |m: &WholeStep| matches!(m.warm_start, WarmStart::HistoryWithoutVelocity { .. });
+    let starts_apart = matches!(&def.method, Method::WholeStep(m) if without_velocity(m));
+    require(!starts_apart, "solver.warm_start", || {
+        (
+            "impulses that do not act on velocities cannot act on machines".into(),
+            "start from the history or cold, or leave the joints out".into(),
+        )
+    })?;
     require(def.periodic == [None; 3], "joint", || {
         (
             "a machine cannot cross the faces of a periodic world".into(),

@@ -29,6 +29,24 @@ fn sub_stepped(substeps: usize) -> Method {
     })
 }
 
+/// Sub-stepping, whole steps by the sweep, and by solvers of other kinds.
+fn methods() -> Vec<Method> {
+    let whole = |solver: Solver| {
+        Method::WholeStep(WholeStep {
+            solver,
+            sweeps: 4000,
+            tolerance: Some(1e-7),
+            ..Default::default()
+        })
+    };
+    let named = ["newton", "interior-point", "gauss-seidel"];
+    let named = named.map(|name| whole(Solver::Named(name.into())));
+    [sub_stepped(10), whole(Solver::Sweep)]
+        .into_iter()
+        .chain(named)
+        .collect()
+}
+
 fn cuboid(edges: [f64; 3]) -> BodyShape {
     BodyShape::Box {
         half_edges: DVec3::from(edges) / 2.0,
@@ -110,10 +128,13 @@ fn a_pendulum_swings_as_the_substep_says() {
 /// the friction's force.
 #[test]
 fn a_motor_pushes_a_block_along_a_floor() {
-    for (limit, expected_velocity, expected_force) in
-        [(30.0, 0.0, 30.0), (60.0, 0.5, 0.4 * 10.0 * G)]
+    let cases = [(30.0, 0.0, 30.0), (60.0, 0.5, 0.4 * 10.0 * G)];
+    let methods = methods();
+    for (method, (limit, expected_velocity, expected_force)) in methods
+        .iter()
+        .flat_map(|method| cases.map(|case| (method, case)))
     {
-        let mut def = common::scene(material(2000.0, 1e9, 0.3), LAW, sub_stepped(10), 5e-3);
+        let mut def = common::scene(material(2000.0, 1e9, 0.3), LAW, method.clone(), 5e-3);
         def.walls.push(common::floor());
         // Free to move along x and z: no joint carries the weight.
         def.bodies = vec![
@@ -149,7 +170,7 @@ fn a_motor_pushes_a_block_along_a_floor() {
         let net = (limit - 0.4 * 10.0 * G).max(0.0) / 11.0;
         assert!(
             (acceleration - net).abs() < 1e-3,
-            "{limit} N: {acceleration} of {net}"
+            "{limit} N: {acceleration} of {net} {method:?}"
         );
         run(&mut world, 1.0);
         let before = world.drive(0).impulse;
@@ -158,21 +179,27 @@ fn a_motor_pushes_a_block_along_a_floor() {
         let velocity = world.body_velocity(1)[0].x;
         assert!(
             (velocity - expected_velocity).abs() < 1e-4,
-            "{limit} N: {velocity}"
+            "{limit} N: {velocity} {method:?}"
         );
-        assert!((force - expected_force).abs() < 1e-2, "{limit} N: {force}");
+        assert!(
+            (force - expected_force).abs() < 1e-2,
+            "{limit} N: {force} {method:?}"
+        );
         let load = world.bodies[1].load.force;
-        assert!((load.z / (10.0 * G) - 1.0).abs() < 1e-3, "{load}");
+        assert!(
+            (load.z / (10.0 * G) - 1.0).abs() < 1e-3,
+            "{load} {method:?}"
+        );
     }
 }
 
 /// A bed of grains in a box under a plate on a vertical guide.
-fn plate_on_bed(mass: f64) -> WorldDef {
+fn plate_on_bed(mass: f64, method: Method) -> WorldDef {
     let law = PairLaw {
         friction: 0.5,
         ..LAW
     };
-    let mut def = common::scene(material(2500.0, 5e7, 0.3), law, sub_stepped(10), 5e-3);
+    let mut def = common::scene(material(2500.0, 5e7, 0.3), law, method, 5e-3);
     def.walls.push(common::wall(
         WallShape::Box {
             half_extents: DVec3::new(0.05, 0.05, 0.2),
@@ -208,26 +235,40 @@ fn plate_on_bed(mass: f64) -> WorldDef {
     def
 }
 
+/// Mean force of the bed on the plate over a time, N.
+fn force_on_plate(world: &mut World, seconds: f64) -> f64 {
+    let (start, before) = (world.time(), world.bodies[0].total_load.impulse);
+    run(world, start + seconds);
+    (world.bodies[0].total_load.impulse - before).z / (world.time() - start)
+}
+
 /// Whatever a plate weighs that is pressed on a bed, it comes to rest, and the bed carries force
-/// and weight.
+/// and weight. Whole steps go on from there.
 #[test]
 fn a_plate_of_any_mass_rests_on_a_bed() {
     for mass in [0.01, 0.1, 1.0, 10.0] {
-        let mut world = World::new(&plate_on_bed(mass)).unwrap();
+        let mut world = World::new(&plate_on_bed(mass, sub_stepped(10))).unwrap();
         run(&mut world, 3.0);
         let [velocity, _] = world.body_velocity(0);
         assert!(velocity.length() < 1e-4, "{mass} kg: {velocity}");
-        let before = world.bodies[0].total_load.impulse;
-        let start = world.time();
-        run(&mut world, 3.1);
-        let force = (world.bodies[0].total_load.impulse - before).z / (world.time() - start);
         let expected = 40.0 + mass * G;
-        assert!(
-            (force - expected).abs() < 0.01,
-            "{mass} kg: {force} of {expected}"
-        );
+        let force = force_on_plate(&mut world, 0.1);
+        assert!((force - expected).abs() < 0.01, "{mass} kg: {force}");
         assert!(world.joint(0).violation.distance < 1e-8);
         assert!(world.body_pose(0).position.z > 0.05, "{mass} kg");
+        if mass != 0.1 {
+            continue;
+        }
+        for method in &methods()[1..] {
+            let def = plate_on_bed(mass, method.clone());
+            let mut world = World::restore(&def, world.state()).unwrap();
+            run(&mut world, 3.2);
+            let force = force_on_plate(&mut world, 0.05);
+            assert!((force / expected - 1.0).abs() < 0.01, "{force} {method:?}");
+            let [velocity, _] = world.body_velocity(0);
+            assert!(velocity.length() < 2e-3, "{velocity} {method:?}");
+            assert!(world.joint(0).violation.distance < 1e-6);
+        }
     }
 }
 
@@ -235,7 +276,7 @@ fn a_plate_of_any_mass_rests_on_a_bed() {
 #[test]
 fn machines_do_not_depend_on_the_number_of_threads() {
     let hash = |threads: usize| {
-        let mut world = World::new(&plate_on_bed(0.3)).unwrap();
+        let mut world = World::new(&plate_on_bed(0.3, sub_stepped(10))).unwrap();
         world.set_threads(threads);
         run(&mut world, 0.5);
         world.grains.state_hash()
@@ -247,7 +288,7 @@ fn machines_do_not_depend_on_the_number_of_threads() {
 /// A restored machine goes on with the same bits: coordinates with their revolutions too.
 #[test]
 fn a_restored_machine_goes_on_with_the_same_bits() {
-    let mut def = plate_on_bed(0.3);
+    let mut def = plate_on_bed(0.3, sub_stepped(10));
     let stand = DVec3::new(0.0, 0.0, 1.0);
     def.bodies.push(body("wheel", [0.1, 0.02, 0.1], 1.0, stand));
     let axle = JointDef {
