@@ -109,7 +109,7 @@ impl ConeLimits {
             // Nearly every contact has three rows: the closed form, without loops.
             let slip = (*t1 * *t1 + *t2 * *t2).sqrt();
             let mu = self.friction;
-            if slip > mu * *n {
+            if slip > mu * *n || *n < 0.0 {
                 let normal = ((*n + mu * slip) / (1.0 + mu * mu)).max(0.0);
                 let shrink = if slip > 0.0 { mu * normal / slip } else { 0.0 };
                 (*n, *t1, *t2) = (normal, *t1 * shrink, *t2 * shrink);
@@ -219,6 +219,16 @@ mod tests {
     use super::*;
     use glam::DVec3;
     use proptest::prelude::*;
+
+    /// Without friction and slip both sides of `|t| ≤ µ n` are zero, whatever the sign of `n`.
+    #[test]
+    fn nothing_pulls_without_friction() {
+        for block in [1, 2, 3, 6] {
+            let mut x = [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+            ConeLimits::default().project(&mut x[..block]);
+            assert_eq!(x[0], 0.0, "{block} rows");
+        }
+    }
 
     #[test]
     fn points_on_the_axis_project_to_the_axis() {

@@ -22,7 +22,7 @@ pub fn project_disc(x: DVec3, radius: f64) -> DVec3 {
 #[inline]
 pub fn project_cone(n: f64, t: DVec3, mu: f64) -> (f64, DVec3) {
     let slip = t.length();
-    if slip <= mu * n {
+    if n >= 0.0 && slip <= mu * n {
         (n, t)
     } else if mu * slip <= -n {
         (0.0, DVec3::ZERO)
@@ -39,6 +39,12 @@ mod tests {
 
     fn tangent() -> impl Strategy<Value = DVec3> {
         (-10.0..10.0_f64, -10.0..10.0_f64).prop_map(|(y, z)| DVec3::new(0.0, y, z))
+    }
+
+    /// Without friction and slip both sides of `|t| ≤ µ n` are zero, whatever the sign of `n`.
+    #[test]
+    fn nothing_pulls_without_friction() {
+        assert_eq!(project_cone(-1.0, DVec3::ZERO, 0.0), (0.0, DVec3::ZERO));
     }
 
     proptest! {

@@ -220,7 +220,7 @@ impl LocalProblem<'_> {
                 (-q[1] * w[0] + q[0] * w[2]) / det,
                 0.0,
             ];
-            if y[1].abs() <= mu * y[0] {
+            if y[0] >= 0.0 && y[1].abs() <= mu * y[0] {
                 return Some(y);
             }
         }
@@ -243,6 +243,7 @@ impl LocalProblem<'_> {
         system.copy_from_slice(w);
         let mut stick = [-q[0], -q[1], -q[2]];
         if solve_small(&mut system, &mut stick)
+            && stick[0] >= 0.0
             && stick[1].hypot(stick[2]) <= mu * stick[0] * (1.0 + 1e-14)
         {
             return Some(stick);

@@ -68,9 +68,12 @@ fn a_limit_pushes_and_does_not_pull() {
         let space = BodySpace::new(3, vec![MASS, MASS]);
         let mut problem = FactoredOperator::new(space, Vec::new(), Vec::new()).expect("sizes fit");
         problem.push_unilateral(&[0], &[1.0], (start, 0.0));
-        for_each_solver(&problem, |name, v, _| {
+        for_each_solver(&problem, |name, v, lambda| {
             let v = start + v[0];
-            assert!((v - expected).abs() < 1e-7, "{name} {start}: {v}");
+            assert!(
+                (v - expected).abs() < 1e-7,
+                "{name} {start}: {v} {lambda:?}"
+            );
         });
     }
 }
