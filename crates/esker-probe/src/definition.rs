@@ -1,6 +1,7 @@
 //! What is to be measured, as plain data.
 
 use esker_geometry::Region;
+use esker_machine::JointCoordinate;
 use glam::DVec3;
 
 use crate::gauge;
@@ -39,6 +40,18 @@ pub enum Quantity {
     Wall {
         /// Its index.
         wall: usize,
+    },
+    /// A joint of a machine: its coordinates, what it carries and how well it holds.
+    Joint {
+        /// Its index.
+        joint: usize,
+    },
+    /// A drive of a machine: its coordinate, force or torque, and power.
+    Drive {
+        /// Its index.
+        drive: usize,
+        /// What it drives.
+        at: JointCoordinate,
     },
     /// Lacey's mixing index and the segregation index of a class of grains.
     Mixing {

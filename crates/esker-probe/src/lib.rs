@@ -10,6 +10,7 @@
 //! | --- | --- | --- |
 //! | flow through a plane | means over the interval | every step |
 //! | force, torque and power of a wall | means over the interval | exact integrals |
+//! | joints and drives of machines | means over the interval, coordinates at its end | exact integrals |
 //! | packing, velocity and stress in a region | means of samples | `samples` times per interval |
 //! | mixing, front, profile | the state at the end of the interval | once |
 //!

@@ -1,8 +1,10 @@
 //! One file per quantity.
 
 mod bulk;
+mod drive;
 mod flow;
 mod front;
+mod joint;
 mod mixing;
 mod profile;
 mod wall;
@@ -55,6 +57,8 @@ pub(crate) fn new(quantity: &Quantity, world: &World) -> Box<dyn Gauge> {
         Quantity::Flow(opening) => Box::new(flow::Flow::new(opening)),
         Quantity::Bulk { region, samples } => Box::new(bulk::Bulk::new(region, samples)),
         Quantity::Wall { wall } => Box::new(wall::WallGauge::new(wall, world)),
+        Quantity::Joint { joint } => Box::new(joint::JointGauge::new(joint, world)),
+        Quantity::Drive { drive, at } => Box::new(drive::DriveGauge::new(drive, at, world)),
         Quantity::Mixing {
             class,
             region,
@@ -89,6 +93,8 @@ pub(crate) fn columns(quantity: &Quantity) -> Vec<Column> {
         Quantity::Flow(_) => flow::COLUMNS.to_vec(),
         Quantity::Bulk { .. } => bulk::COLUMNS.to_vec(),
         Quantity::Wall { .. } => wall::COLUMNS.to_vec(),
+        Quantity::Joint { .. } => joint::COLUMNS.to_vec(),
+        Quantity::Drive { at, .. } => drive::columns(at.coordinate).to_vec(),
         Quantity::Mixing { .. } => mixing::COLUMNS.to_vec(),
         Quantity::Front { .. } => front::COLUMNS.to_vec(),
         Quantity::Profile { length, cells, .. } => vec![profile::column(length, cells as usize)],
