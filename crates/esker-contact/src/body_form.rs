@@ -3,10 +3,10 @@
 
 use crate::assembled::AssembledProblem;
 use crate::cone::ConeLimits;
+use crate::factored::BodySpace;
 use crate::general::Form;
-use crate::operator::{BodySpace, ContactOperator, ProblemError, Sweeper};
+use crate::operator::{ContactOperator, ProblemError, Sweeper};
 use crate::problem::{BodyState, ContactProblem, Impulse};
-use crate::sparse::SparseMatrix;
 use glam::DVec3;
 
 /// A [`ContactProblem`] seen as `u = W λ + q`.
@@ -246,50 +246,8 @@ impl ContactOperator for BodyOperator<'_> {
     }
 
     fn assemble(&self) -> AssembledProblem {
-        let space = self.space();
-        let mut by_dof: Vec<Vec<(u32, usize)>> = vec![Vec::new(); space.mass.len()];
-        for contact in 0..self.contacts() {
-            for (k, &dof) in space.dofs_of(contact).iter().enumerate() {
-                by_dof[dof as usize].push((contact as u32, k));
-            }
-        }
-        let n = self.block;
-        let mut triplets = Vec::new();
-        for (dof, touching) in by_dof.iter().enumerate() {
-            for &(ci, ki) in touching {
-                let (gi, width_i) = (
-                    space.entries_of(ci as usize),
-                    space.dofs_of(ci as usize).len(),
-                );
-                for &(cj, kj) in touching {
-                    let (gj, width_j) = (
-                        space.entries_of(cj as usize),
-                        space.dofs_of(cj as usize).len(),
-                    );
-                    for i in 0..n {
-                        for j in 0..n {
-                            let value =
-                                gi[i * width_i + ki] * gj[j * width_j + kj] / space.mass[dof];
-                            if value != 0.0 {
-                                triplets.push((ci as usize * n + i, cj as usize * n + j, value));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        triplets.extend(
-            space
-                .compliance
-                .iter()
-                .enumerate()
-                .filter(|(_, s)| **s != 0.0)
-                .map(|(row, s)| (row, row, *s)),
-        );
-        let matrix = SparseMatrix::from_triplets(self.rows(), self.rows(), &triplets);
         let limits = (0..self.contacts()).map(|c| self.limits(c)).collect();
-        AssembledProblem::from_sparse(n, &matrix, self.offset.clone(), limits)
-            .expect("the rows of a body-form problem fit together")
+        self.space().assemble(self.offset.clone(), limits)
     }
 
     fn body_space(&self) -> Option<BodySpace> {
@@ -343,12 +301,7 @@ impl BodyOperator<'_> {
                 })
             })
             .collect();
-        let mut space = BodySpace {
-            block: self.block,
-            mass,
-            starts: vec![0],
-            ..Default::default()
-        };
+        let mut space = BodySpace::new(self.block, mass);
         for (index, contact) in self.problem.contacts.iter().enumerate() {
             let first = space.dofs.len();
             let mut columns: Vec<[f64; 6]> = Vec::with_capacity(12);
@@ -415,6 +368,7 @@ impl Sweeper for BodySweeper<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::factored::FactoredOperator;
     use crate::general::tests::general_contact;
     use crate::problem::Contact;
 
@@ -495,21 +449,40 @@ mod tests {
                 assert!((product[i] - value).abs() < 1e-12);
             }
 
+            let limits = (0..3).map(|c| operator.limits(c)).collect();
+            let factored = FactoredOperator::new(space, operator.offset().to_vec(), limits);
+            let factored = factored.expect("sizes fit");
+            factored.product(&lambda, &mut other);
+            for (a, b) in product.iter().zip(&other) {
+                assert!((a - b).abs() < 1e-12);
+            }
+
             let b = operator.block();
             let (mut own, mut stored) = (vec![0.0; b * b], vec![0.0; b * b]);
-            let mut sweeper = operator.sweeper();
-            sweeper.reset(&lambda);
-            let mut u = vec![0.0; b];
-            for c in 0..3 {
-                operator.diagonal_block(c, &mut own);
-                assembled.diagonal_block(c, &mut stored);
-                for (x, y) in own.iter().zip(&stored) {
-                    assert!((x - y).abs() < 1e-12, "block {c}: {own:?} {stored:?}");
+            let views: [&dyn ContactOperator; 2] = [&operator, &factored];
+            for view in views {
+                let mut sweeper = view.sweeper();
+                sweeper.reset(&vec![0.0; n]);
+                let mut u = vec![0.0; b];
+                for c in 0..3 {
+                    sweeper.add(c, &lambda[c * b..(c + 1) * b]);
                 }
-                sweeper.velocity(c, &mut u);
-                for i in 0..b {
-                    let expected = product[c * b + i] + operator.offset()[c * b + i];
-                    assert!((u[i] - expected).abs() < 1e-12);
+                for c in 0..3 {
+                    view.diagonal_block(c, &mut own);
+                    assembled.diagonal_block(c, &mut stored);
+                    for (x, y) in own.iter().zip(&stored) {
+                        assert!((x - y).abs() < 1e-12, "block {c}: {own:?} {stored:?}");
+                    }
+                    for restarted in [false, true] {
+                        if restarted {
+                            sweeper.reset(&lambda);
+                        }
+                        sweeper.velocity(c, &mut u);
+                        for i in 0..b {
+                            let expected = product[c * b + i] + operator.offset()[c * b + i];
+                            assert!((u[i] - expected).abs() < 1e-12);
+                        }
+                    }
                 }
             }
         }

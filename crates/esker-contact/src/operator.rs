@@ -12,6 +12,7 @@
 
 use crate::AssembledProblem;
 use crate::cone::{ConeLimits, is_known_block};
+use crate::factored::BodySpace;
 use thiserror::Error;
 
 /// A contact problem as a linear operator with cone limits.
@@ -61,74 +62,6 @@ pub trait Sweeper {
 
     /// Adds to the impulses of one contact.
     fn add(&mut self, contact: usize, delta: &[f64]);
-}
-
-/// The factors of `W = G M⁻¹ Gᵀ + Σ`. A contact touches few degrees of
-/// freedom: its rows of `G` are a dense block over a short list of them.
-#[derive(Clone, Debug, Default)]
-pub struct BodySpace {
-    /// Rows per contact.
-    pub block: usize,
-    /// Diagonal of `M`, one entry per degree of freedom that contacts can move.
-    pub mass: Vec<f64>,
-    /// Contact `c` touches `dofs[starts[c]..starts[c + 1]]`.
-    pub starts: Vec<usize>,
-    /// Degrees of freedom of the contacts, one after the other.
-    pub dofs: Vec<u32>,
-    /// Entries of `G`: for contact `c`, `block` rows of as many columns as it has
-    /// degrees of freedom, from `block * starts[c]`.
-    pub entries: Vec<f64>,
-    /// Diagonal of `Σ`, one entry per row.
-    pub compliance: Vec<f64>,
-}
-
-impl BodySpace {
-    /// Degrees of freedom of a contact.
-    #[inline]
-    pub fn dofs_of(&self, contact: usize) -> &[u32] {
-        &self.dofs[self.starts[contact]..self.starts[contact + 1]]
-    }
-
-    /// Row-major block of `G` of a contact.
-    #[inline]
-    pub fn entries_of(&self, contact: usize) -> &[f64] {
-        &self.entries[self.block * self.starts[contact]..self.block * self.starts[contact + 1]]
-    }
-
-    /// `u ← G w`.
-    pub fn gather(&self, w: &[f64], u: &mut [f64]) {
-        for (contact, rows) in u.chunks_exact_mut(self.block).enumerate() {
-            let dofs = self.dofs_of(contact);
-            if dofs.is_empty() {
-                rows.fill(0.0);
-                continue;
-            }
-            for (row, g) in rows
-                .iter_mut()
-                .zip(self.entries_of(contact).chunks_exact(dofs.len()))
-            {
-                *row = g.iter().zip(dofs).map(|(g, &d)| g * w[d as usize]).sum();
-            }
-        }
-    }
-
-    /// `f ← f + Gᵀ λ`.
-    pub fn scatter_add(&self, lambda: &[f64], f: &mut [f64]) {
-        for (contact, rows) in lambda.chunks_exact(self.block).enumerate() {
-            let dofs = self.dofs_of(contact);
-            if dofs.is_empty() {
-                continue;
-            }
-            for (row, g) in rows
-                .iter()
-                .zip(self.entries_of(contact).chunks_exact(dofs.len()))
-            {
-                for (g, &d) in g.iter().zip(dofs) {
-                    f[d as usize] += g * row;
-                }
-            }
-        }
-    }
 }
 
 /// Why a contact problem cannot be solved as it stands.

@@ -2,6 +2,9 @@
 //! their length before them.
 
 use esker_contact::Impulse;
+use esker_machine::{
+    Activity, DriveTotals, GearTotals, JointTotals, MachineState, Spatial, Violation,
+};
 use esker_world::ContactKey;
 use esker_world::GrainId;
 use esker_world::state::{EmitterProgress, GrainState, Remembered, Taken, WorldState};
@@ -35,6 +38,39 @@ pub(crate) fn put_state(out: &mut Vec<u8>, state: &WorldState) {
     put_list(out, shapes.collect::<Vec<_>>().into_iter());
     let features = state.remembered.iter().map(|contact| contact.key.feature);
     put_list(out, features.collect::<Vec<_>>().into_iter());
+    put_machines(out, state);
+}
+
+/// Appends what there is of machines.
+fn put_machines(out: &mut Vec<u8>, state: &WorldState) {
+    let machines = &state.machines;
+    state.energy.map_or(0.0, |ledger| ledger.joints).put(out);
+    put_list(out, machines.coordinates.iter().copied());
+    put_list(out, machines.activities.iter().copied());
+    put_list(out, machines.external.iter().copied());
+    put_list(out, machines.joints.iter().copied());
+    put_list(out, machines.gears.iter().copied());
+    put_list(out, machines.drives.iter().copied());
+    machines.fast_rotations.put(out);
+    machines.unsolved.put(out);
+}
+
+fn get_machines(source: &mut Source<'_>, state: &mut WorldState) -> Result<(), Malformed> {
+    let joints = source.get()?;
+    if let Some(ledger) = &mut state.energy {
+        ledger.joints = joints;
+    }
+    state.machines = MachineState {
+        coordinates: source.list()?,
+        activities: source.list()?,
+        external: source.list()?,
+        joints: source.list()?,
+        gears: source.list()?,
+        drives: source.list()?,
+        fast_rotations: source.get()?,
+        unsolved: source.get()?,
+    };
+    Ok(())
 }
 
 /// Reads a state as a checkpoint of this format holds it.
@@ -80,6 +116,10 @@ pub(crate) fn get_state(source: &mut Source<'_>, format: u32) -> Result<WorldSta
         for (contact, feature) in state.remembered.iter_mut().zip(features) {
             contact.key.feature = feature;
         }
+    }
+    // Before format 6 there were no machines.
+    if format >= 6 {
+        get_machines(source, &mut state)?;
     }
     Ok(state)
 }
@@ -151,6 +191,7 @@ impl From<&LedgerOfFormat3> for EnergyLedger {
             rolling: old.rolling,
             impact: old.impact,
             damping: old.damping,
+            joints: 0.0,
         }
     }
 }
@@ -267,5 +308,50 @@ plain_struct!(EnergyLedger {
     friction: f64,
     rolling: f64,
     impact: f64,
-    damping: f64,
+    damping: f64;
+    joints
 });
+plain_struct!(Spatial {
+    linear: glam::DVec3,
+    angular: glam::DVec3,
+});
+plain_struct!(Violation {
+    distance: f64,
+    angle: f64,
+});
+plain_struct!(JointTotals {
+    impulse: Spatial,
+    work: f64,
+    violation: Violation,
+    max_violation: Violation,
+});
+plain_struct!(GearTotals {
+    impulse: f64,
+    work: f64,
+    violation: f64,
+    max_violation: f64,
+});
+plain_struct!(DriveTotals {
+    impulse: f64,
+    work: f64,
+});
+
+impl Plain for Activity {
+    const SIZE: usize = 1;
+
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(match self {
+            Activity::Free => 0,
+            Activity::Lower => 1,
+            Activity::Upper => 2,
+        });
+    }
+
+    fn get(bytes: &[u8]) -> Self {
+        match bytes[0] {
+            1 => Activity::Lower,
+            2 => Activity::Upper,
+            _ => Activity::Free,
+        }
+    }
+}

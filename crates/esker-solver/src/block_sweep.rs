@@ -30,6 +30,7 @@ use glam::DVec3;
 use crate::body_pass::{self, BodyColumns};
 use crate::energy_losses::EnergyLosses;
 use crate::impulse_sums::ImpulseSums;
+use crate::jointed::{Before, Coupling, Jointed};
 use crate::kernel::{self, Pass, SubstepTimes, Work};
 use crate::lanes::{Instructions, Quad};
 use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
@@ -94,6 +95,7 @@ pub struct BlockSweeper {
     all_impacts: Vec<u32>,
     shares: Shares,
     impulse_sums: ImpulseSums,
+    coupling: Coupling,
     /// `None` where nobody wants to know.
     losses: Option<EnergyLosses>,
 }
@@ -136,6 +138,7 @@ impl Default for BlockSweeper {
             all_impacts: Vec::new(),
             shares: Shares::default(),
             impulse_sums: ImpulseSums::default(),
+            coupling: Coupling::default(),
             losses: None,
         }
     }
@@ -185,13 +188,14 @@ impl BlockSweeper {
 
     /// One step of substeps over packed rows of kind [`RowKind::Substep`]:
     /// bodies go from their velocities at the start of the step to those at
-    /// its end. Returns the number of impact rows.
+    /// its end, and so do those that are `jointed`. Returns the number of impact rows.
     pub fn substeps(
         &mut self,
         team: &mut Team,
         plan: &SweepPlan,
         bodies: &mut [BodyState],
         run: SubstepRun<'_>,
+        jointed: Option<Jointed<'_>>,
     ) -> usize {
         let mut accelerations = std::mem::take(&mut self.accelerations);
         plan.copies
@@ -205,7 +209,7 @@ impl BlockSweeper {
             ..run
         };
         let impacts = self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
-            sweeper.run_substeps(team, plan, bodies, run)
+            sweeper.run_substeps(team, plan, bodies, run, jointed)
         });
         self.accelerations = accelerations;
         impacts
@@ -237,6 +241,7 @@ impl BlockSweeper {
         plan: &SweepPlan,
         bodies: &mut [BodyState],
         run: SubstepRun<'_>,
+        jointed: Option<Jointed<'_>>,
     ) -> usize {
         let count = bodies.len();
         self.before_velocity.resize(count, Quad::default());
@@ -270,6 +275,11 @@ impl BlockSweeper {
         let (shares, instructions) = (&self.shares, self.instructions);
         let sums = self.impulse_sums.begin(plan, run.tracked);
         let losses = self.losses.as_mut().map(|l| l.begin(plan.group_count()));
+        let coupling = self.coupling.begin(plan, jointed);
+        let before = Before {
+            velocity: before_velocity,
+            angular_velocity: before_angular_velocity,
+        };
         let impacted = AtomicUsize::new(0);
         let fall = run.gravity * run.step;
         team.run(|worker| {
@@ -353,6 +363,10 @@ impl BlockSweeper {
                     }
                     own_impacts().clear();
                 }
+                if let Some(coupling) = &coupling {
+                    // SAFETY: barriers separate it from sweeps and passes over bodies.
+                    unsafe { coupling.begin_substep(worker, &work, (k > 0).then_some(before)) };
+                }
                 let times = SubstepTimes {
                     index: k,
                     moved: if k > 0 { run.step } else { 0.0 },
@@ -378,6 +392,10 @@ impl BlockSweeper {
                         }
                     },
                 );
+                if let Some(coupling) = &coupling {
+                    // SAFETY: the sweep has ended with a barrier, and the call ends with one.
+                    unsafe { coupling.end_substep(worker, &work) };
+                }
                 if let Some(losses) = losses {
                     let slots = &own_impacts().slots;
                     // SAFETY: the sweep has ended with a barrier, and the call

@@ -33,6 +33,7 @@ mod general_kernel;
 mod impulse_sums;
 pub mod interior_point;
 pub mod jacobi;
+pub mod jointed;
 mod kernel;
 pub mod lanes;
 pub mod linear;

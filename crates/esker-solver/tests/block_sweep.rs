@@ -355,7 +355,7 @@ fn block_substeps_with(
         longest_sleep,
         general: &crowd.general,
     };
-    let impacts = sweeper.substeps(&mut team, &crowd.plan, &mut bodies, run);
+    let impacts = sweeper.substeps(&mut team, &crowd.plan, &mut bodies, run, None);
     let residual =
         sweeper.substep_residual(&mut team, &crowd.plan, &bodies, run, |i| crowd.rows[i]);
     sweeper.forget_impacts();
@@ -393,7 +393,7 @@ fn block_sums(crowd: &Crowd, threads: usize) -> (Vec<BodyState>, Vec<Impulse>, E
         longest_sleep: f64::INFINITY,
         general: &crowd.general,
     };
-    sweeper.substeps(&mut team, &crowd.plan, &mut bodies, run);
+    sweeper.substeps(&mut team, &crowd.plan, &mut bodies, run, None);
     (bodies, sweeper.impulse_sums().to_vec(), sweeper.losses())
 }
 

@@ -15,9 +15,10 @@ use glam::{DMat3, DVec3};
 use crate::contact::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, WarmStart};
 use crate::flight::{Impacts, Meeting};
+use crate::ghosts::Ghosts;
 use crate::grains::Grains;
 use crate::material::{ContactClass, PairConstants, PairTable};
-use crate::midpoint::{Midpoint, Midpoints};
+use crate::midpoint::Midpoints;
 use crate::periodic::Periodic;
 use crate::shaped_contacts::ShapedContacts;
 use crate::wall::Wall;
@@ -25,8 +26,7 @@ use crate::wall::Wall;
 /// The equations of a step.
 #[derive(Clone, Debug, Default)]
 pub struct Equations {
-    /// Bodies: grains, then one ghost per wall contact that carries the wall's
-    /// velocity at the contact.
+    /// Bodies: grains, then ghosts, which carry the velocity of a surface at one contact.
     pub bodies: Vec<BodyState>,
     /// Compliances of friction and rolling rows.
     pub compliance: TangentCompliance,
@@ -39,6 +39,9 @@ pub struct Equations {
     law_of_pair: Vec<u16>,
     /// What contacts of the general form have beside their rows.
     pub general: Vec<GeneralContact>,
+    /// By what the inverse mass of each ghost is too large, because it is one of several for
+    /// one body (see `machinery.rs`); empty where no joints hold anything.
+    pub(crate) shares: Vec<f64>,
     stabilisations: Vec<Stabilisation>,
     base_laws: usize,
 }
@@ -100,8 +103,8 @@ pub struct Rows<'a> {
     pub pairs: &'a PairTable,
     /// All contacts in sweep order.
     pub contacts: &'a [ContactGeometry],
-    /// Those with walls, as indices of all contacts, ascending.
-    pub wall_contacts: &'a [u32],
+    /// Ghosts of walls and of what joints hold.
+    pub(crate) ghosts: Ghosts<'a>,
     /// Impulses to start from, one per contact.
     pub impulses: &'a [Impulse],
     /// The step.
@@ -133,17 +136,14 @@ impl Rows<'_> {
         let c = &self.contacts[i];
         let (pair_index, pair) = self.pair(c);
         let bodies = &self.equations.bodies;
-        let body = match c.partner {
-            Partner::Grain(j) => j,
-            Partner::Wall(_) => self.ghost_of(i),
-        };
-        let (a, b) = (&bodies[c.grain as usize], &bodies[body as usize]);
+        let acted_on = self.ghosts.bodies_of(i, c, self.grains);
+        let [a, b] = acted_on.map(|k| &bodies[k as usize]);
         let rolls = match c.form {
             Form::Radial => 1.0,
             Form::General(_) => f64::from(u8::from(pair.law.rolling_of_shapes)),
         };
         let contact = Contact {
-            bodies: [c.grain, body],
+            bodies: acted_on,
             normal: c.normal,
             arms: c.arms,
             form: c.form,
@@ -154,7 +154,12 @@ impl Rows<'_> {
             target: 0.0,
         };
         let at_start = contact.rows(&self.equations.general, -0.5 * self.constants.step);
-        let mobility = at_start.normal_mobility(a, b);
+        let mobility = if self.equations.shares.is_empty() {
+            at_start.normal_mobility(a, b)
+        } else {
+            let [a, b] = acted_on.map(|k| self.undivided(k as usize));
+            at_start.normal_mobility(&a, &b)
+        };
         let stiffness = pair.stiffness(c.elastic_radius);
         let weight_overlap = static_overlap(pair, self.constants.gravity / (mobility * stiffness));
         let min_overlap =
@@ -176,10 +181,15 @@ impl Rows<'_> {
         }
     }
 
-    /// The body that stands for the wall of contact `i`.
-    fn ghost_of(&self, i: usize) -> u32 {
-        let place = self.wall_contacts.partition_point(|&k| (k as usize) < i);
-        (self.grains.len() + place) as u32
+    /// A body with the inverse mass that it has if it is not shared by several ghosts.
+    fn undivided(&self, k: usize) -> BodyState {
+        let body = self.equations.bodies[k];
+        let share = k.checked_sub(self.ghosts.rows);
+        let share = share.map_or(1.0, |ghost| self.equations.shares[ghost]);
+        BodyState {
+            inverse_mass: body.inverse_mass * share,
+            ..body
+        }
     }
 
     /// Static normal force of a contact's overlap, N: what model-based warm
@@ -211,36 +221,34 @@ fn rough_cube_root(x: f32) -> f32 {
     guess - (guess - x / (guess * guess)) * (1.0 / 3.0)
 }
 
+/// `B` and `C` of a ghost: what a surface does at the contact is its velocity.
+const GHOST: (DMat3, DMat3) = (DMat3::ZERO, DMat3::IDENTITY);
+
 impl Bodies<'_> {
     /// The general part of a contact.
     fn general(&self, contact: &ContactGeometry, index: u32) -> GeneralContact {
         let own = &self.midpoints.0[contact.grain as usize];
-        let side = |midpoint: &Midpoint, centre: DVec3| {
-            let turn = midpoint.inverse_root;
+        let side = |row: u32, centre: DVec3| {
+            if self.grains.is_jointed(row as usize) {
+                return GHOST;
+            }
+            let turn = self.midpoints.0[row as usize].inverse_root;
             (turn * cross_matrix(contact.point - centre), turn)
         };
-        let (a, x) = (side(own, own.pose.position), own.pose.position);
-        let b = match contact.partner {
-            Partner::Grain(j) => {
-                let other = &self.midpoints.0[j as usize];
-                let branch = other.pose.position - x;
-                let branch = self.periodic.map_or(branch, |p| p.branch(branch));
-                side(other, x + branch)
-            }
-            // What a wall does at the contact is the velocity of its ghost.
-            Partner::Wall(_) => (DMat3::ZERO, DMat3::IDENTITY),
-        };
+        let x = own.pose.position;
+        let a = side(contact.grain, x);
+        let b = contact.partner.row().map_or(GHOST, |j| {
+            let branch = self.midpoints.0[j as usize].pose.position - x;
+            let branch = self.periodic.map_or(branch, |p| p.branch(branch));
+            side(j, x + branch)
+        });
         GeneralContact {
             angular: [a.0, b.0],
             angular_velocity: [a.1, b.1],
             rate: self.shaped.point(index as usize).rate,
-            free: [
-                self.grains.free_translation(contact.grain as usize),
-                match contact.partner {
-                    Partner::Grain(j) => self.grains.free_translation(j as usize),
-                    Partner::Wall(_) => DVec3::ONE,
-                },
-            ],
+            free: [Some(contact.grain), contact.partner.row()].map(|row| {
+                row.map_or(DVec3::ONE, |row| self.grains.free_translation(row as usize))
+            }),
         }
     }
 }
@@ -351,18 +359,17 @@ impl Equations {
         });
     }
 
-    /// Sets the bodies: grains, then a ghost for every contact with a wall, of
-    /// which the second list has the indices.
+    /// Sets the bodies: grains, then ghosts. Those of what joints hold are still to come.
     pub(crate) fn set_bodies(
         &mut self,
         team: &mut Team,
         bodies: Bodies<'_>,
-        (contacts, wall_contacts): (&[ContactGeometry], &[u32]),
+        (contacts, ghosts): (&[ContactGeometry], Ghosts<'_>),
     ) {
         let Bodies { grains, walls, .. } = bodies;
-        let count = grains.len();
-        let ghosts = wall_contacts.len();
-        team.fill(&mut self.bodies, count + ghosts, |k| {
+        let count = ghosts.rows;
+        self.shares.clear();
+        team.fill(&mut self.bodies, count + ghosts.count(), |k| {
             if k < count {
                 let state = grains.state[k];
                 return match grains.shape_of(k) {
@@ -370,8 +377,9 @@ impl Equations {
                     Some(_) => bodies.midpoints.0[k].metric_state(state),
                 };
             }
-            let contact = &contacts[wall_contacts[k - count] as usize];
-            let Partner::Wall(w) = contact.partner else {
+            let contact = ghosts.contacts.get(k - count);
+            let contact = contact.map(|&i| &contacts[i as usize]);
+            let Some((contact, w)) = contact.and_then(|c| Some((c, c.key.wall_index()?))) else {
                 return BodyState::default();
             };
             let wall = &walls[w as usize];

@@ -120,7 +120,8 @@ impl WorldDef {
         for (k, body) in self.bodies.iter().enumerate() {
             let row = body.row(self.shapes.len() + k);
             let position = place(row.position);
-            grains.insert_body(NewGrain { position, ..row }, self.rotation, body.locks);
+            let held = (body.locks, self.is_jointed(k));
+            grains.insert_body(NewGrain { position, ..row }, self.rotation, held);
         }
     }
 }

@@ -15,6 +15,17 @@ pub enum Partner {
     Wall(u32),
 }
 
+impl Partner {
+    /// Dense index of a grain.
+    #[inline]
+    pub(crate) fn row(self) -> Option<u32> {
+        match self {
+            Partner::Grain(j) => Some(j),
+            Partner::Wall(_) => None,
+        }
+    }
+}
+
 /// Stable name of a contact: it stays while the pair touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContactKey {

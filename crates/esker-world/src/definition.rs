@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use esker_geometry::{BodyShape, Pose, Region, WallShape};
+use esker_machine::{DriveDef, GearDef, JointDef};
 use glam::{DQuat, DVec3};
 
 /// Everything needed to build a [`crate::World`].
@@ -41,6 +42,12 @@ pub struct WorldDef {
     pub packings: Vec<PackingDef>,
     /// Single, named rigid bodies.
     pub bodies: Vec<BodyDef>,
+    /// Joints between bodies, or of bodies with the ground; bodies by their index in `bodies`.
+    pub joints: Vec<JointDef>,
+    /// Gears between joints.
+    pub gears: Vec<GearDef>,
+    /// Drives of joints.
+    pub drives: Vec<DriveDef>,
     /// Sources of grains.
     pub emitters: Vec<EmitterDef>,
     /// Regions that remove grains.
@@ -70,6 +77,9 @@ impl Default for WorldDef {
             walls: Vec::new(),
             packings: Vec::new(),
             bodies: Vec::new(),
+            joints: Vec::new(),
+            gears: Vec::new(),
+            drives: Vec::new(),
             emitters: Vec::new(),
             sinks: Vec::new(),
             periodic: [None; 3],

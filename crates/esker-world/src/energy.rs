@@ -4,14 +4,15 @@
 //!
 //! ```text
 //! Δkinetic + Δstored = gravity + drives + cohesion + emitted − removed
-//!                      − friction − rolling − impact − damping + error   (1)
+//!                      − friction − rolling − impact − damping − joints + error   (1)
 //! ```
 //!
 //! - kinetic: of translation and rotation, from the grains.
 //! - stored: elastic energy `∫ f dδ` of the law at the overlaps of the contacts.
 //! - gravity: `Σ m g·Δx`, from the grains' displacements.
 //! - drives: work of the walls, from what contacts gave them (see `load.rs`), and of
-//!   forces and torques that are applied to bodies of their own.
+//!   forces and torques that are applied to bodies of their own, and of the drives of machines.
+//! - joints: what joints and gears of machines take: friction, damping, limits.
 //! - cohesion: `Σ F n·(Δx_a − Δx_b)` over the contacts (see `cohesion.rs`);
 //!   negative where bodies are pulled apart.
 //! - emitted, removed: kinetic energy of grains that enter and leave.
@@ -63,6 +64,8 @@ pub struct EnergyLedger {
     pub impact: f64,
     /// Taken by the damping of lasting contacts.
     pub damping: f64,
+    /// Taken by joints.
+    pub joints: f64,
 }
 
 impl EnergyLedger {
@@ -90,7 +93,7 @@ impl EnergyLedger {
 
     /// The terms of (1) but for the error, with their signs on the right-hand
     /// side, for grains with this kinetic energy, J.
-    fn terms(&self, kinetic: f64) -> [f64; 11] {
+    fn terms(&self, kinetic: f64) -> [f64; 12] {
         [
             self.drives,
             self.gravity,
@@ -101,6 +104,7 @@ impl EnergyLedger {
             -self.rolling,
             -self.impact,
             -self.damping,
+            -self.joints,
             self.initial_kinetic - kinetic,
             self.initial_stored - self.stored,
         ]
@@ -175,6 +179,7 @@ impl World {
     ) -> Result<T, StepError> {
         let before = self.energy.map(|_| self.first_moment_of_mass());
         let places = self.energy.map(|_| self.places_of_bodies());
+        let [drives_before, joints_before] = self.machinery.work();
         let cohesion_before = self.workspace.cohesion.dot_positions(&self.grains);
         let (result, loss) = advance(self)?;
         if let Some(before) = before {
@@ -183,10 +188,12 @@ impl World {
             let gravity = self.gravity.dot(self.first_moment_of_mass() - before);
             let applied = places.map_or(0.0, |places| self.work_of_forces(&places));
             let stored = self.elastic_energies();
+            let [drives, joints] = self.machinery.work();
             if let Some(ledger) = &mut self.energy {
                 ledger.gravity += gravity;
                 ledger.cohesion += cohesion;
-                ledger.drives += applied;
+                ledger.drives += applied + (drives - drives_before);
+                ledger.joints -= joints - joints_before;
                 ledger.book_contacts(&loss, stored);
             }
         }

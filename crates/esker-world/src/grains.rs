@@ -106,6 +106,8 @@ pub struct Grains {
     pub shape: Vec<Option<GrainShape>>,
     /// What bodies of their own cannot do, one entry for each of the last rows.
     pub(crate) locks: Vec<Locks>,
+    /// Whether joints hold them; one entry for each of the last rows.
+    pub(crate) jointed: Vec<bool>,
     generation_of_slot: Vec<u32>,
     free_slots: Vec<u32>,
 }
@@ -166,6 +168,13 @@ impl Grains {
         self.locks_of(index).translation.contains(&true)
     }
 
+    /// Whether joints hold a row: contacts see a ghost of it.
+    #[inline]
+    pub(crate) fn is_jointed(&self, index: usize) -> bool {
+        let body = index.checked_sub(self.count());
+        body.is_some_and(|body| self.jointed[body])
+    }
+
     /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -223,11 +232,17 @@ impl Grains {
         self.insert_at(row, grain, rotates)
     }
 
-    /// Adds a body of its own, after all others.
-    pub fn insert_body(&mut self, body: NewGrain, rotates: bool, locks: Locks) -> GrainId {
+    /// Adds a body of its own, after all others; joints may hold it.
+    pub fn insert_body(
+        &mut self,
+        body: NewGrain,
+        rotates: bool,
+        (locks, jointed): (Locks, bool),
+    ) -> GrainId {
         let can_rotate = rotates && locks.rotation.contains(&false);
         let id = self.insert_at(self.len(), body, can_rotate);
         self.locks.push(locks);
+        self.jointed.push(jointed);
         id
     }
 
@@ -415,7 +430,8 @@ mod tests {
     fn bodies_stay_behind_the_grains_that_come_and_go() {
         let mut grains = Grains::default();
         let first = grains.insert(grain(0.0), true);
-        let bodies = [10.0, 11.0].map(|x| grains.insert_body(grain(x), true, Locks::default()));
+        let bodies =
+            [10.0, 11.0].map(|x| grains.insert_body(grain(x), true, (Locks::default(), false)));
         let late = grains.insert(grain(1.0), true);
         assert_eq!((grains.count(), grains.len()), (2, 4));
         assert_eq!(grains.id, [first, late, bodies[0], bodies[1]]);

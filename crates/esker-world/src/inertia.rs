@@ -101,9 +101,12 @@ impl InertiaFloor {
             grains.len(),
             (f64::INFINITY, 0.0),
             |range| {
-                let spheres = grains.mass[range.clone()].iter().zip(&grains.radius[range]);
-                spheres.fold((f64::INFINITY, 0.0), |(lightest, heaviest), (&m, &r)| {
-                    (f64::min(lightest, m / load.share(r)), f64::max(heaviest, m))
+                range.fold((f64::INFINITY, 0.0), |(lightest, heaviest), i| {
+                    let least = grains.mass[i] / load.share(grains.radius[i]);
+                    (
+                        f64::min(lightest, least),
+                        f64::max(heaviest, weight(grains, i)),
+                    )
                 })
             },
             |a, b| (f64::min(a.0, b.0), f64::max(a.1, b.1)),
@@ -167,7 +170,7 @@ impl InertiaFloor {
 
     /// The mass with which a grain burdens others, kg.
     fn weighs(&self, grains: &Grains, j: usize) -> f64 {
-        grains.mass[j].max(PASSED_ON * self.carried(j))
+        weight(grains, j).max(PASSED_ON * self.carried(j))
     }
 
     /// Finds from whom each grain has what it carries: the heaviest neighbour, the
@@ -210,14 +213,23 @@ impl InertiaFloor {
             .collect();
         let changed = AtomicU64::new(0);
         let burden = |i: usize, j: usize| {
-            let mass = grains.mass[j].max(PASSED_ON * before[j]);
-            if mass > grains.mass[i] && mass > before[i] {
+            let mass = weight(grains, j).max(PASSED_ON * before[j]);
+            if mass > grains.mass[i] && mass > before[i] && !grains.is_jointed(i) {
                 self.carried[i].fetch_max(mass.to_bits(), Ordering::Relaxed);
                 changed.store(1, Ordering::Relaxed);
             }
         };
         for_each_neighbour(team, contacts, burden);
         changed.into_inner() != 0
+    }
+}
+
+/// The mass that a row rests on others with, kg: joints hold what they hold.
+fn weight(grains: &Grains, i: usize) -> f64 {
+    if grains.is_jointed(i) {
+        0.0
+    } else {
+        grains.mass[i]
     }
 }
 

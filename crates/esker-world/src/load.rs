@@ -167,11 +167,8 @@ impl World {
                 normal: impulse.normal - self.step * attraction,
                 ..*impulse
             };
-            let other = match contact.partner {
-                Partner::Grain(j) => Some(j),
-                Partner::Wall(_) => None,
-            };
-            for (row, sign) in [(Some(contact.grain), -1.0), (other, 1.0)] {
+            let rows = [Some(contact.grain), contact.partner.row()];
+            for (row, sign) in rows.into_iter().zip([-1.0, 1.0]) {
                 let body = row.and_then(|row| (row as usize).checked_sub(first_body));
                 if let Some(body) = body {
                     sums[walls.len() + body] +=

@@ -99,10 +99,14 @@ impl Chosen<'_> {
             ..
         } = self.scene;
         let (pairs, laws) = self.order.laws;
-        let body = match contact.partner {
-            Partner::Grain(j) => j,
-            Partner::Wall(_) => FIXED,
-        };
+        let mut bodies = [contact.grain, contact.partner.row().unwrap_or(FIXED)];
+        if let Form::General(_) = contact.form {
+            // What joints hold is seen through ghosts, as walls are.
+            bodies = bodies.map(|i| match i {
+                i if i != FIXED && grains.is_jointed(i as usize) => FIXED,
+                i => i,
+            });
+        }
         let is_pair = matches!(contact.partner, Partner::Grain(_));
         let follows = is_pair && candidate.feature & FOLLOWS != 0;
         let is_across = is_pair && candidate.feature & ACROSS != 0;
@@ -120,8 +124,9 @@ impl Chosen<'_> {
             )]
         };
         let is_locked = || {
-            let mut bodies = [contact.grain, body].into_iter();
-            bodies.any(|i| i != FIXED && grains.is_locked(i as usize))
+            bodies
+                .into_iter()
+                .any(|i| i != FIXED && grains.is_locked(i as usize))
         };
         ContactDescriptor {
             point: contact.point,
@@ -132,7 +137,7 @@ impl Chosen<'_> {
                 Form::Radial => contact.arms,
                 Form::General(_) => self.scene.arms_at_middle(&contact),
             },
-            bodies: [contact.grain, body],
+            bodies,
             name: [
                 contact.key.owner.as_u64(),
                 contact.key.other,

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeSet;
 
+use esker_machine::{MachineError, MachineState};
 use glam::{DQuat, DVec3};
 
 use crate::World;
@@ -23,6 +24,7 @@ use crate::energy::EnergyLedger;
 use crate::grains::{GrainId, Grains, NewGrain};
 use crate::history::History;
 use crate::load::{LoadIntegral, WallLoad};
+use crate::machinery::Machinery;
 use crate::outline::Outline;
 use crate::validate::validate;
 
@@ -93,6 +95,8 @@ pub struct WorldState {
     pub wall_loads: Vec<WallLoad>,
     /// The same, integrated since the start.
     pub total_wall_loads: Vec<LoadIntegral>,
+    /// Machines: coordinates of joints, what joints and drives have done.
+    pub machines: MachineState,
     /// The energy ledger, where it is kept.
     pub energy: Option<EnergyLedger>,
 }
@@ -103,6 +107,9 @@ pub enum RestoreError {
     /// A value of the definition is impossible.
     #[error(transparent)]
     Definition(#[from] Problem),
+    /// A machine of the definition is impossible, or has another state.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
     /// The definition has another number of something.
     #[error("the state has {found} {what}, but the scene has {expected}")]
     Count {
@@ -182,6 +189,7 @@ impl World {
                 let of_bodies = self.bodies.iter().map(|b| b.total_load);
                 of_walls.chain(of_bodies).collect()
             },
+            machines: self.machinery.machines.state(),
             energy: self.energy,
         }
     }
@@ -231,7 +239,9 @@ impl World {
         check_values(&state)?;
         let mut history = History::default();
         history.replace(slots, state.remembered.iter().copied());
-        let mut world = World::with_grains(def, restore_grains(def, &state)?);
+        let (mut machinery, _) = Machinery::new(def)?;
+        machinery.machines.restore(&state.machines)?;
+        let mut world = World::with_grains(def, restore_grains(def, &state)?, machinery);
         world
             .clock
             .restart(resolution.level, state.ticks, state.steps_done);
@@ -344,7 +354,10 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
         };
         match body {
             None => grains.insert(new, def.rotation),
-            Some((_, body)) => grains.insert_body(new, def.rotation, body.locks),
+            Some((k, body)) => {
+                let held = (body.locks, def.is_jointed(k));
+                grains.insert_body(new, def.rotation, held)
+            }
         };
     }
     grains.id = state.grains.iter().map(|g| g.id).collect();

@@ -4,6 +4,7 @@ use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse};
 use esker_geometry::TooManyPairs;
 use esker_parallel::{SharedSlice, Team};
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
+use esker_solver::jointed::Jointed;
 use esker_solver::packed::{Packing, RowKind};
 use esker_solver::plan::block_edge;
 use esker_solver::sweep::{Stop, SweepReport};
@@ -23,6 +24,7 @@ use crate::energy::loss_of_impulses;
 use crate::errors::ErrorScratch;
 use crate::forces::BodyForces;
 use crate::general_solve::{self, SolveError};
+use crate::ghosts::Ghosts;
 use crate::grains::{GrainId, Grains, locks_of_row, shape_of};
 use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
@@ -45,7 +47,10 @@ pub(crate) struct Workspace {
     /// Contacts with walls and bodies of their own, ascending. Written by stage
     /// `collide`.
     pub(crate) tracked: Vec<u32>,
-    /// Their impulses over the whole step, impacts included. Written by stage
+    /// Contacts whose two bodies are walls or held by joints, ascending. Written by stage
+    /// `collide`.
+    pub(crate) between_ghosts: Vec<u32>,
+    /// Impulses of tracked contacts over the whole step, impacts included. Written by stage
     /// `advance`.
     pub(crate) tracked_impulses: Vec<Impulse>,
     /// Of walls, then of bodies of their own.
@@ -207,6 +212,7 @@ impl World {
     fn track_contacts(&mut self) {
         let (work, grains) = (&mut self.workspace, &self.grains);
         work.tracked.clear();
+        work.between_ghosts.clear();
         if self.bodies.is_empty() {
             work.tracked.extend_from_slice(&work.collider.plan.fixed);
             return;
@@ -218,11 +224,17 @@ impl World {
         };
         let tracked = contacts.filter(|(_, contact)| is_tracked(contact));
         work.tracked.extend(tracked.map(|(i, _)| i));
+        let has_ghost = |row: Option<u32>| row.is_none_or(|row| grains.is_jointed(row as usize));
+        let fixed = work.collider.plan.fixed.iter().filter(|&&i| {
+            let contact = &work.contacts[i as usize];
+            has_ghost(Some(contact.grain)) && has_ghost(contact.partner.row())
+        });
+        work.between_ghosts.extend(fixed);
     }
 
     fn assemble(&mut self) {
         let (work, team) = (&mut self.workspace, &mut self.team);
-        let contacts = (&work.contacts[..], &work.collider.plan.fixed[..]);
+        let ghosts = Ghosts::new(&self.grains, &work.collider.plan, &work.between_ghosts);
         let bodies = Bodies {
             grains: &self.grains,
             walls: &self.walls,
@@ -230,8 +242,9 @@ impl World {
             shaped: &work.collider.shaped,
             periodic: self.periodic,
         };
-        work.equations.set_bodies(team, bodies, contacts);
-        work.equations.set_general(team, bodies, contacts.0);
+        let contacts = &work.contacts[..];
+        work.equations.set_bodies(team, bodies, (contacts, ghosts));
+        work.equations.set_general(team, bodies, contacts);
         if let Method::SubStepped(_) = self.method {
             let load = LoadedInertia {
                 gravity: self.gravity.length(),
@@ -241,14 +254,16 @@ impl World {
                 team,
                 load,
                 &self.grains,
-                (contacts.0, &mut work.equations.bodies),
+                (contacts, &mut work.equations.bodies),
             );
         }
         let has_shapes = self.grains.has_shapes();
+        let of_walls = (contacts, ghosts.contacts);
         self.history
-            .recall(team, contacts, has_shapes, &mut work.impulses);
+            .recall(team, of_walls, has_shapes, &mut work.impulses);
         self.evaluate_cohesion();
         self.evaluate_forces();
+        self.set_jointed_ghosts();
         let (work, team) = (&mut self.workspace, &mut self.team);
         let rows = Rows {
             equations: &work.equations,
@@ -256,7 +271,7 @@ impl World {
             walls: &self.walls,
             pairs: &self.pairs,
             contacts: &work.contacts,
-            wall_contacts: &work.collider.plan.fixed,
+            ghosts: Ghosts::new(&self.grains, &work.collider.plan, &work.between_ghosts),
             impulses: &work.impulses,
             constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
         };
@@ -288,7 +303,7 @@ impl World {
     /// Substeps of one warm-started sweep each.
     fn advance_substeps(&mut self, method: &SubStepped) -> (Advanced, EnergyLoss) {
         let measure = method.tolerance.is_some() || self.looks();
-        let step = self.substep();
+        let (time, step) = (self.time(), self.substep());
         let (work, team) = (&mut self.workspace, &mut self.team);
         let run = SubstepRun {
             substeps: method.substeps,
@@ -303,7 +318,14 @@ impl World {
         };
         let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
         sweeper.measure_losses(self.energy.is_some());
-        let impacts = sweeper.substeps(team, plan, &mut work.equations.bodies, run);
+        let (sides, mut machines) = self.machinery.running(time, step);
+        let jointed = (!machines.is_empty()).then(|| Jointed {
+            sides,
+            count: self.bodies.len(),
+            bodies: &mut machines,
+        });
+        let bodies = &mut work.equations.bodies;
+        let impacts = sweeper.substeps(team, plan, bodies, run, jointed);
         let residual = measure.then(|| {
             let rows = Rows {
                 equations: &work.equations,
@@ -311,7 +333,7 @@ impl World {
                 walls: &self.walls,
                 pairs: &self.pairs,
                 contacts: &work.contacts,
-                wall_contacts: &plan.fixed,
+                ghosts: Ghosts::new(&self.grains, plan, &work.between_ghosts),
                 impulses: &work.impulses,
                 constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
             };
@@ -338,6 +360,7 @@ impl World {
             let [velocity, angular_velocity] = sweeper.moved(i);
             (velocity * step, angular_velocity * step)
         });
+        self.machinery.place_bodies(&mut self.grains);
         let converged = method
             .tolerance
             .is_none_or(|t| residual.is_none_or(|r| r <= t));
@@ -414,7 +437,7 @@ impl World {
             walls: &self.walls,
             pairs: &self.pairs,
             contacts: &work.contacts,
-            wall_contacts: &work.collider.plan.fixed,
+            ghosts: Ghosts::new(&self.grains, &work.collider.plan, &work.between_ghosts),
             impulses: &[],
             constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
         };

@@ -44,6 +44,7 @@ pub fn validate(def: &WorldDef) -> Checked {
         body(def, &format!("body.{i}"), def_of_body)?;
     }
     periodic(def)?;
+    joints(def)?;
     let grains = def.packings.iter().map(count_estimate);
     let count = grains.fold(0, usize::saturating_add);
     require(count <= MOST_GRAINS, "grains", || {
@@ -68,6 +69,29 @@ pub fn validate(def: &WorldDef) -> Checked {
                 "give the lower corner first".into(),
             )
         })
+    })
+}
+
+/// Whether there can be machines at all; what joints are made of is for `esker_machine` to say.
+fn joints(def: &WorldDef) -> Checked {
+    if def.joints.is_empty() {
+        return Ok(());
+    }
+    require(
+        !matches!(def.method, Method::Smooth(_)),
+        "solver.method",
+        || {
+            (
+                "smooth stepping does not know joints".into(),
+                "take another method, or leave the joints out".into(),
+            )
+        },
+    )?;
+    require(def.periodic == [None; 3], "joint", || {
+        (
+            "a machine cannot cross the faces of a periodic world".into(),
+            "leave the joints or the periodic boundaries out".into(),
+        )
     })
 }
 

@@ -2,6 +2,7 @@
 
 use esker_contact::{BodyState, GeneralContact, Impulse};
 use esker_geometry::BodyShape;
+use esker_machine::MachineError;
 use esker_parallel::{Team, ThreadChoice};
 use esker_solver::packed::{Law, Row};
 use esker_solver::plan::SweepPlan;
@@ -16,8 +17,10 @@ use crate::clock::Clock;
 use crate::contact::{ContactGeometry, Partner};
 use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
 use crate::energy::EnergyLedger;
+use crate::ghosts::Ghosts;
 use crate::grains::{Grains, NewGrain};
 use crate::history::History;
+use crate::machinery::Machinery;
 use crate::material::{PairConstants, PairTable};
 use crate::packing::{self, PackingError};
 use crate::periodic::Periodic;
@@ -34,6 +37,7 @@ pub struct World {
     pub walls: Vec<Wall>,
     /// Bodies of their own, in the order of the last rows of the table.
     pub bodies: Vec<Body>,
+    pub(crate) machinery: Machinery,
     /// Sources.
     pub emitters: Vec<Emitter>,
     /// Sinks.
@@ -90,6 +94,9 @@ pub enum BuildError {
     /// A value of the definition is impossible.
     #[error(transparent)]
     Invalid(#[from] Problem),
+    /// A machine cannot be built.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
     /// A packing could not be built.
     #[error("packing {index}: {source}")]
     Packing {
@@ -116,12 +123,18 @@ impl World {
         }
         let wrapped = |x: DVec3| periodic.map_or(x, |p| p.wrapped(x));
         def.insert_bodies(&mut grains, wrapped);
-        Ok(World::with_grains(def, grains))
+        let (machinery, poses) = Machinery::new(def)?;
+        let first = grains.count();
+        for (k, pose) in poses.iter().enumerate().filter(|(k, _)| def.is_jointed(*k)) {
+            grains.position[first + k] = pose.position;
+            grains.orientation[first + k] = pose.orientation;
+        }
+        Ok(World::with_grains(def, grains, machinery))
     }
 
     /// The world of a valid definition at time zero with these grains in place
     /// and bodies in place of its own.
-    pub(crate) fn with_grains(def: &WorldDef, grains: Grains) -> Self {
+    pub(crate) fn with_grains(def: &WorldDef, grains: Grains, machinery: Machinery) -> Self {
         World {
             energy: def
                 .energy_ledger
@@ -132,6 +145,7 @@ impl World {
                 def.shapes.iter().cloned().chain(of_bodies).collect()
             },
             bodies: def.bodies.iter().map(Body::new).collect(),
+            machinery,
             walls: def.walls.iter().map(|w| Wall::new(w, def.step)).collect(),
             emitters: (0..def.emitters.len())
                 .map(|i| Emitter::new(def, i))
@@ -197,7 +211,7 @@ impl World {
             walls: &self.walls,
             pairs: &self.pairs,
             contacts: &work.contacts,
-            wall_contacts: &work.collider.plan.fixed,
+            ghosts: Ghosts::new(&self.grains, &work.collider.plan, &work.between_ghosts),
             impulses: &work.impulses,
             constants: self.step_constants(),
         };

@@ -195,7 +195,7 @@ impl<'a> Sweeps<'a> {
             let start = Instant::now();
             match way {
                 Way::SubStepped => {
-                    sweeper.substeps(team, plan, &mut bodies, self.run);
+                    sweeper.substeps(team, plan, &mut bodies, self.run, None);
                 }
                 Way::WholeStep => sweeper.sweeps(team, plan, &mut bodies, compliance, SWEEPS),
             }

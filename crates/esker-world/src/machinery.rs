@@ -1,0 +1,318 @@
+//! Machines among the grains: bodies of their own that joints hold.
+//!
+//! A jointed body is a row of the table of grains like every body, and its contacts are found as
+//! theirs. In the equations of a step each of its contacts acts on a ghost (`ghosts.rs`), and
+//! after every sweep the machine takes up the sum of the impulses (`esker_solver::jointed`). A
+//! ghost yields as the machine does at the contact point `d` from the body's centre of mass: with
+//! the articulated inverse mass `A` of the body,
+//!
+//! ```text
+//! w = ‖J A Jᵀ‖,   J = [1, −[d]×],     ghosts have the inverse mass k w,          (1)
+//! ```
+//!
+//! where `k` is the number of the machine's contacts that may carry load in the step. A machine
+//! of which every one of `k` contacts sees the `k`th part reacts to all of them together as it
+//! should. The stiffness cap is that of `w`: how a contact yields does not depend on how many
+//! others there are.
+//!
+//! Joints are rebuilt from the present poses in every substep; contacts keep the geometry of the
+//! middle of the step.
+
+use esker_contact::BodyState;
+use esker_geometry::Pose;
+use esker_machine::{
+    Assembly, BodyPose, BodyProperties, DriveTotals, GearTotals, JointCoordinate, JointTotals,
+    MachineDef, MachineError, MachineState, Machines, Spatial, Substep,
+};
+use esker_solver::jointed::{JointedBodies, JointedSide};
+
+use crate::World;
+use crate::definition::WorldDef;
+use crate::ghosts::Ghosts;
+use crate::grains::Grains;
+
+/// The machines of a world. Slices have an entry per body of its own, jointed or not.
+#[derive(Debug, Default)]
+pub(crate) struct Machinery {
+    pub(crate) machines: Machines,
+    /// Poses and velocities within a step. Written by stages `assemble` and `advance`.
+    poses: Vec<BodyPose>,
+    velocities: Vec<Spatial>,
+    forces: Vec<Spatial>,
+    /// Contacts of jointed bodies. Written by stage `assemble`.
+    sides: Vec<JointedSide>,
+    /// How many of each machine's contacts may carry load.
+    loaded: Vec<u32>,
+}
+
+impl WorldDef {
+    /// Whether joints hold a body.
+    pub(crate) fn is_jointed(&self, body: usize) -> bool {
+        self.joints.iter().any(|j| j.bodies.contains(&Some(body)))
+    }
+}
+
+impl Machinery {
+    /// The machines of a definition, and where they are at the start: assembled.
+    pub(crate) fn new(def: &WorldDef) -> Result<(Self, Vec<BodyPose>), MachineError> {
+        let properties: Vec<BodyProperties> = def
+            .bodies
+            .iter()
+            .map(|body| BodyProperties {
+                free_translation: body.locks.free_translation(),
+                free_rotation: body.locks.free_rotation() * f64::from(u8::from(def.rotation)),
+                ..BodyProperties::new(body.mass, body.moments)
+            })
+            .collect();
+        let mut poses: Vec<BodyPose> = def
+            .bodies
+            .iter()
+            .map(|body| {
+                let Pose {
+                    position,
+                    orientation,
+                } = body.pose * body.frame.inverse();
+                BodyPose {
+                    position,
+                    orientation,
+                }
+            })
+            .collect();
+        let parts = MachineDef {
+            bodies: &properties,
+            joints: &def.joints,
+            gears: &def.gears,
+            drives: &def.drives,
+        };
+        let machines = Machines::new(&parts, &mut poses, Assembly::default())?;
+        let machinery = Machinery {
+            machines,
+            ..Default::default()
+        };
+        Ok((machinery, poses))
+    }
+
+    /// Whether there are no machines.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.machines.is_empty()
+    }
+
+    /// Where contacts have jointed bodies, and what moves these in a step that begins at `time`
+    /// with substeps of this length, s.
+    pub(crate) fn running(&mut self, time: f64, length: f64) -> (&[JointedSide], Running<'_>) {
+        let running = Running {
+            machines: &mut self.machines,
+            poses: &mut self.poses,
+            velocities: &mut self.velocities,
+            forces: &self.forces,
+            time,
+            length,
+        };
+        (&self.sides, running)
+    }
+
+    /// Gives jointed rows the poses and velocities that the step ended with.
+    pub(crate) fn place_bodies(&self, grains: &mut Grains) {
+        let first = grains.count();
+        for (k, (pose, velocity)) in self.poses.iter().zip(&self.velocities).enumerate() {
+            if grains.jointed[k] {
+                grains.position[first + k] = pose.position;
+                grains.orientation[first + k] = pose.orientation;
+                let state = &mut grains.state[first + k];
+                state.velocity = velocity.linear;
+                state.angular_velocity = velocity.angular;
+            }
+        }
+    }
+
+    /// Work of drives and of joints on the bodies since the start, J.
+    pub(crate) fn work(&self) -> [f64; 2] {
+        let MachineState {
+            joints,
+            gears,
+            drives,
+            ..
+        } = self.machines.state();
+        let of_gears: f64 = gears.iter().map(|gear| gear.work).sum();
+        [
+            drives.iter().map(|drive| drive.work).sum(),
+            joints.iter().map(|joint| joint.work).sum::<f64>() + of_gears,
+        ]
+    }
+}
+
+/// Machines within a step.
+pub(crate) struct Running<'a> {
+    machines: &'a mut Machines,
+    poses: &'a mut [BodyPose],
+    /// At the start of the substep.
+    velocities: &'a mut [Spatial],
+    forces: &'a [Spatial],
+    /// At the start of the substep, s.
+    time: f64,
+    /// Of a substep, s.
+    length: f64,
+}
+
+impl Running<'_> {
+    /// Whether there are no machines.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.machines.is_empty()
+    }
+}
+
+impl JointedBodies for Running<'_> {
+    fn begin_substep(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        self.machines.begin_substep(&Substep {
+            length: self.length,
+            time: self.time,
+            poses: self.poses,
+            velocities: self.velocities,
+            forces: self.forces,
+        });
+        self.machines.solve(impulses, velocities);
+    }
+
+    fn end_substep(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        self.machines.solve(impulses, velocities);
+        for (pose, velocity) in self.poses.iter_mut().zip(&*velocities) {
+            *pose = pose.moved(*velocity, self.length);
+        }
+        self.machines.end_substep(self.poses);
+        self.velocities.copy_from_slice(velocities);
+        self.time += self.length;
+    }
+}
+
+impl World {
+    /// Sets what contacts see of machines: their ghosts. Forces, impulses and all other bodies of
+    /// the equations are there.
+    pub(crate) fn set_jointed_ghosts(&mut self) {
+        if self.machinery.is_empty() {
+            return;
+        }
+        let first = self.grains.count();
+        let (time, substep) = (self.time(), self.substep());
+        let World {
+            machinery,
+            grains,
+            workspace: work,
+            gravity,
+            step,
+            ..
+        } = self;
+        let Machinery {
+            machines,
+            poses,
+            velocities,
+            forces,
+            sides,
+            loaded,
+        } = machinery;
+        poses.clear();
+        velocities.clear();
+        forces.clear();
+        let accelerations = work.forces.accelerations();
+        for row in first..grains.len() {
+            poses.push(BodyPose {
+                position: grains.position[row],
+                orientation: grains.orientation[row],
+            });
+            let state = &grains.state[row];
+            velocities.push(Spatial::new(state.velocity, state.angular_velocity));
+            let applied = accelerations.of(row).copied().unwrap_or_default();
+            forces.push(Spatial::new(
+                (*gravity + applied.linear) * grains.mass[row],
+                work.midpoints.0[row].root * applied.angular,
+            ));
+        }
+        machines.begin_substep(&Substep {
+            length: substep,
+            time,
+            poses,
+            velocities,
+            forces,
+        });
+        let ghosts = Ghosts::new(grains, &work.collider.plan, &work.between_ghosts);
+        sides.clear();
+        loaded.clear();
+        loaded.resize(machines.machines().len(), 0);
+        for &i in ghosts.contacts {
+            let contact = &work.contacts[i as usize];
+            let rows = [Some(contact.grain), contact.partner.row()];
+            let acted_on = ghosts.bodies_of(i as usize, contact, grains);
+            let may_load = work.impulses[i as usize].normal > 0.0
+                || -contact.overlap < contact.closing_speed.max(0.0) * *step;
+            for (side, row) in rows.into_iter().enumerate() {
+                let body = row.and_then(|row| (row as usize).checked_sub(first));
+                let Some(body) = body.filter(|&body| grains.jointed[body]) else {
+                    continue;
+                };
+                let machine = machines.machine_of(body).expect("joints make machines");
+                loaded[machine] += u32::from(may_load);
+                sides.push(JointedSide {
+                    contact: i,
+                    side: side as u8,
+                    body: body as u32,
+                    ghost: acted_on[side],
+                    arm: contact.point - work.midpoints.0[first + body].pose.position,
+                });
+            }
+        }
+        sides.sort_by_key(|side| side.body);
+        let equations = &mut work.equations;
+        equations.shares.clear();
+        equations.shares.resize(ghosts.count(), 1.0);
+        for of_body in sides.chunk_by(|a, b| a.body == b.body) {
+            let body = of_body[0].body as usize;
+            let machine = machines.machine_of(body).expect("joints make machines");
+            let inverse_mass = machines.articulated_inverse_mass(body);
+            let count = f64::from(loaded[machine].max(1));
+            for side in of_body {
+                let response = inverse_mass.at(side.arm);
+                let columns = [response.x_axis, response.y_axis, response.z_axis];
+                let w = columns
+                    .iter()
+                    .map(|c| c.length_squared())
+                    .sum::<f64>()
+                    .sqrt();
+                equations.bodies[side.ghost as usize] = BodyState {
+                    velocity: velocities[body].at(side.arm),
+                    inverse_mass: count * w,
+                    angular_velocity: velocities[body].angular,
+                    inverse_inertia: 0.0,
+                };
+                equations.shares[side.ghost as usize - ghosts.rows] = count.recip();
+            }
+        }
+    }
+}
+
+/// What can be read of machines, and set while they run. Joints and drives by their index in the
+/// definition.
+impl World {
+    /// What a joint has done since the start, and how far it is from where it should be.
+    pub fn joint(&self, joint: usize) -> &JointTotals {
+        self.machinery.machines.joint(joint)
+    }
+
+    /// What a gear has done since the start.
+    pub fn gear(&self, gear: usize) -> &GearTotals {
+        self.machinery.machines.gear(gear)
+    }
+
+    /// What a drive has done since the start.
+    pub fn drive(&self, drive: usize) -> &DriveTotals {
+        self.machinery.machines.drive(drive)
+    }
+
+    /// A coordinate of a joint, rad or m; `None` where its kind has none.
+    pub fn joint_coordinate(&self, at: JointCoordinate) -> Option<f64> {
+        self.machinery.machines.coordinate(at)
+    }
+
+    /// Sets the value of a drive whose signal comes from outside; false where it has another.
+    pub fn set_drive(&mut self, drive: usize, value: f64) -> bool {
+        self.machinery.machines.set_drive(drive, value)
+    }
+}

@@ -1,0 +1,292 @@
+//! Machines among grains: joints hold, drives drive, and grains push back.
+
+mod common;
+
+use common::{G, grain, material};
+use esker_geometry::{BodyShape, OpenFaces, Pose, Side, WallShape};
+use esker_machine::{
+    BodyPose, Coordinate, DriveDef, DriveKind, JointCoordinate, JointDef, JointKind, Signal,
+};
+use esker_world::World;
+use esker_world::definition::*;
+use glam::DVec3;
+
+const LAW: PairLaw = PairLaw {
+    normal: NormalLaw::Hertz,
+    friction: 0.4,
+    rolling: 0.0,
+    twisting: 0.0,
+    rolling_of_shapes: false,
+    restitution: 0.0,
+    damping: 0.0,
+    cohesion: Cohesion::None,
+};
+
+fn sub_stepped(substeps: usize) -> Method {
+    Method::SubStepped(SubStepped {
+        substeps,
+        ..Default::default()
+    })
+}
+
+fn cuboid(edges: [f64; 3]) -> BodyShape {
+    BodyShape::Box {
+        half_edges: DVec3::from(edges) / 2.0,
+    }
+}
+
+fn body(name: &str, edges: [f64; 3], mass: f64, position: DVec3) -> BodyDef {
+    BodyDef {
+        pose: Pose::from_position(position),
+        ..BodyDef::new(name, cuboid(edges), mass)
+    }
+}
+
+/// A joint at a point of the world.
+fn joint(def: &WorldDef, kind: JointKind, bodies: [Option<usize>; 2], at: [DVec3; 2]) -> JointDef {
+    let poses: Vec<BodyPose> = def.bodies.iter().map(centre).collect();
+    JointDef::at("joint", kind, bodies, (at[0], at[1]), &poses)
+}
+
+fn centre(body: &BodyDef) -> BodyPose {
+    let pose = body.pose * body.frame.inverse();
+    BodyPose {
+        position: pose.position,
+        orientation: pose.orientation,
+    }
+}
+
+fn drive(kind: DriveKind, coordinate: Coordinate, value: f64, limit: Option<f64>) -> DriveDef {
+    DriveDef {
+        name: "drive".into(),
+        coordinate: JointCoordinate {
+            joint: 0,
+            coordinate,
+        },
+        kind,
+        signal: Signal::Constant(value),
+        force_limit: limit,
+    }
+}
+
+fn run(world: &mut World, seconds: f64) {
+    while world.time() < seconds - 1e-9 {
+        world.step().unwrap();
+    }
+}
+
+/// A rod of 1 m and 1 kg, pivoted at its end and released level: only the substep matters, and
+/// its angle, energy and joint are as exact as the reference says for it.
+#[test]
+fn a_pendulum_swings_as_the_substep_says() {
+    for (step, substeps, joint_error, angle_error) in [
+        (5e-3, 1, 4.57e-4, -2.2e-3_f64),
+        (5e-3, 5, 1.83e-5, -4.5e-4),
+        (5e-3, 10, 4.59e-6, -2.3e-4),
+    ] {
+        let mut def = common::scene(material(2500.0, 1e9, 0.3), LAW, sub_stepped(substeps), step);
+        def.bodies = vec![body("rod", [1.0, 0.1, 0.1], 1.0, DVec3::X * 0.5)];
+        let pivot = [DVec3::ZERO, DVec3::Y];
+        def.joints = vec![joint(&def, JointKind::Revolute, [None, Some(0)], pivot)];
+        let mut world = World::new(&def).unwrap();
+        run(&mut world, 2.0);
+        let along = world.body_pose(0).orientation * DVec3::X;
+        let angle = along.z.atan2(along.x);
+        let error = angle + 0.030_295_538;
+        assert!(
+            (error / angle_error - 1.0).abs() < 0.1,
+            "{substeps}: {angle} {error}"
+        );
+        let violation = world.joint(0).max_violation.distance;
+        assert!(
+            (violation / joint_error - 1.0).abs() < 0.1,
+            "{substeps}: {violation}"
+        );
+    }
+}
+
+/// A motor pushes a block along a floor: with less than the friction it stands and shows what it
+/// pushes with, with more it accelerates as the difference says and then holds its speed with
+/// the friction's force.
+#[test]
+fn a_motor_pushes_a_block_along_a_floor() {
+    for (limit, expected_velocity, expected_force) in
+        [(30.0, 0.0, 30.0), (60.0, 0.5, 0.4 * 10.0 * G)]
+    {
+        let mut def = common::scene(material(2000.0, 1e9, 0.3), LAW, sub_stepped(10), 5e-3);
+        def.walls.push(common::floor());
+        // Free to move along x and z: no joint carries the weight.
+        def.bodies = vec![
+            body("slide", [0.05, 0.05, 0.05], 1.0, DVec3::new(-0.5, 0.0, 0.5)),
+            body("block", [0.2, 0.2, 0.1], 10.0, DVec3::Z * 0.05),
+        ];
+        def.joints = vec![
+            joint(
+                &def,
+                JointKind::Prismatic,
+                [None, Some(0)],
+                [DVec3::new(-0.5, 0.0, 0.5), DVec3::X],
+            ),
+            joint(
+                &def,
+                JointKind::Prismatic,
+                [Some(0), Some(1)],
+                [DVec3::Z * 0.05, DVec3::Z],
+            ),
+        ];
+        def.joints[1].name = "lift".into();
+        def.drives = vec![drive(
+            DriveKind::VelocityMotor,
+            Coordinate::Slide,
+            0.5,
+            Some(limit),
+        )];
+        let mut world = World::new(&def).unwrap();
+        run(&mut world, 0.1);
+        let start = (world.time(), world.body_velocity(1)[0].x);
+        run(&mut world, 0.2);
+        let acceleration = (world.body_velocity(1)[0].x - start.1) / (world.time() - start.0);
+        let net = (limit - 0.4 * 10.0 * G).max(0.0) / 11.0;
+        assert!(
+            (acceleration - net).abs() < 1e-3,
+            "{limit} N: {acceleration} of {net}"
+        );
+        run(&mut world, 1.0);
+        let before = world.drive(0).impulse;
+        run(&mut world, 1.5);
+        let force = (world.drive(0).impulse - before) / 0.5;
+        let velocity = world.body_velocity(1)[0].x;
+        assert!(
+            (velocity - expected_velocity).abs() < 1e-4,
+            "{limit} N: {velocity}"
+        );
+        assert!((force - expected_force).abs() < 1e-2, "{limit} N: {force}");
+        let load = world.bodies[1].load.force;
+        assert!((load.z / (10.0 * G) - 1.0).abs() < 1e-3, "{load}");
+    }
+}
+
+/// A bed of grains in a box under a plate on a vertical guide.
+fn plate_on_bed(mass: f64) -> WorldDef {
+    let law = PairLaw {
+        friction: 0.5,
+        ..LAW
+    };
+    let mut def = common::scene(material(2500.0, 5e7, 0.3), law, sub_stepped(10), 5e-3);
+    def.walls.push(common::wall(
+        WallShape::Box {
+            half_extents: DVec3::new(0.05, 0.05, 0.2),
+            side: Side::Inside,
+            open: OpenFaces::NONE,
+        },
+        Pose::from_position(DVec3::Z * 0.2),
+    ));
+    let (d, mut grains) = (0.0195, Vec::new());
+    for k in 0..100 {
+        let (x, y, z) = (k % 5, k / 5 % 5, k / 25);
+        let jitter = |n: usize| ((k * n) as f64 * 0.7).sin() * 1e-4;
+        let place = DVec3::new(
+            f64::from(x as u32) - 2.0,
+            f64::from(y as u32) - 2.0,
+            0.5 + f64::from(z as u32),
+        ) * (d * 1.02);
+        grains.push(grain(
+            place + DVec3::new(jitter(3), jitter(5), 0.0),
+            d / 2.0,
+        ));
+    }
+    def.packings = vec![common::listed(grains)];
+    def.bodies = vec![body("plate", [0.09, 0.09, 0.01], mass, DVec3::Z * 0.1)];
+    let guide = [DVec3::Z * 0.1, -DVec3::Z];
+    def.joints = vec![joint(&def, JointKind::Prismatic, [None, Some(0)], guide)];
+    def.drives = vec![drive(
+        DriveKind::DampedForce { damping: 400.0 },
+        Coordinate::Slide,
+        40.0,
+        None,
+    )];
+    def
+}
+
+/// Whatever a plate weighs that is pressed on a bed, it comes to rest, and the bed carries force
+/// and weight.
+#[test]
+fn a_plate_of_any_mass_rests_on_a_bed() {
+    for mass in [0.01, 0.1, 1.0, 10.0] {
+        let mut world = World::new(&plate_on_bed(mass)).unwrap();
+        run(&mut world, 3.0);
+        let [velocity, _] = world.body_velocity(0);
+        assert!(velocity.length() < 1e-4, "{mass} kg: {velocity}");
+        let before = world.bodies[0].total_load.impulse;
+        let start = world.time();
+        run(&mut world, 3.1);
+        let force = (world.bodies[0].total_load.impulse - before).z / (world.time() - start);
+        let expected = 40.0 + mass * G;
+        assert!(
+            (force - expected).abs() < 0.01,
+            "{mass} kg: {force} of {expected}"
+        );
+        assert!(world.joint(0).violation.distance < 1e-8);
+        assert!(world.body_pose(0).position.z > 0.05, "{mass} kg");
+    }
+}
+
+/// The same bits on any number of threads.
+#[test]
+fn machines_do_not_depend_on_the_number_of_threads() {
+    let hash = |threads: usize| {
+        let mut world = World::new(&plate_on_bed(0.3)).unwrap();
+        world.set_threads(threads);
+        run(&mut world, 0.5);
+        world.grains.state_hash()
+    };
+    let one = hash(1);
+    assert!([2, 3, 7].iter().all(|&n| hash(n) == one));
+}
+
+/// A restored machine goes on with the same bits: coordinates with their revolutions too.
+#[test]
+fn a_restored_machine_goes_on_with_the_same_bits() {
+    let mut def = plate_on_bed(0.3);
+    let stand = DVec3::new(0.0, 0.0, 1.0);
+    def.bodies.push(body("wheel", [0.1, 0.02, 0.1], 1.0, stand));
+    let axle = JointDef {
+        name: "axle".into(),
+        ..joint(
+            &def,
+            JointKind::Revolute,
+            [None, Some(1)],
+            [stand, DVec3::Y],
+        )
+    };
+    def.joints.push(axle);
+    def.drives.push(DriveDef {
+        name: "wheel".into(),
+        coordinate: JointCoordinate {
+            joint: 1,
+            coordinate: Coordinate::Angle,
+        },
+        ..drive(
+            DriveKind::VelocityMotor,
+            Coordinate::Angle,
+            30.0,
+            Some(10.0),
+        )
+    });
+    let mut world = World::new(&def).unwrap();
+    run(&mut world, 0.4);
+    let mut other = World::restore(&def, world.state()).unwrap();
+    run(&mut world, 0.8);
+    run(&mut other, 0.8);
+    assert_eq!(world.grains.state_hash(), other.grains.state_hash());
+    assert_eq!(world.state().machines, other.state().machines);
+    let at = JointCoordinate {
+        joint: 1,
+        coordinate: Coordinate::Angle,
+    };
+    let angle = world.joint_coordinate(at).unwrap();
+    assert!(
+        (angle - 24.0).abs() < 0.5,
+        "revolutions are counted: {angle}"
+    );
+}
