@@ -208,11 +208,10 @@ impl BodyPose {
     }
 }
 
-/// Mass and inverse mass of a body in world axes. Axes in which it is locked have the mass one
-/// and the inverse mass zero: nothing acts along them.
+/// Inverse mass of a body in world axes, zero along those it is locked in; its inertia is one about
+/// those that it cannot rotate about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorldMass {
-    pub(crate) mass: DVec3,
     pub(crate) inertia: DMat3,
     pub(crate) inverse_mass: DVec3,
     pub(crate) inverse_inertia: DMat3,
@@ -222,7 +221,7 @@ impl WorldMass {
     pub(crate) fn new(body: &BodyProperties, orientation: DQuat) -> Self {
         let axes = DMat3::from_quat(orientation);
         let turned = |d: DVec3| axes * DMat3::from_diagonal(d) * axes.transpose();
-        let (free, ones) = (body.free_translation, DVec3::ONE);
+        let ones = DVec3::ONE;
         let (inertia, inverse_inertia) = if body.free_rotation == ones {
             (turned(body.moments), turned(body.moments.recip()))
         } else {
@@ -232,9 +231,8 @@ impl WorldMass {
             (inertia, mask * inertia.inverse() * mask)
         };
         WorldMass {
-            mass: free * body.mass + (ones - free),
             inertia,
-            inverse_mass: free / body.mass,
+            inverse_mass: body.free_translation / body.mass,
             inverse_inertia,
         }
     }

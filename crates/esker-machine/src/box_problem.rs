@@ -101,8 +101,8 @@ impl BoxProblem {
         let (mut fewest, mut patience) = (n + 1, PATIENCE);
         for _ in 0..100 + 10 * n {
             self.factorise();
-            for i in 0..n {
-                x[i] = match self.activity[i] {
+            for (i, (x, activity)) in x.iter_mut().zip(&self.activity).enumerate() {
+                *x = match activity {
                     Activity::Lower => bounds(i)[0],
                     Activity::Free => 0.0,
                     Activity::Upper => bounds(i)[1],
@@ -158,6 +158,98 @@ impl BoxProblem {
             };
             if side != self.activity[i] {
                 self.violators.push((i, side));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The solution by trying every set of rows at their bounds.
+    fn by_enumeration(c: &[Vec<f64>], b: &[f64], bounds: &[[f64; 2]]) -> Vec<f64> {
+        let n = b.len();
+        'sets: for set in 0..3_usize.pow(n as u32) {
+            let sides: Vec<usize> = (0..n).map(|i| set / 3_usize.pow(i as u32) % 3).collect();
+            let free: Vec<usize> = (0..n).filter(|&i| sides[i] == 2).collect();
+            let mut x: Vec<f64> = (0..n)
+                .map(|i| {
+                    if sides[i] == 2 {
+                        0.0
+                    } else {
+                        bounds[i][sides[i]]
+                    }
+                })
+                .collect();
+            if x.iter().any(|x| x.is_infinite()) {
+                continue;
+            }
+            let mut factor = Cholesky::default();
+            factor.resize(free.len());
+            for (r, &i) in free.iter().enumerate() {
+                for (k, &j) in free[..=r].iter().enumerate() {
+                    *factor.entry(r, k) = c[i][j];
+                }
+            }
+            factor.factorise(0.0);
+            let mut y: Vec<f64> = free.iter().map(|&i| b[i] - dot(&c[i], &x)).collect();
+            factor.solve(&mut y);
+            free.iter().zip(&y).for_each(|(&i, y)| x[i] = *y);
+            for i in 0..n {
+                let w = dot(&c[i], &x) - b[i];
+                let fits = match sides[i] {
+                    0 => w >= -1e-9,
+                    1 => w <= 1e-9,
+                    _ => (bounds[i][0] - 1e-9..=bounds[i][1] + 1e-9).contains(&x[i]),
+                };
+                if !fits {
+                    continue 'sets;
+                }
+            }
+            return x;
+        }
+        unreachable!("a positive definite box problem has a solution")
+    }
+
+    fn positive_definite(n: usize, entries: &[f64]) -> Vec<Vec<f64>> {
+        let row = |i: usize| &entries[i * n..][..n];
+        (0..n)
+            .map(|i| {
+                (0..n)
+                    .map(|j| dot(row(i), row(j)) + if i == j { 1e-2 } else { 0.0 })
+                    .collect()
+            })
+            .collect()
+    }
+
+    proptest! {
+        /// From any guess of which rows are at their bounds.
+        #[test]
+        fn box_problems_are_solved_as_by_enumeration(
+            n in 1_usize..7,
+            entries in prop::collection::vec(-1.0..1.0_f64, 36),
+            b in prop::collection::vec(-3.0..3.0_f64, 6),
+            widths in prop::collection::vec(0.01..2.0_f64, 6),
+            kinds in prop::collection::vec(0..3_u8, 6),
+            guess in prop::collection::vec(0..2_u8, 6),
+        ) {
+            let c = positive_definite(n, &entries);
+            let bounds: Vec<[f64; 2]> = (0..n)
+                .map(|i| if kinds[i] == 0 { [0.0, f64::INFINITY] } else { [-widths[i], widths[i]] })
+                .collect();
+            let mut problem = BoxProblem::default();
+            problem.resize(n);
+            for i in 0..n {
+                (0..=i).for_each(|j| problem.set_entry(i, j, c[i][j]));
+                problem.activity[i] = [Activity::Free, Activity::Lower][usize::from(guess[i])];
+            }
+            let mut x = vec![0.0; n];
+            prop_assert!(problem.solve(&b[..n], |i| bounds[i], &mut x));
+            let expected = by_enumeration(&c, &b[..n], &bounds);
+            for (x, e) in x.iter().zip(&expected) {
+                prop_assert!((x - e).abs() < 1e-6, "{} {}", x, e);
             }
         }
     }

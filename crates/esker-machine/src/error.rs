@@ -172,3 +172,28 @@ pub enum MachineError {
         expected: usize,
     },
 }
+
+impl MachineError {
+    /// Name of the joint, gear or drive that is wrong; `None` for a body or a state.
+    pub fn part(&self) -> Option<&str> {
+        match self {
+            MachineError::NoSuchBody { joint, .. }
+            | MachineError::SameBodyTwice { joint }
+            | MachineError::NothingToMove { joint }
+            | MachineError::ZeroAxis { joint }
+            | MachineError::ReferenceAlongAxis { joint }
+            | MachineError::CrossedLimits { joint, .. }
+            | MachineError::OutsideLimits { joint, .. }
+            | MachineError::Apart { joint, .. }
+            | MachineError::CannotAssemble { joint, .. } => Some(joint),
+            MachineError::BadValue { name, .. }
+            | MachineError::NoSuchCoordinate { name, .. }
+            | MachineError::NoSuchJoint { name, .. } => Some(name),
+            MachineError::SameCoordinateTwice { gear } => Some(gear),
+            MachineError::MotorWithoutLimit { drive } | MachineError::BadTable { drive } => {
+                Some(drive)
+            }
+            MachineError::BadMass { .. } | MachineError::StateMismatch { .. } => None,
+        }
+    }
+}

@@ -15,6 +15,7 @@
 use crate::body::Spatial;
 use crate::dense::Cholesky;
 use crate::machine::Machine;
+use glam::DVec3;
 
 /// A machine in velocities `y` of (2), since [`Machine::begin_substep`].
 #[derive(Clone, Debug)]
@@ -42,22 +43,32 @@ impl Machine {
         let size = 6 * count;
         let mut factor = Cholesky::default();
         factor.resize(size);
+        // Axes in which a body is locked have the mass one.
+        let masses: Vec<DVec3> = self
+            .masses
+            .iter()
+            .map(|mass| {
+                mass.inverse_mass
+                    .map(|m| if m > 0.0 { m.recip() } else { 1.0 })
+            })
+            .collect();
+        let momentum_of = |b: usize, velocity: Spatial| {
+            let angular = self.masses[b].inertia * velocity.angular;
+            Spatial::new(masses[b] * velocity.linear, angular)
+        };
         let mut momentum = vec![Spatial::ZERO; count];
         for (b, (mass, free)) in self.masses.iter().zip(self.free_velocities()).enumerate() {
             for k in 0..3 {
-                *factor.entry(6 * b + k, 6 * b + k) = mass.mass[k];
+                *factor.entry(6 * b + k, 6 * b + k) = masses[b][k];
                 for j in 0..=k {
                     *factor.entry(6 * b + 3 + k, 6 * b + 3 + j) = mass.inertia.col(j)[k];
                 }
             }
-            momentum[b] = Spatial::new(mass.mass * free.linear, mass.inertia * free.angular);
+            momentum[b] = momentum_of(b, *free);
         }
         // Without the parts along axes that a body is locked in.
-        let free_part = |b: usize, jacobian: Spatial| {
-            let mass = &self.masses[b];
-            let response = mass.velocity_of(jacobian);
-            Spatial::new(mass.mass * response.linear, mass.inertia * response.angular)
-        };
+        let free_part =
+            |b: usize, jacobian: Spatial| momentum_of(b, self.masses[b].velocity_of(jacobian));
         for row in rows {
             let parts = row.entries().iter();
             let parts: Vec<(usize, Spatial)> = parts
@@ -83,11 +94,10 @@ impl Machine {
         }
         factor.factorise(f64::MIN_POSITIVE);
         let spatial = |b: usize, x: &[f64]| {
-            let mass = &self.masses[b];
-            let part = |k: usize| glam::DVec3::from_slice(&x[6 * b + k..6 * b + k + 3]);
+            let part = |k: usize| DVec3::from_slice(&x[6 * b + k..6 * b + k + 3]);
             // Nothing moves along locked axes.
-            let all = Spatial::new(mass.mass * part(0), mass.inertia * part(3));
-            mass.velocity_of(all)
+            let momentum = momentum_of(b, Spatial::new(part(0), part(3)));
+            self.masses[b].velocity_of(momentum)
         };
         let by_body = |x: &[f64]| (0..count).map(|b| spatial(b, x)).collect::<Vec<_>>();
         let mut velocity: Vec<f64> = (0..size)

@@ -196,3 +196,110 @@ impl PlacedJoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames() -> [Frame; 2] {
+        let frame = |anchor: [f64; 3], turn: [f64; 3]| Frame {
+            anchor: anchor.into(),
+            orientation: DQuat::from_scaled_axis(turn.into()),
+        };
+        [
+            frame([0.3, -0.2, 0.5], [0.4, -0.7, 0.1]),
+            frame([-0.1, 0.6, 0.2], [1.1, 0.3, -0.5]),
+        ]
+    }
+
+    fn poses() -> [BodyPose; 2] {
+        let pose = |position: [f64; 3], turn: [f64; 3]| BodyPose {
+            position: position.into(),
+            orientation: DQuat::from_scaled_axis(turn.into()),
+        };
+        [
+            pose([0.1, 0.2, -0.3], [-0.6, 0.2, 0.9]),
+            pose([0.9, -0.4, 0.7], [0.5, -0.3, 0.8]),
+        ]
+    }
+
+    fn violations(kind: JointKind, poses: &[BodyPose; 2]) -> Vec<f64> {
+        let placed = PlacedJoint::new(&frames(), [&poses[0], &poses[1]]);
+        let angle = placed.coordinate(Coordinate::Angle).violation;
+        let mut list = Vec::new();
+        placed.rows(kind, angle, |row| list.push(row.violation));
+        list
+    }
+
+    /// Sides are far apart and turned by a radian: Jacobians hold there too, not only where
+    /// violations are small.
+    #[test]
+    fn jacobians_are_derivatives_of_violations() {
+        let kinds = [
+            JointKind::Fixed,
+            JointKind::Revolute,
+            JointKind::Prismatic,
+            JointKind::Cylindrical,
+            JointKind::Ball,
+            JointKind::Universal,
+            JointKind::Distance { length: 0.7 },
+        ];
+        for kind in kinds {
+            let poses = poses();
+            let placed = PlacedJoint::new(&frames(), [&poses[0], &poses[1]]);
+            let mut rows = Vec::new();
+            placed.rows(kind, 0.0, |row| rows.push(row));
+            assert_eq!(rows.len(), kind.rows());
+            for (body, component) in (0..2).flat_map(|b| (0..6).map(move |c| (b, c))) {
+                let small = 1e-5;
+                let [less, more] = [-small, small].map(|h| {
+                    let mut moved = poses;
+                    moved[body] = moved[body].moved(Spatial::unit(component), h);
+                    violations(kind, &moved)
+                });
+                for (k, row) in rows.iter().enumerate() {
+                    let slope = (more[k] - less[k]) / (2.0 * small);
+                    let entry = row.jacobian[body].component(component);
+                    assert!(
+                        (slope - entry).abs() < 2e-9,
+                        "{kind:?} row {k} body {body} component {component}: {slope} {entry}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// The angle's Jacobian needs aligned axes, so that of a screw does too.
+    #[test]
+    fn jacobians_of_coordinates_hold_on_aligned_axes() {
+        let (frames, mut poses) = (frames(), poses());
+        let first = poses[0].orientation * frames[0].orientation;
+        let turned = first * DQuat::from_rotation_z(2.0);
+        poses[1].orientation = turned * frames[1].orientation.conjugate();
+        let pitch = 0.3;
+        let values = |poses: &[BodyPose; 2]| {
+            let placed = PlacedJoint::new(&frames, [&poses[0], &poses[1]]);
+            let angle = placed.coordinate(Coordinate::Angle);
+            let mut rows = vec![angle, placed.coordinate(Coordinate::Slide)];
+            placed.rows(JointKind::Screw { pitch }, angle.violation, |row| {
+                rows.push(row);
+            });
+            rows
+        };
+        let rows = values(&poses);
+        assert!((rows[0].violation - 2.0).abs() < 1e-12);
+        for (body, component) in (0..2).flat_map(|b| (0..6).map(move |c| (b, c))) {
+            let small = 1e-5;
+            let [less, more] = [-small, small].map(|h| {
+                let mut moved = poses;
+                moved[body] = moved[body].moved(Spatial::unit(component), h);
+                values(&moved)
+            });
+            for (k, row) in rows.iter().enumerate() {
+                let slope = (more[k].violation - less[k].violation) / (2.0 * small);
+                let entry = row.jacobian[body].component(component);
+                assert!((slope - entry).abs() < 2e-9, "row {k}: {slope} {entry}");
+            }
+        }
+    }
+}

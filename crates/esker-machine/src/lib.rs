@@ -33,6 +33,7 @@ mod body;
 mod box_problem;
 mod definition;
 mod dense;
+mod equations;
 mod error;
 mod generalised;
 mod gyroscopic;

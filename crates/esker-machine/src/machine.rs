@@ -27,7 +27,7 @@ use crate::box_problem::BoxProblem;
 use crate::definition::{Coordinate, CoordinateLaw, DriveDef, DriveKind, Elasticity, JointKind};
 use crate::dense::{Cholesky, dot};
 use crate::gyroscopic::gyroscopic_step;
-use crate::joint::{Frame, JointRow, Part, PlacedJoint};
+use crate::joint::{Frame, Part, PlacedJoint};
 use crate::report::{DriveTotals, GearTotals, JointTotals, Violation};
 use crate::row::Row;
 use crate::sparse::SparseFactor;
@@ -41,7 +41,7 @@ const MAX_DENSE_ROWS: usize = 60;
 pub const REGULARISATION: f64 = 1e-10;
 
 /// `Σ` of rows that move nothing.
-const IMMOVABLE: f64 = 1e150;
+pub(crate) const IMMOVABLE: f64 = 1e150;
 
 /// What a substep begins with. Slices have an entry per body, of whatever machine.
 #[derive(Clone, Copy, Debug)]
@@ -74,13 +74,13 @@ pub(crate) struct Joint {
 }
 
 impl Joint {
-    fn placed(&self, poses: &[BodyPose]) -> PlacedJoint {
+    pub(crate) fn placed(&self, poses: &[BodyPose]) -> PlacedJoint {
         let pose = |side: usize| self.bodies[side].map_or(&BodyPose::IDENTITY, |b| &poses[b]);
         PlacedJoint::new(&self.frames, [pose(0), pose(1)])
     }
 
     /// The angle with all its revolutions, where it has one.
-    fn angle(&self, coordinates: &[JointAxis]) -> f64 {
+    pub(crate) fn angle(&self, coordinates: &[JointAxis]) -> f64 {
         if self.kind.has(Coordinate::Angle) {
             coordinates[self.coordinate].value
         } else {
@@ -88,7 +88,7 @@ impl Joint {
         }
     }
 
-    fn elasticity(&self, part: Part) -> Elasticity {
+    pub(crate) fn elasticity(&self, part: Part) -> Elasticity {
         match part {
             Part::Linear => self.linear,
             Part::Angular => self.angular,
@@ -107,9 +107,9 @@ pub(crate) struct JointAxis {
     /// Its value, rad or m. Written at the start and end of a substep.
     pub(crate) value: f64,
     /// Its Jacobian on the joint's bodies. Written at the start of a substep.
-    jacobian: [Spatial; 2],
+    pub(crate) jacobian: [Spatial; 2],
     /// Second anchor from the centre of mass. Written at the start of a substep.
-    arm: DVec3,
+    pub(crate) arm: DVec3,
 }
 
 impl JointAxis {
@@ -152,7 +152,7 @@ pub(crate) struct Gear {
 }
 
 impl Gear {
-    fn violation(&self, axes: &[JointAxis]) -> f64 {
+    pub(crate) fn violation(&self, axes: &[JointAxis]) -> f64 {
         let [x, y] = self.axes.map(|k| axes[k].value);
         x - self.ratio * y - self.offset
     }
@@ -192,7 +192,7 @@ enum RowClass {
 
 /// What a row belongs to, by index in the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RowSource {
+pub(crate) enum RowSource {
     Joint(usize),
     Gear(usize),
     /// A limit of a coordinate: 0 the lower, 1 the upper.
@@ -215,12 +215,12 @@ enum Factor {
 #[derive(Debug)]
 pub struct Machine {
     bodies: Vec<usize>,
-    properties: Vec<BodyProperties>,
+    pub(crate) properties: Vec<BodyProperties>,
     pub(crate) joints: Vec<Joint>,
     pub(crate) axes: Vec<JointAxis>,
     pub(crate) gears: Vec<Gear>,
     pub(crate) drives: Vec<Drive>,
-    sources: Vec<RowSource>,
+    pub(crate) sources: Vec<RowSource>,
     /// How many rows have no bounds, and how many of the next have.
     bilateral: usize,
     bounded: usize,
@@ -232,17 +232,17 @@ pub struct Machine {
     pub(crate) unsolved: u64,
 
     // Of the substep, written by `begin_substep`.
-    step: f64,
-    time: f64,
-    poses: Vec<BodyPose>,
+    pub(crate) step: f64,
+    pub(crate) time: f64,
+    pub(crate) poses: Vec<BodyPose>,
     pub(crate) masses: Vec<WorldMass>,
     /// `v°` as it was given.
-    given: Vec<Spatial>,
+    pub(crate) given: Vec<Spatial>,
     /// `v°` with the gyroscopic term.
     start: Vec<Spatial>,
     /// `v_free` without impulses of contacts.
     free: Vec<Spatial>,
-    rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
     factor: Factor,
     /// `S₁₂` and `S₁₁⁻¹ S₁₂`, one column per bounded row.
     couplings: Vec<f64>,
@@ -343,7 +343,7 @@ impl Machine {
     /// Solves through the sparse factorisation from now on, whatever the size.
     pub(crate) fn use_sparse_factor(&mut self) {
         let rows = &self.rows[..self.bilateral];
-        self.factor = Factor::Sparse(Box::new(SparseFactor::new(self.bodies.len(), rows)));
+        self.factor = Factor::Sparse(Box::new(SparseFactor::new(rows)));
     }
 
     /// Its bodies, as indices into the list that [`crate::Machines`] was made with, in order.
@@ -551,152 +551,11 @@ impl Machine {
         Violation { distance, angle }
     }
 
-    /// Sets all rows for the present poses and `v°`.
-    fn set_rows(&mut self) {
-        let mut rows = std::mem::take(&mut self.rows);
-        let mut at = 0;
-        for joint in &self.joints {
-            let placed = joint.placed(&self.poses);
-            placed.rows(joint.kind, joint.angle(&self.axes), |of_joint| {
-                let mut row = Row::default();
-                self.connect(&mut row, joint, &of_joint.jacobian, 1.0);
-                row.reaction = reaction(&of_joint, placed.arms[1]);
-                row.violation = of_joint.violation;
-                let Elasticity {
-                    compliance,
-                    damping,
-                } = joint.elasticity(of_joint.part);
-                let law = if compliance > 0.0 {
-                    self.spring(compliance, damping * compliance)
-                } else {
-                    self.rigid()
-                };
-                law.set(&mut row, 0.0, (&self.masses, &self.given));
-                rows[at] = row;
-                at += 1;
-            });
-        }
-        for (row, source) in rows.iter_mut().zip(&self.sources).skip(at) {
-            *row = self.row_of(*source);
-        }
-        self.rows = rows;
-    }
-
-    /// The row of anything but a joint itself.
-    fn row_of(&self, source: RowSource) -> Row {
-        let mut row = Row::default();
-        let state = (&self.masses[..], &self.given[..]);
-        match source {
-            RowSource::Joint(_) => unreachable!("rows of joints are set together"),
-            RowSource::Gear(g) => {
-                let gear = &self.gears[g];
-                self.connect_axis(&mut row, gear.axes[0], 1.0);
-                self.connect_axis(&mut row, gear.axes[1], -gear.ratio);
-                row.violation = gear.violation(&self.axes);
-                self.rigid().set(&mut row, 0.0, state);
-            }
-            RowSource::Limit(k, side) => {
-                let axis = &self.axes[k];
-                let sign = if side == 0 { 1.0 } else { -1.0 };
-                self.connect_axis(&mut row, k, sign);
-                row.violation = sign * (axis.value - axis.limits[side]);
-                self.rigid().set(&mut row, 0.0, state);
-                row.bounds = [0.0, f64::INFINITY];
-                // A limit may be reached, not crossed; beyond it, it recovers as a joint does. Unlike
-                // a joint's its target has no part of v°: a body that hits it would keep a ninth of its speed.
-                let share = if row.violation > 0.0 { 1.0 } else { 4.0 / 9.0 };
-                row.target = -share * row.violation / self.step;
-            }
-            RowSource::Friction(k) => {
-                self.connect_axis(&mut row, k, 1.0);
-                self.rigid().set(&mut row, 0.0, state);
-                let bound = self.axes[k].friction * self.step;
-                (row.target, row.bounds) = (0.0, [-bound, bound]);
-            }
-            RowSource::Drive(d) => self.set_drive_row(&mut row, &self.drives[d]),
-        }
-        row
-    }
-
-    fn set_drive_row(&self, row: &mut Row, drive: &Drive) {
-        let (h, state) = (self.step, (&self.masses[..], &self.given[..]));
-        let at = |time: f64| drive.def.signal.at(time, drive.external);
-        self.connect_axis(row, drive.axis, 1.0);
-        let middle = at(self.time + 0.5 * h);
-        match drive.def.kind {
-            DriveKind::VelocityMotor => {
-                self.rigid().set(row, 0.0, state);
-                row.target = middle;
-            }
-            DriveKind::PositionServo { stiffness, damping } => {
-                let (from, to) = (at(self.time), at(self.time + h));
-                row.violation = self.axes[drive.axis].value - from;
-                let law = self.spring(stiffness.recip(), damping / stiffness);
-                law.set(row, (to - from) / h, state);
-            }
-            DriveKind::Force => {
-                row.set_responses(&self.masses);
-            }
-            DriveKind::DampedForce { damping } => {
-                row.set_responses(&self.masses);
-                row.target = middle / damping;
-                row.sigma = (damping * h).recip();
-            }
-        }
-        let limit = drive.def.force_limit.unwrap_or(f64::INFINITY) * h;
-        row.bounds = [-limit, limit];
-        if drive.def.kind == DriveKind::Force {
-            row.bounds = [(middle * h).clamp(-limit, limit); 2];
-        }
-    }
-
-    /// Adds the Jacobian of a joint to a row.
-    fn connect(&self, row: &mut Row, joint: &Joint, jacobian: &[Spatial; 2], factor: f64) {
-        for (body, jacobian) in joint.bodies.iter().zip(jacobian) {
-            if let Some(b) = *body {
-                let properties = &self.properties[b];
-                let free = Spatial::new(
-                    jacobian.linear * properties.free_translation,
-                    jacobian.angular * properties.free_rotation,
-                );
-                row.add(b, free * factor);
-            }
-        }
-    }
-
-    /// Adds the Jacobian of a coordinate to a row.
-    fn connect_axis(&self, row: &mut Row, axis: usize, factor: f64) {
-        let axis = &self.axes[axis];
-        self.connect(row, &self.joints[axis.joint], &axis.jacobian, factor);
-        let [_, jacobian] = axis.jacobian;
-        row.reaction = Spatial::new(
-            jacobian.linear,
-            jacobian.angular - axis.arm.cross(jacobian.linear),
-        ) * factor;
-    }
-
-    fn rigid(&self) -> RowLaw {
-        RowLaw {
-            compliance: 0.0,
-            damping_time: 2.0 * self.step,
-            step: self.step,
-            regularisation: self.regularisation,
-        }
-    }
-
-    fn spring(&self, compliance: f64, damping_time: f64) -> RowLaw {
-        RowLaw {
-            compliance,
-            damping_time,
-            ..self.rigid()
-        }
-    }
-
     /// Factorises `S₁₁` and makes the box problem (3).
     fn factorise(&mut self) {
         let (n, m) = (self.bilateral, self.bounded);
         let (first, second) = self.rows[..n + m].split_at(n);
-        let factorised = self.factor.factorise(&self.masses, first);
+        let factorised = self.factor.factorise(first);
         self.unsolved += u64::from(!factorised);
         for (j, row) in second.iter().enumerate() {
             let coupling = &mut self.couplings[j * n..][..n];
@@ -736,7 +595,7 @@ impl Machine {
             row.sigma = if is_joint { rigid } else { IMMOVABLE };
         }
         let n = self.bilateral;
-        self.factor.factorise(&self.masses, &self.rows[..n]);
+        self.factor.factorise(&self.rows[..n]);
         for (x, row) in self.scratch.iter_mut().zip(&self.rows[..n]) {
             *x = -row.violation;
         }
@@ -765,7 +624,7 @@ impl Machine {
 
 impl Factor {
     /// Factorises `S₁₁`; false where that failed.
-    fn factorise(&mut self, masses: &[WorldMass], rows: &[Row]) -> bool {
+    fn factorise(&mut self, rows: &[Row]) -> bool {
         match self {
             Factor::Dense(cholesky) => {
                 cholesky.resize(rows.len());
@@ -780,7 +639,7 @@ impl Factor {
                 cholesky.factorise(smallest);
                 true
             }
-            Factor::Sparse(sparse) => sparse.factorise(masses, rows),
+            Factor::Sparse(sparse) => sparse.factorise(rows),
         }
     }
 
@@ -790,40 +649,5 @@ impl Factor {
             Factor::Dense(cholesky) => cholesky.solve(x),
             Factor::Sparse(sparse) => sparse.solve(x),
         }
-    }
-}
-
-/// What unit impulse of a row of a joint puts on the second body, about its anchor.
-fn reaction(row: &JointRow, arm: DVec3) -> Spatial {
-    let [_, Spatial { linear, angular }] = row.jacobian;
-    Spatial::new(linear, angular - arm.cross(linear))
-}
-
-/// How a row yields: compliance `ε`, damping time `τ`.
-///
-/// ```text
-/// J v + Σ λ = −(4/h) Y g + Y (J v° − ẋ) + ẋ,    Y = 1/(1 + 4 τ/h),
-/// Σ = max(4 ε Y/h², ρ J M⁻¹ Jᵀ)                                           (5)
-/// ```
-///
-/// with the velocity `ẋ` of what the violation `g` is measured from. A rigid row has `τ = 2 h`.
-#[derive(Clone, Copy, Debug)]
-struct RowLaw {
-    compliance: f64,
-    damping_time: f64,
-    step: f64,
-    regularisation: f64,
-}
-
-impl RowLaw {
-    /// Completes a row that has a Jacobian and a violation; it has no bounds then.
-    fn set(self, row: &mut Row, rate: f64, (masses, start): (&[WorldMass], &[Spatial])) {
-        let h = self.step;
-        let mobility = row.set_responses(masses);
-        let y = (1.0 + 4.0 * self.damping_time / h).recip();
-        let sigma = (4.0 * self.compliance * y / (h * h)).max(self.regularisation * mobility);
-        row.sigma = if sigma > 0.0 { sigma } else { IMMOVABLE };
-        row.target = y * (row.velocity(start) - rate - 4.0 * row.violation / h) + rate;
-        row.bounds = [f64::NEG_INFINITY, f64::INFINITY];
     }
 }

@@ -82,6 +82,11 @@ impl Row {
         }
     }
 
+    pub(crate) fn shares_body_with(&self, other: &Row) -> bool {
+        let mut own = self.entries().iter();
+        own.any(|a| other.entries().iter().any(|b| a.body == b.body))
+    }
+
     /// `J M⁻¹ J'ᵀ` with another row.
     #[inline]
     pub(crate) fn coupling(&self, other: &Row) -> f64 {

@@ -108,7 +108,7 @@ fn check_law(joint: &JointDef, coordinate: Coordinate) -> Result<(), MachineErro
     }
     not_negative(&joint.name, "friction", law.friction)?;
     let [lower, upper] = law.limits;
-    if !(lower <= upper) {
+    if lower.is_nan() || upper.is_nan() || lower > upper {
         return Err(MachineError::CrossedLimits {
             joint: joint.name.clone(),
             coordinate: coordinate.name(),

@@ -67,6 +67,8 @@ pub const SCENE: Section = Section {
         key("wall", Kind::List(&WALL), "", Default("[]"), "Walls and moving machine parts."),
         key("grains", Kind::List(&GRAINS), "", Default("[]"), "Grains present at the start."),
         key("body", Kind::List(&BODY), "", Default("[]"), "Single rigid bodies that move freely."),
+        key("joint", Kind::List(&JOINT), "", Default("[]"), "Joints and gears between bodies."),
+        key("drive", Kind::List(&DRIVE), "", Default("[]"), "Motors and other drives of joints."),
         key("emitter", Kind::List(&EMITTER), "", Default("[]"), "Sources of grains."),
         key("sink", Kind::List(&SINK), "", Default("[]"), "Regions that remove grains and count them."),
         key("periodic", Kind::Table(&PERIODIC), "", Optional("no axis is"), "Axes along which the scene continues itself, such as `{ x = [0.0, 0.5] }`."),
@@ -414,6 +416,93 @@ pub const FORCE_TABLE: Section = Section {
     keys: &[
         key("times", Kind::Numbers, "s", Required, "Times, increasing."),
         key("values", Kind::Vectors, "", Required, "One vector per time, in axes of the scene."),
+    ],
+    groups: &[],
+};
+
+/// What joints call what does not move.
+pub const GROUND: &str = "ground";
+
+/// Coordinates of joints.
+pub const COORDINATES: &[&str] = &["angle", "slide"];
+
+const GEARED: &[When] = &[is("kind", &["gear"])];
+const JOINTED: &[When] = &[is("kind", &["fixed", "revolute", "prismatic", "cylindrical", "ball", "universal", "distance", "screw"])];
+const AXIAL: &[When] = &[is("kind", &["revolute", "prismatic", "cylindrical", "universal", "screw"])];
+const WITH_ANGULAR_ROWS: &[When] = &[is("kind", &["fixed", "revolute", "prismatic", "cylindrical", "universal", "screw"])];
+const WITH_ANGLE: &[When] = &[is("kind", &["revolute", "cylindrical", "screw"])];
+const WITH_SLIDE: &[When] = &[is("kind", &["prismatic", "cylindrical", "screw"])];
+
+/// `[[joint]]`.
+pub const JOINT: Section = Section {
+    title: "[[joint]]",
+    doc: "Joins two bodies, or a body and the ground, so that they can move relative to one another only as its kind says. A `revolute` joint has a coordinate `angle`, a `prismatic` one a `slide`, `cylindrical` and `screw` have both: rotation and displacement of the second body relative to the first, right-handed about and along the axis, zero where the scene starts. A `gear` couples coordinates of two other joints: gear wheels, belts, rack and pinion. Anchors that are up to 1 mm apart, and axes up to 0.001 rad, are brought together at the start. Bodies that a joint joins do not touch each other.",
+    keys: &[
+        key("name", Kind::Text, "", Required, "Its name, in reports and recordings."),
+        key("kind", Kind::Choice(&["fixed", "revolute", "prismatic", "cylindrical", "ball", "universal", "distance", "screw", "gear"]), "", Required, "What it lets the bodies do: nothing; rotate about the axis; move along it; both; rotate about the anchor; rotate about the axis of the first and the axis of the second; all that keeps the distance of the anchors; move along the axis by `pitch` per revolution."),
+        key("bodies", Kind::Names, "", Required, "The two bodies, such as `[\"ground\", \"arm\"]`.").when(JOINTED),
+        key("anchor", Kind::Vector, "m", Required, "Where it is, at the start.").when(JOINTED),
+        key("axis", Kind::Direction, "", Required, "Its axis, at the start.").when(AXIAL),
+        key("second_anchor", Kind::Vector, "m", Optional("where `anchor` is at the start"), "Where it is on the second body.").when(JOINTED),
+        key("second_axis", Kind::Direction, "", Required, "The axis on the second body, at right angles to `axis`.").when(&[is("kind", &["universal"])]),
+        key("frame", Kind::Choice(&["world", "body"]), "", Default("\"world\""), "What anchors and axes are given in: coordinates of the scene, or each in the frame of its body.").when(JOINTED),
+        key("length", Kind::Number(POSITIVE), "m", Optional("the distance of the anchors at the start"), "Distance of the anchors.").when(&[is("kind", &["distance"])]),
+        key("pitch", Kind::Number(ANY), "m", Required, "Advance per revolution; positive for a right-handed thread.").when(&[is("kind", &["screw"])]),
+        key("joints", Kind::Names, "", Required, "The two joints whose coordinates are coupled.").when(GEARED),
+        key("coordinates", Kind::Names, "", Optional("the only ones of the two joints"), "Which coordinates, such as `[\"slide\", \"angle\"]`.").when(GEARED),
+        key("ratio", Kind::Number(ANY), "", Required, "Change of the first coordinate per change of the second, in rad or m; negative for wheels that touch from outside.").when(GEARED),
+        key("angle_limits", Kind::Interval(ANY), "rad", Optional("none"), "Smallest and largest angle; from the start, so that they hold zero.").when(WITH_ANGLE),
+        key("slide_limits", Kind::Interval(ANY), "m", Optional("none"), "Smallest and largest slide; from the start, so that they hold zero.").when(WITH_SLIDE),
+        key("friction_torque", Kind::Number(NOT_NEGATIVE), "N m", Default("0.0"), "Torque up to which dry friction holds the angle.").when(WITH_ANGLE),
+        key("friction_force", Kind::Number(NOT_NEGATIVE), "N", Default("0.0"), "Force up to which dry friction holds the slide.").when(WITH_SLIDE),
+        key("compliance", Kind::Number(NOT_NEGATIVE), "m/N", Default("0.0"), "How far it yields per force, where it holds displacements; 0: rigid.").when(JOINTED),
+        key("damping", Kind::Number(NOT_NEGATIVE), "N s/m", Default("0.0"), "Damping of a compliant joint.").when(JOINTED),
+        key("angular_compliance", Kind::Number(NOT_NEGATIVE), "rad/(N m)", Default("0.0"), "How far it yields per torque, where it holds rotations; 0: rigid.").when(WITH_ANGULAR_ROWS),
+        key("angular_damping", Kind::Number(NOT_NEGATIVE), "N m s", Default("0.0"), "Damping of a joint that yields to torques.").when(WITH_ANGULAR_ROWS),
+    ],
+    groups: &[],
+};
+
+/// `[[drive]]`.
+pub const DRIVE: Section = Section {
+    title: "[[drive]]",
+    doc: "Drives a coordinate of a joint. `motor` keeps a velocity (m/s, rad/s), `servo` pulls towards a position (m, rad) with a spring and a damper, `force` applies a force (N, N m), and `damped-force` applies `f - c v`, as a servo wall does. Forces are positive where they increase the coordinate. What is driven is one of `value`, `table`, `sine` and `external`.",
+    keys: &[
+        key("name", Kind::Text, "", Required, "Its name, in reports and recordings."),
+        key("joint", Kind::Text, "", Required, "The joint that it drives."),
+        key("coordinate", Kind::Choice(COORDINATES), "", Optional("the only one of the joint"), "Which of the joint's coordinates."),
+        key("kind", Kind::Choice(&["motor", "servo", "force", "damped-force"]), "", Required, "How it drives."),
+        key("limit", Kind::Number(POSITIVE), "N or N m", Optional("none; a motor must have one"), "Largest force or torque."),
+        key("value", Kind::Number(ANY), "", Optional("one of the four"), "A constant velocity, position or force."),
+        key("table", Kind::Table(&DRIVE_TABLE), "", Optional("one of the four"), "Values over time."),
+        key("sine", Kind::Table(&SINE), "", Optional("one of the four"), "A value that oscillates."),
+        key("external", Kind::Number(ANY), "", Optional("one of the four"), "A value that a program sets while the scene runs; at first this one."),
+        key("stiffness", Kind::Number(POSITIVE), "N/m or N m/rad", Required, "Stiffness of the spring.").when(&[is("kind", &["servo"])]),
+        key("damping", Kind::Number(NOT_NEGATIVE), "N s/m or N m s/rad", Required, "Damping coefficient: of a servo, on the velocity relative to that of its set position.").when(&[is("kind", &["servo", "damped-force"])]),
+    ],
+    groups: &[Group { keys: &["value", "table", "sine", "external"], required: true, when: &[] }],
+};
+
+/// `table` of drives.
+pub const DRIVE_TABLE: Section = Section {
+    title: "drive.table",
+    doc: "Values over time, between the times by linear interpolation; must last to the end of the run.",
+    keys: &[
+        key("times", Kind::Numbers, "s", Required, "Times, increasing."),
+        key("values", Kind::Numbers, "", Required, "One value per time."),
+    ],
+    groups: &[],
+};
+
+/// `sine` of drives.
+pub const SINE: Section = Section {
+    title: "drive.sine",
+    doc: "`mean + amplitude sin(2π frequency t + phase)`.",
+    keys: &[
+        key("mean", Kind::Number(ANY), "", Default("0.0"), "Mean value."),
+        key("amplitude", Kind::Number(NOT_NEGATIVE), "", Required, "Amplitude."),
+        key("frequency", Kind::Number(POSITIVE), "Hz", Required, "Oscillations per second."),
+        key("phase", Kind::Number(ANY), "rad", Default("0.0"), "Phase."),
     ],
     groups: &[],
 };

@@ -5,10 +5,12 @@ use esker_geometry::{
     BodyQuery, BodyShape, BroadPhase, PlacedShape, Pose, Touch, WallQuery, WallShape,
     body_contacts, sphere_sphere,
 };
+use esker_machine::MachineError;
 use glam::DVec3;
 
 use crate::definition::{WallDef, WorldDef};
 use crate::grains::NewGrain;
+use crate::machinery::Machinery;
 use crate::packing;
 use crate::periodic::Periodic;
 use crate::random::{RandomStream, Source};
@@ -58,6 +60,12 @@ pub fn find_problems(def: &WorldDef) -> Vec<Problem> {
     bodies_in_others(def, &grains, &mut problems);
     emitters_in_walls(def, &mut problems);
     problems
+}
+
+/// What is wrong with the machines of a definition: joints that do not meet, limits that do not hold
+/// the start, drives of what cannot be driven.
+pub fn machines(def: &WorldDef) -> Result<(), MachineError> {
+    Machinery::new(def).map(|_| ())
 }
 
 /// Depth at the start above which a body of its own is refused, in radii of the ball that
@@ -112,6 +120,9 @@ fn bodies_in_others(def: &WorldDef, grains: &[PlacedGrain], problems: &mut Vec<P
             }
         }
         for (j, other) in def.bodies.iter().enumerate().take(k) {
+            if def.are_joined([j, k]) {
+                continue;
+            }
             let depth = beside(&own, placed(j));
             if depth > most {
                 let what = format!("body \"{}\"", other.name);

@@ -56,6 +56,22 @@ impl WorldDef {
     pub(crate) fn is_jointed(&self, body: usize) -> bool {
         self.joints.iter().any(|j| j.bodies.contains(&Some(body)))
     }
+
+    /// Whether a joint joins two bodies: they do not touch each other then.
+    pub(crate) fn are_joined(&self, bodies: [usize; 2]) -> bool {
+        let [a, b] = bodies.map(Some);
+        let mut joints = self.joints.iter();
+        joints.any(|j| j.bodies == [a, b] || j.bodies == [b, a])
+    }
+
+    /// Pairs of bodies that joints join, the one of the smaller index first.
+    pub(crate) fn joined_bodies(&self) -> Vec<[u32; 2]> {
+        let pair = |bodies: [Option<usize>; 2]| {
+            let (a, b) = (bodies[0]? as u32, bodies[1]? as u32);
+            Some([a.min(b), a.max(b)])
+        };
+        self.joints.iter().filter_map(|j| pair(j.bodies)).collect()
+    }
 }
 
 impl Machinery {

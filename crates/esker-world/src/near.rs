@@ -63,6 +63,9 @@ pub(crate) fn near_bodies(
     if indices.iter().all(|&i| grains.shape_of(i).is_none()) {
         return (candidate, is_near);
     }
+    if grains.are_joined(indices) {
+        return (candidate, false);
+    }
     let [a, b] = pair;
     let gap = a.centre.distance(b.centre)
         - indices

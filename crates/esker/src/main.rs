@@ -33,6 +33,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     Init(commands::init::Arguments),
+    Import(commands::import::Arguments),
     Run(commands::run::Arguments),
     Check(commands::check::Arguments),
     Bench(commands::bench::Arguments),
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     sigpipe::reset();
     let result = match CommandLine::parse().command {
         Command::Init(arguments) => commands::init::run(&arguments),
+        Command::Import(arguments) => commands::import::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Bench(arguments) => commands::bench::run(&arguments),

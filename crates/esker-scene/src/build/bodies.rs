@@ -185,10 +185,16 @@ impl Builder<'_, '_> {
             rows.numbers("times")?.to_vec(),
             rows.vectors("values")?.to_vec(),
         );
+        self.judge_times(rows, &times, values.len())?;
+        Some(VectorOfTime::Table { times, values })
+    }
+
+    /// Reports a table whose times do not increase or do not go with its values.
+    pub(super) fn judge_times(&mut self, rows: &Node, times: &[f64], values: usize) -> Option<()> {
         let message = if times.is_empty() {
             "`times` is empty".to_string()
-        } else if times.len() != values.len() {
-            format!("{} times and {} values", times.len(), values.len())
+        } else if times.len() != values {
+            format!("{} times and {values} values", times.len())
         } else if let Some(row) = times.windows(2).position(|pair| pair[1] <= pair[0]) {
             format!(
                 "`times` does not increase: {} comes after {}",
@@ -196,7 +202,7 @@ impl Builder<'_, '_> {
                 times[row]
             )
         } else {
-            return Some(VectorOfTime::Table { times, values });
+            return Some(());
         };
         let finding = self
             .finding(ProblemKind::BadValue, &rows.at("times"), message)

@@ -6,6 +6,7 @@
 //! names that refer to one another, files, and shapes.
 
 mod bodies;
+mod machines;
 mod probes;
 mod settings;
 mod shapes;
@@ -132,6 +133,7 @@ impl Builder<'_, '_> {
         let mut names = BTreeMap::new();
         let walls = self.walls(root, &mut names);
         let bodies = self.bodies(root, &mut names);
+        let machines = self.machines(root, &bodies);
         let (packings, sections) = self.packings(root);
         self.packing_sections = sections;
         let emitters = self.emitters(root);
@@ -139,7 +141,7 @@ impl Builder<'_, '_> {
         let periodic = self.periodic(root);
         let bounds = self.bounds(root);
         let accuracy = self.accuracy(root);
-        Some(WorldDef {
+        let world = WorldDef {
             shapes: std::mem::take(&mut self.shapes),
             gravity: root.vector("gravity")?,
             step: match root.number("step") {
@@ -158,16 +160,18 @@ impl Builder<'_, '_> {
             pairs,
             walls,
             bodies,
-            joints: Vec::new(),
-            gears: Vec::new(),
-            drives: Vec::new(),
+            joints: machines.joints,
+            gears: machines.gears,
+            drives: machines.drives,
             packings,
             emitters,
             sinks,
             periodic,
             bounds,
             energy_ledger: root.table("record")?.boolean("energy")?,
-        })
+        };
+        self.judge_machines(root, &world);
+        Some(world)
     }
 
     /// The accuracy to keep, in diameters, from text such as `1%`.
@@ -464,7 +468,7 @@ impl Builder<'_, '_> {
                     &node.at("name"),
                     format!("the name \"{name}\" is taken already, by `{first}`"),
                 )
-                .advice("names must be unique among walls and bodies, among emitters, among sinks and among probes");
+                .advice("names must be unique among walls and bodies, among joints, among drives, among emitters, among sinks and among probes");
             self.push(finding);
         } else {
             seen.insert(name.clone(), node.path.clone());

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod check;
 pub mod experiment;
 pub mod export;
+pub mod import;
 pub mod info;
 pub mod init;
 pub mod measure;

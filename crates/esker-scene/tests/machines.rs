@@ -1,0 +1,310 @@
+//! `[[joint]]` and `[[drive]]`: what scenes say of machines.
+
+use std::path::Path;
+
+use esker_machine::{Coordinate, DriveKind, Elasticity, JointCoordinate, JointKind, Signal};
+use esker_scene::{Scene, SceneErrors, parse};
+use esker_world::World;
+use glam::DVec3;
+
+/// Two rods that overlap at their hinge, a motor and a servo.
+const ARM: &str = r#"duration = 1.0
+step = 1e-3
+material.steel = { density = 8000, young = 1e9 }
+
+[[body]]
+name = "upper"
+shape = { box = [1.0, 0.1, 0.1], position = [0.5, 0, 0] }
+mass = 1
+[[body]]
+name = "lower"
+shape = { box = [1.1, 0.1, 0.1] }
+mass = 1
+position = [1.5, 0, 0]
+
+[[joint]]
+name = "shoulder"
+kind = "revolute"
+bodies = ["ground", "upper"]
+anchor = [0, 0, 0]
+axis = [0, 1, 0]
+angle_limits = [-2.0, 3.0]
+friction_torque = 0.5
+[[joint]]
+name = "elbow"
+kind = "revolute"
+bodies = ["upper", "lower"]
+anchor = [1, 0, 0]
+axis = [0, 2, 0]
+angular_compliance = 1e-3
+angular_damping = 2.0
+
+[[drive]]
+name = "motor"
+joint = "shoulder"
+kind = "motor"
+table = { times = [0, 0.5, 2], values = [0, 1, 1] }
+limit = 50
+[[drive]]
+name = "servo"
+joint = "elbow"
+kind = "servo"
+sine = { mean = 0.1, amplitude = 0.2, frequency = 3 }
+stiffness = 100
+damping = 5
+"#;
+
+fn read(text: &str) -> Result<Scene, SceneErrors> {
+    parse(text, "arm.toml", Path::new("."))
+}
+
+/// The message about the arm with one piece of text replaced; it must name this line.
+fn refusal(piece: &str, replacement: &str, line: &str) -> String {
+    assert!(ARM.contains(piece), "{piece}");
+    let text = ARM.replacen(piece, replacement, 1);
+    let errors = read(&text).expect_err(replacement);
+    assert_eq!(errors.problems.len(), 1, "{errors}");
+    let shown = errors.to_string();
+    let number = 1 + text.lines().position(|l| l.contains(line)).expect(line);
+    assert!(
+        shown.contains(&format!("arm.toml:{number}:")),
+        "line {number} is not named: {shown}"
+    );
+    shown
+}
+
+fn with_joint(joint: &str) -> String {
+    format!("{ARM}[[joint]]\n{joint}\n")
+}
+
+#[test]
+fn joints_and_drives_are_what_the_scene_says() {
+    let scene = read(ARM).unwrap();
+    let world = &scene.world;
+    let [shoulder, elbow] = world.joints.as_slice() else {
+        panic!("{:?}", world.joints)
+    };
+    assert_eq!(shoulder.bodies, [None, Some(0)]);
+    assert_eq!(shoulder.kind, JointKind::Revolute);
+    assert_eq!(shoulder.angle.limits, [-2.0, 3.0]);
+    assert_eq!(shoulder.angle.friction, 0.5);
+    // In the frame of the centre of mass, which is in the middle of the rod.
+    assert!((shoulder.frames[1].anchor - DVec3::X * -0.5).length() < 1e-12);
+    assert_eq!(elbow.bodies, [Some(0), Some(1)]);
+    assert_eq!(
+        elbow.angular,
+        Elasticity {
+            compliance: 1e-3,
+            damping: 2.0
+        }
+    );
+    assert_eq!(elbow.linear, Elasticity::RIGID);
+    let [motor, servo] = world.drives.as_slice() else {
+        panic!("{:?}", world.drives)
+    };
+    assert_eq!(motor.kind, DriveKind::VelocityMotor);
+    assert_eq!(motor.force_limit, Some(50.0));
+    assert_eq!(motor.signal.at(0.25, 0.0), 0.5);
+    assert_eq!(
+        servo.coordinate,
+        JointCoordinate {
+            joint: 1,
+            coordinate: Coordinate::Angle
+        }
+    );
+    assert!(matches!(servo.signal, Signal::Sine { mean: 0.1, .. }));
+}
+
+/// The rods overlap at the elbow; as they are joined they do not touch there.
+#[test]
+fn an_arm_swings_though_its_bodies_overlap_at_the_joint() {
+    let scene = read(ARM).unwrap();
+    let mut world = World::new(&scene.world).unwrap();
+    for _ in 0..200 {
+        world.step().unwrap();
+    }
+    assert!(world.contacts().next().is_none());
+    let angle = world.joint_coordinate(JointCoordinate {
+        joint: 0,
+        coordinate: Coordinate::Angle,
+    });
+    assert!(angle.unwrap() > 0.01, "{angle:?}");
+    assert!(world.joint(1).max_violation.distance < 1e-4);
+}
+
+#[test]
+fn anchors_may_be_given_in_the_frames_of_bodies() {
+    let text = ARM
+        .replace(
+            "position = [1.5, 0, 0]",
+            "position = [1.0, 0.5, 0]\nrotation = { degrees = 90 }",
+        )
+        .replace(
+            "anchor = [1, 0, 0]",
+            "anchor = [1, 0, 0]\nsecond_anchor = [-0.5, 0, 0]\nframe = \"body\"",
+        )
+        .replace("axis = [0, 2, 0]", "axis = [0, 0, 1]");
+    let scene = read(&text).unwrap();
+    let elbow = &scene.world.joints[1];
+    assert!((elbow.frames[0].anchor - DVec3::X * 0.5).length() < 1e-12);
+    assert!((elbow.frames[1].anchor - DVec3::X * -0.5).length() < 1e-12);
+}
+
+#[test]
+fn every_kind_of_joint_can_be_written() {
+    let gear = r#"name = "gear"
+kind = "gear"
+joints = ["shoulder", "elbow"]
+ratio = -2"#;
+    let scene = read(&with_joint(gear)).unwrap();
+    assert_eq!(scene.world.gears[0].ratio, -2.0);
+    assert_eq!(scene.world.gears[0].coordinates[1].joint, 1);
+    for (kind, more, expected) in [
+        ("fixed", "", JointKind::Fixed),
+        ("prismatic", "axis = [1, 0, 0]", JointKind::Prismatic),
+        ("cylindrical", "axis = [1, 0, 0]", JointKind::Cylindrical),
+        ("ball", "", JointKind::Ball),
+        (
+            "universal",
+            "axis = [1, 0, 0]\nsecond_axis = [0, 1, 0]",
+            JointKind::Universal,
+        ),
+        (
+            "screw",
+            "axis = [1, 0, 0]\npitch = 0.01",
+            JointKind::Screw { pitch: 0.01 },
+        ),
+        (
+            "distance",
+            "second_anchor = [0, 0, 2]",
+            JointKind::Distance { length: 2.0 },
+        ),
+    ] {
+        let text = format!(
+            r#"duration = 1.0
+step = 1e-3
+material.steel = {{ density = 8000, young = 1e9 }}
+[[body]]
+name = "bob"
+shape = {{ sphere = 0.1 }}
+[[joint]]
+name = "joint"
+kind = "{kind}"
+bodies = ["ground", "bob"]
+anchor = [0, 0, 0]
+{more}
+"#
+        );
+        let scene = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
+        assert_eq!(scene.world.joints[0].kind, expected);
+        World::new(&scene.world).unwrap();
+    }
+}
+
+#[test]
+fn bodies_of_a_joint_are_there_and_differ() {
+    let shown = refusal("\"upper\", \"lower\"", "\"upper\", \"lover\"", "lover");
+    assert!(shown.contains("did you mean \"lower\"?"), "{shown}");
+    let shown = refusal(
+        "\"upper\", \"lower\"",
+        "\"upper\", \"upper\"",
+        "\"upper\", \"upper\"",
+    );
+    assert!(shown.contains("with itself"), "{shown}");
+    let shown = refusal(
+        "\"ground\", \"upper\"",
+        "\"ground\", \"ground\"",
+        "\"ground\", \"ground\"",
+    );
+    assert!(shown.contains("with itself"), "{shown}");
+}
+
+#[test]
+fn sides_that_do_not_meet_are_shown_with_their_distance() {
+    let shown = refusal(
+        "anchor = [1, 0, 0]",
+        "anchor = [1, 0, 0]\nsecond_anchor = [1, 0.02, 0]",
+        "anchor = [1, 0, 0]",
+    );
+    assert!(shown.contains("2.000e-2 m"), "{shown}");
+    assert!(shown.contains("anchors must meet"), "{shown}");
+}
+
+#[test]
+fn machines_that_cannot_be_assembled_are_refused() {
+    let closing = "name = \"brace\"\nkind = \"distance\"\nbodies = [\"ground\", \"upper\"]\n\
+                   anchor = [0, 0, 0]\nsecond_anchor = [0.6, 0, 0]\nlength = 0.6005";
+    let text = with_joint(closing);
+    let shown = read(&text).expect_err("accepted").to_string();
+    assert!(shown.contains("cannot be assembled"), "{shown}");
+    assert!(shown.contains("contradict"), "{shown}");
+}
+
+#[test]
+fn axes_and_limits_are_possible() {
+    let shown = refusal("axis = [0, 2, 0]", "axis = [0, 0, 0]", "axis = [0, 0, 0]");
+    assert!(shown.contains("not all zero"), "{shown}");
+    let shown = refusal("[-2.0, 3.0]", "[2.0, 3.0]", "angle_limits");
+    assert!(shown.contains("must hold zero"), "{shown}");
+    refusal("[-2.0, 3.0]", "[2.0, -3.0]", "angle_limits");
+    refusal(
+        "angle_limits = [-2.0, 3.0]",
+        "slide_limits = [-2, 3]",
+        "slide_limits",
+    );
+    let shown = refusal("angular_compliance = 1e-3\n", "", "angular_damping");
+    assert!(shown.contains("angular_compliance"), "{shown}");
+}
+
+#[test]
+fn drives_have_a_coordinate_a_limit_and_a_table_that_lasts() {
+    let shown = refusal("joint = \"elbow\"", "joint = \"elbov\"", "elbov");
+    assert!(shown.contains("did you mean \"elbow\"?"), "{shown}");
+    let shown = refusal(
+        "joint = \"elbow\"",
+        "joint = \"elbow\"\ncoordinate = \"slide\"",
+        "coordinate",
+    );
+    assert!(shown.contains("a revolute joint has no slide"), "{shown}");
+    let shown = refusal("limit = 50\n", "", "[[drive]]");
+    assert!(shown.contains("push through"), "{shown}");
+    let shown = refusal("[0, 0.5, 2]", "[0, 0.5, 0.75]", "times");
+    assert!(
+        shown.contains("ends at 0.75 s, before the run does at 1 s"),
+        "{shown}"
+    );
+    let shown = refusal("[0, 0.5, 2]", "[0, 0.5, 0.5]", "times");
+    assert!(shown.contains("does not increase"), "{shown}");
+    refusal("[0, 0.5, 2]", "[0, 2]", "times");
+    let shown = refusal("name = \"servo\"", "name = \"motor\" # twice", "# twice");
+    assert!(shown.contains("taken already"), "{shown}");
+}
+
+#[test]
+fn a_drive_of_a_joint_without_coordinates_is_refused() {
+    let text = with_joint(
+        "name = \"pin\"\nkind = \"ball\"\nbodies = [\"ground\", \"lower\"]\nanchor = [2, 0, 0]",
+    ) + "[[drive]]\nname = \"hopeless\"\njoint = \"pin\"\nkind = \"force\"\nvalue = 1\n";
+    let shown = read(&text).expect_err("accepted").to_string();
+    assert!(
+        shown.contains("a ball joint has no coordinate to drive"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn gears_are_possible() {
+    let gear = |changed: &str| {
+        let text = with_joint(&format!("name = \"gear\"\nkind = \"gear\"\n{changed}"));
+        read(&text).expect_err(changed).to_string()
+    };
+    let shown = gear("joints = [\"shoulder\", \"shoulder\"]\nratio = 1");
+    assert!(shown.contains("with itself"), "{shown}");
+    let shown = gear("joints = [\"shoulder\", \"wrist\"]\nratio = 1");
+    assert!(shown.contains("no joint \"wrist\""), "{shown}");
+    let shown = gear("joints = [\"shoulder\", \"elbow\"]\nratio = 0");
+    assert!(shown.contains("`ratio` is zero"), "{shown}");
+    let shown =
+        gear("joints = [\"shoulder\", \"elbow\"]\ncoordinates = [\"angle\", \"turn\"]\nratio = 1");
+    assert!(shown.contains("\"turn\" is no coordinate"), "{shown}");
+}
