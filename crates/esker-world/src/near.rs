@@ -63,7 +63,7 @@ pub(crate) fn near_bodies(
     if indices.iter().all(|&i| grains.shape_of(i).is_none()) {
         return (candidate, is_near);
     }
-    if grains.are_joined(indices) {
+    if grains.pass_each_other(indices) {
         return (candidate, false);
     }
     let [a, b] = pair;
