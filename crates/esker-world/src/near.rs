@@ -8,6 +8,7 @@ use glam::DVec3;
 use crate::candidate::{Candidate, Detail, FOLLOWS, SHAPED};
 use crate::collide::Scene;
 use crate::contact::Partner;
+use crate::curvature::Orbit;
 use crate::grains::Grains;
 use crate::reach::{Proxy, Reach};
 use crate::wall::Wall;
@@ -147,7 +148,7 @@ impl ClusterBounds {
 
 /// Adds the touches of a grain with a wall; `touches` is scratch.
 pub(crate) fn near_wall(
-    scene: Scene<'_>,
+    scene: &Scene<'_>,
     (i, impact_reach): (usize, f64),
     (index, wall): (u32, &Wall),
     touches: &mut Vec<Touch>,
@@ -158,7 +159,7 @@ pub(crate) fn near_wall(
         history,
         reach,
         ..
-    } = scene;
+    } = *scene;
     let (position, radius) = (grains.position[i], grains.radius[i]);
     let velocity = grains.state[i].velocity;
     let speed =
@@ -179,11 +180,22 @@ pub(crate) fn near_wall(
         last_side: &|| wall.last_side(history.features_at(grains.id[i], index), None),
     };
     wall.shape.touches_of(&probe, touches);
+    if touches.is_empty() {
+        return;
+    }
     // Such a grain may be turned by one wall to another within the step.
     let fastest = speed.max(impact_reach / reach.step);
     let is_fast = reach.step * fastest > THROWN_RADII * radius;
+    let orbit = if scene.is_substepped {
+        Orbit::new(wall, (position, velocity), reach.step)
+    } else {
+        None
+    };
     for touch in touches.iter() {
         let normal = wall.pose.orientation * touch.normal;
+        let normal = orbit
+            .as_ref()
+            .map_or(normal, |orbit| orbit.in_middle(normal));
         let point = position + normal * (radius - 0.5 * touch.overlap);
         let approach = if is_fast {
             fastest
