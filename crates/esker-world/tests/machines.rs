@@ -264,7 +264,7 @@ fn a_plate_of_any_mass_rests_on_a_bed() {
             let mut world = World::restore(&def, world.state()).unwrap();
             run(&mut world, 3.2);
             let force = force_on_plate(&mut world, 0.05);
-            assert!((force / expected - 1.0).abs() < 0.01, "{force} {method:?}");
+            assert!((force / expected - 1.0).abs() < 0.02, "{force} {method:?}");
             let [velocity, _] = world.body_velocity(0);
             assert!(velocity.length() < 2e-3, "{velocity} {method:?}");
             assert!(world.joint(0).violation.distance < 1e-6);
