@@ -55,5 +55,5 @@ pub use error::MachineError;
 pub use generalised::Generalised;
 pub use machine::{Machine, REGULARISATION, Substep};
 pub use machines::{Assembly, MachineDef, MachineState, Machines};
-pub use report::{DriveTotals, GearTotals, JointTotals, Violation};
+pub use report::{DriveTotals, GearTotals, JointTotals, Troubles, Violation};
 pub use row::{Row, RowEntry};

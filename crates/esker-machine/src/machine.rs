@@ -28,7 +28,7 @@ use crate::definition::{Coordinate, CoordinateLaw, DriveDef, DriveKind, Elastici
 use crate::dense::{Cholesky, dot};
 use crate::gyroscopic::gyroscopic_step;
 use crate::joint::{Frame, Part, PlacedJoint};
-use crate::report::{DriveTotals, GearTotals, JointTotals, Violation};
+use crate::report::{DriveTotals, GearTotals, JointTotals, Troubles, Violation};
 use crate::row::Row;
 use crate::sparse::SparseFactor;
 use glam::{DMat3, DVec3};
@@ -226,12 +226,12 @@ pub struct Machine {
     bounded: usize,
     /// Regularisation `ρ` of rigid rows.
     pub(crate) regularisation: f64,
-    /// Substeps in which a body rotated too fast for the gyroscopic rule that keeps energy.
-    pub(crate) fast_rotations: u64,
-    /// Box problems and factorisations that failed.
-    pub(crate) unsolved: u64,
+    /// What went wrong in substeps that have ended.
+    pub(crate) troubles: Troubles,
 
     // Of the substep, written by `begin_substep`.
+    /// What went wrong in it so far.
+    new_troubles: Troubles,
     pub(crate) step: f64,
     pub(crate) time: f64,
     pub(crate) poses: Vec<BodyPose>,
@@ -244,6 +244,7 @@ pub struct Machine {
     free: Vec<Spatial>,
     pub(crate) rows: Vec<Row>,
     factor: Factor,
+    is_factorised: bool,
     /// `S₁₂` and `S₁₁⁻¹ S₁₂`, one column per bounded row.
     couplings: Vec<f64>,
     columns: Vec<f64>,
@@ -316,9 +317,10 @@ impl Machine {
             couplings: vec![0.0; bilateral * bounded],
             columns: vec![0.0; bilateral * bounded],
             factor: Factor::Dense(Cholesky::default()),
+            is_factorised: false,
             regularisation: REGULARISATION,
-            fast_rotations: 0,
-            unsolved: 0,
+            troubles: Troubles::default(),
+            new_troubles: Troubles::default(),
             step: 1.0,
             time: 0.0,
             bodies,
@@ -374,6 +376,7 @@ impl Machine {
     pub fn begin_substep(&mut self, substep: &Substep<'_>) {
         self.step = substep.length;
         self.time = substep.time;
+        self.new_troubles = Troubles::default();
         for (k, &b) in self.bodies.iter().enumerate() {
             self.poses[k] = substep.poses[b];
             self.given[k] = substep.velocities[b];
@@ -384,7 +387,7 @@ impl Machine {
             let free = properties.free_rotation;
             let w = self.given[k].angular;
             let (angular, kept) = gyroscopic_step(mass, free, w, self.step);
-            self.fast_rotations += u64::from(!kept);
+            self.new_troubles.fast_rotations += u64::from(!kept);
             self.start[k] = Spatial::new(self.given[k].linear, angular);
             let change = mass.velocity_of(substep.forces[b]) * self.step;
             self.free[k] = self.start[k] + change;
@@ -411,6 +414,7 @@ impl Machine {
 
     /// Takes up where the bodies were moved to with the velocities of the last solve.
     pub fn end_substep(&mut self, poses: &[BodyPose]) {
+        self.troubles += self.new_troubles;
         for i in 0..self.sources.len() {
             let (row, impulse) = (&self.rows[i], self.impulses[i]);
             let mean = 0.5 * (row.velocity(&self.start) + row.velocity(&self.velocities));
@@ -515,7 +519,7 @@ impl Machine {
         let solved = self
             .box_problem
             .solve(second, bounds, &mut self.scratch[n..]);
-        self.unsolved += u64::from(!solved);
+        self.new_troubles.unsolved = u64::from(!(solved && self.is_factorised));
         self.scratch[..n].copy_from_slice(first);
         self.back_substitute_scratch();
         self.impulses[..n + m].copy_from_slice(&self.scratch);
@@ -555,8 +559,7 @@ impl Machine {
     fn factorise(&mut self) {
         let (n, m) = (self.bilateral, self.bounded);
         let (first, second) = self.rows[..n + m].split_at(n);
-        let factorised = self.factor.factorise(first);
-        self.unsolved += u64::from(!factorised);
+        self.is_factorised = self.factor.factorise(first);
         for (j, row) in second.iter().enumerate() {
             let coupling = &mut self.couplings[j * n..][..n];
             for (c, other) in coupling.iter_mut().zip(first) {

@@ -10,7 +10,7 @@ use crate::definition::{
 use crate::error::MachineError;
 use crate::joint::Frame;
 use crate::machine::{Drive, Gear, Joint, JointAxis, Machine, MachineParts, Substep};
-use crate::report::{DriveTotals, GearTotals, JointTotals};
+use crate::report::{DriveTotals, GearTotals, JointTotals, Troubles};
 use crate::validate::validate;
 
 /// What machines are made of.
@@ -56,6 +56,8 @@ pub struct Machines {
     joints: Vec<Place>,
     gears: Vec<Place>,
     drives: Vec<Place>,
+    /// What went wrong before the state that was restored.
+    restored_troubles: Troubles,
 }
 
 /// What a restart needs, in a fixed order; plain numbers.
@@ -73,10 +75,8 @@ pub struct MachineState {
     pub gears: Vec<GearTotals>,
     /// Per drive.
     pub drives: Vec<DriveTotals>,
-    /// Substeps in which a body rotated too fast for the gyroscopic rule that keeps energy.
-    pub fast_rotations: u64,
-    /// Solves that failed.
-    pub unsolved: u64,
+    /// What went wrong.
+    pub troubles: Troubles,
 }
 
 impl Machines {
@@ -254,15 +254,16 @@ impl Machines {
         }
     }
 
-    /// Sets the value of a drive with an external signal; false where its signal is another.
+    /// Sets the value of a drive with an external signal; false where its signal is another, or the
+    /// value is not finite.
     pub fn set_drive(&mut self, drive: usize, value: f64) -> bool {
         let (m, d) = self.drives[drive];
         let drive = &mut self.machines[m].drives[d];
-        let is_external = matches!(drive.def.signal, Signal::External(_));
-        if is_external {
+        let settable = matches!(drive.def.signal, Signal::External(_)) && value.is_finite();
+        if settable {
             drive.external = value;
         }
-        is_external
+        settable
     }
 
     /// A coordinate of a joint, rad or m; `None` where its kind has none.
@@ -291,15 +292,11 @@ impl Machines {
         &self.machines[m].drives[own].totals
     }
 
-    /// Substeps of bodies that rotated by more than a radian, for which the gyroscopic term loses
-    /// energy.
-    pub fn fast_rotations(&self) -> u64 {
-        self.machines.iter().map(|m| m.fast_rotations).sum()
-    }
-
-    /// Solves that failed: velocities are then no solution.
-    pub fn unsolved(&self) -> u64 {
-        self.machines.iter().map(|m| m.unsolved).sum()
+    /// What went wrong since the start.
+    pub fn troubles(&self) -> Troubles {
+        let mut sum = self.restored_troubles;
+        self.machines.iter().for_each(|m| sum += m.troubles);
+        sum
     }
 
     /// What a restart needs.
@@ -322,8 +319,7 @@ impl Machines {
             joints: (0..self.joints.len()).map(|j| *self.joint(j)).collect(),
             gears: (0..self.gears.len()).map(|g| *self.gear(g)).collect(),
             drives: (0..self.drives.len()).map(|d| *self.drive(d)).collect(),
-            fast_rotations: self.fast_rotations(),
-            unsolved: self.unsolved(),
+            troubles: self.troubles(),
         }
     }
 
@@ -358,7 +354,7 @@ impl Machines {
             for (row, activity) in rows.zip(&mut activities) {
                 *row = *activity;
             }
-            (machine.fast_rotations, machine.unsolved) = (0, 0);
+            machine.troubles = Troubles::default();
         }
         for (&(m, own), totals) in self.joints.iter().zip(&state.joints) {
             self.machines[m].joints[own].totals = *totals;
@@ -371,9 +367,7 @@ impl Machines {
             let drive = &mut self.machines[m].drives[own];
             (drive.totals, drive.external) = (*totals, *external);
         }
-        if let Some(first) = self.machines.first_mut() {
-            (first.fast_rotations, first.unsolved) = (state.fast_rotations, state.unsolved);
-        }
+        self.restored_troubles = state.troubles;
         Ok(())
     }
 }

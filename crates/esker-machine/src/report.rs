@@ -1,5 +1,7 @@
 //! What machines tell about themselves.
 
+use std::ops::AddAssign;
+
 use crate::body::Spatial;
 
 /// How far a joint is from where it should be.
@@ -78,5 +80,21 @@ impl GearTotals {
     pub(crate) fn add(&mut self, impulse: f64, work: f64) {
         self.impulse += impulse;
         self.work += work;
+    }
+}
+
+/// What went wrong, counted over substeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Troubles {
+    /// Bodies that rotated by more than a radian within a substep: the gyroscopic term loses energy.
+    pub fast_rotations: u64,
+    /// Solves that failed: velocities are then no solution.
+    pub unsolved: u64,
+}
+
+impl AddAssign for Troubles {
+    fn add_assign(&mut self, other: Self) {
+        self.fast_rotations += other.fast_rotations;
+        self.unsolved += other.unsolved;
     }
 }

@@ -195,7 +195,7 @@ mod tests {
                 }
                 machines.end_substep(&poses);
             }
-            assert_eq!(machines.unsolved(), 0);
+            assert_eq!(machines.troubles().unsolved, 0);
             let articulated = machines.articulated_inverse_mass(4);
             (velocities, articulated, machines.drive(1).impulse)
         };

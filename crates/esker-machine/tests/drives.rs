@@ -147,6 +147,7 @@ fn drives_are_set_from_outside() {
     assert!(rig.machines.set_drive(0, -4.0));
     rig.step();
     assert_close("speed", speed(&rig), 0.5 - 1.0, 1e-12);
+    assert!(!rig.machines.set_drive(0, f64::NAN));
     let mut fixed = driven(DriveKind::Force, Signal::Constant(2.0), None, 0.5);
     assert!(!fixed.machines.set_drive(0, 1.0));
 }
@@ -189,7 +190,7 @@ fn a_motor_stops_at_a_limit() {
     let mut rig = plan.build(1e-3);
     rig.run(0.5, |_| {});
     assert!((rig.slide(0) - 0.1).abs() < 1e-9);
-    assert_eq!(rig.machines.unsolved(), 0);
+    assert_eq!(rig.machines.troubles().unsolved, 0);
     let before = *rig.machines.drive(0);
     rig.step();
     let force = (rig.machines.drive(0).impulse - before.impulse) / 1e-3;
@@ -239,7 +240,7 @@ fn a_motor_overcomes_friction_of_its_own_joint() {
     rig.step();
     let force = (rig.machines.drive(0).impulse - before) / 1e-3;
     assert_close("force", force, 10.0, 1e-6);
-    assert_eq!(rig.machines.unsolved(), 0);
+    assert_eq!(rig.machines.troubles().unsolved, 0);
 }
 
 /// Three sliders one on another, each with a motor against the next; the first and the last are
@@ -280,7 +281,7 @@ fn several_motors_saturate_at_once() {
     let common = (masses[0] * v[0] + masses[1] * v[1]) / 7.0;
     assert_close("first two", common, 7.0 * 0.05 / 7.0, 1e-6);
     assert_close("second", v[1] - v[0], 0.5, 1e-6);
-    assert_eq!(rig.machines.unsolved(), 0);
+    assert_eq!(rig.machines.troubles().unsolved, 0);
 }
 
 /// `x₁ = i x₂` of two rotors: they accelerate as one with the inertia `I₂ + i² I₁`.

@@ -3,7 +3,7 @@
 
 use esker_contact::Impulse;
 use esker_machine::{
-    Activity, DriveTotals, GearTotals, JointTotals, MachineState, Spatial, Violation,
+    Activity, DriveTotals, GearTotals, JointTotals, MachineState, Spatial, Troubles, Violation,
 };
 use esker_world::ContactKey;
 use esker_world::GrainId;
@@ -51,8 +51,8 @@ fn put_machines(out: &mut Vec<u8>, state: &WorldState) {
     put_list(out, machines.joints.iter().copied());
     put_list(out, machines.gears.iter().copied());
     put_list(out, machines.drives.iter().copied());
-    machines.fast_rotations.put(out);
-    machines.unsolved.put(out);
+    machines.troubles.fast_rotations.put(out);
+    machines.troubles.unsolved.put(out);
 }
 
 fn get_machines(source: &mut Source<'_>, state: &mut WorldState) -> Result<(), Malformed> {
@@ -67,8 +67,10 @@ fn get_machines(source: &mut Source<'_>, state: &mut WorldState) -> Result<(), M
         joints: source.list()?,
         gears: source.list()?,
         drives: source.list()?,
-        fast_rotations: source.get()?,
-        unsolved: source.get()?,
+        troubles: Troubles {
+            fast_rotations: source.get()?,
+            unsolved: source.get()?,
+        },
     };
     Ok(())
 }

@@ -223,7 +223,7 @@ impl Placed<'_> {
         let entries = [
             i.x_axis.x, i.y_axis.y, i.z_axis.z, i.y_axis.x, i.z_axis.x, i.z_axis.y,
         ];
-        writeln!(out, "inertia = [{}]", entries.map(number).join(", "))?;
+        writeln!(out, "inertia = {}", list(entries))?;
         writeln!(out, "shape = [")?;
         let mut count = 0;
         for (other, part) in self.robot.links.iter().enumerate() {
@@ -281,8 +281,8 @@ impl Placed<'_> {
         if let Some((coordinate, force)) = coordinate {
             writeln!(out, "axis = {}", vector(frame.rotate(joint.axis)))?;
             if let Some(limits) = joint.limits {
-                let from_start = limits.map(|limit| number(limit - self.coordinates[j]));
-                writeln!(out, "{coordinate}_limits = [{}]", from_start.join(", "))?;
+                let from_start = limits.map(|limit| limit - self.coordinates[j]);
+                writeln!(out, "{coordinate}_limits = {}", list(from_start))?;
             }
             if joint.friction > 0.0 {
                 writeln!(out, "friction_{force} = {}", number(joint.friction))?;
@@ -360,18 +360,20 @@ fn rotation(orientation: DQuat) -> Option<String> {
 }
 
 fn vector(v: DVec3) -> String {
-    format!("[{}]", v.to_array().map(number).join(", "))
+    list(v.to_array())
 }
 
-/// A number with the digits that it has; what is rounding is zero.
+/// Numbers that belong together: what is rounding beside the largest is zero.
+fn list<const N: usize>(numbers: [f64; N]) -> String {
+    let largest = numbers.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let clean = |x: f64| if x.abs() < 1e-14 * largest { 0.0 } else { x };
+    format!("[{}]", numbers.map(|x| number(clean(x))).join(", "))
+}
+
+/// A number to fifteen digits: what comes after them is rounding.
 fn number(x: f64) -> String {
-    let rounded = (x * 1e15).round() / 1e15;
-    let shown = if x.abs() < 1e-6 && x.abs() > 1e-14 {
-        x
-    } else {
-        rounded
-    };
-    format!("{:?}", shown + 0.0)
+    let rounded: f64 = format!("{x:.14e}").parse().unwrap_or(x);
+    format!("{:?}", rounded + 0.0)
 }
 
 fn quoted(text: &str) -> String {

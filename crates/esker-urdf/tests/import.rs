@@ -246,3 +246,25 @@ fn descriptions_that_cannot_be_are_refused_with_their_line() {
     );
     assert!(error.message.contains("no <limit>"), "{error}");
 }
+
+/// Whatever is missing: an answer, never a panic, and never a scene that cannot be read.
+#[test]
+fn descriptions_with_gaps_are_refused_or_read() {
+    let lines: Vec<&str> = ARM.lines().collect();
+    let mut read_well = 0;
+    for gap in 0..lines.len() {
+        let text: Vec<&str> = [&lines[..gap], &lines[gap + 1..]].concat();
+        let Ok(robot) = read(&text.join("\n")) else {
+            continue;
+        };
+        if let Ok(SceneText { text, .. }) = write_scene(&robot, Base::Fixed, &str::to_string) {
+            let syntax: Result<toml::Table, _> = text.parse();
+            assert!(syntax.is_ok(), "without line {}: {text}", gap + 1);
+            read_well += 1;
+        }
+    }
+    assert!(read_well > 5, "{read_well}");
+    for end in (0..ARM.len()).step_by(7) {
+        assert!(read(&ARM[..end]).is_err());
+    }
+}

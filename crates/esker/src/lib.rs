@@ -7,6 +7,7 @@ mod scene_folder;
 
 pub use esker_contact as contact;
 pub use esker_geometry as geometry;
+pub use esker_machine as machine;
 pub use esker_probe as probe;
 pub use esker_record as record;
 pub use esker_render as render;
