@@ -324,6 +324,7 @@ impl Collider {
                         }
                         for i in chunk.clone() {
                             if grains.shape_of(i).is_some() {
+                                out.push(Candidate::at_wall(i as u32, w as u32));
                                 continue;
                             }
                             touches.clear();

@@ -108,6 +108,8 @@ pub(crate) struct ClusterBounds {
     extent: f64,
     max_radius: f64,
     max_speed: f64,
+    /// Largest speed at which a rotation moves a surface, m/s; spheres have none.
+    max_rotation_speed: f64,
     max_impact_reach: f64,
 }
 
@@ -119,11 +121,12 @@ impl ClusterBounds {
     ) -> Self {
         let mut bounds = Aabb::EMPTY;
         let (mut max_radius, mut max_square) = (0.0, 0.0);
-        let mut max_impact_reach = 0.0;
+        let (mut max_rotation_speed, mut max_impact_reach) = (0.0, 0.0);
         for i in range {
             bounds = bounds.including(grains.position[i]);
             max_radius = f64::max(max_radius, grains.bounding_radius(i));
             max_square = f64::max(max_square, grains.state[i].velocity.length_squared());
+            max_rotation_speed = f64::max(max_rotation_speed, grains.rotation_speed(i));
             max_impact_reach = f64::max(max_impact_reach, impact_reach(i));
         }
         ClusterBounds {
@@ -131,15 +134,18 @@ impl ClusterBounds {
             extent: 0.5 * bounds.min.distance(bounds.max),
             max_radius,
             max_speed: max_square.sqrt(),
+            max_rotation_speed,
             max_impact_reach,
         }
     }
 
-    /// Whether none of the grains can be near the wall in the sense of [`near_wall`].
+    /// Whether none of the grains can be near the wall in the sense of [`near_wall`], or where
+    /// they are no spheres of the narrow phase.
     pub(crate) fn is_clear_of(&self, wall: &Wall, reach: Reach) -> bool {
         let radius = self.max_radius;
         let turning = wall.twist.angular_velocity.length() * (self.extent + radius);
-        let speed = self.max_speed + wall.twist.at(self.centre).length() + turning;
+        let own = self.max_speed + self.max_rotation_speed;
+        let speed = own + wall.twist.at(self.centre).length() + turning;
         let margin = 2.0 * reach.beyond_surface(radius, speed, self.max_impact_reach);
         let local = wall.pose.to_local(self.centre);
         wall.shape.is_clear_of(local, self.extent + radius + margin)
