@@ -9,7 +9,9 @@
 //! ```
 //!
 //! and the reported number is `√(Σ d|R|² + D_r|R_r|²) / √(Σ d|R(0)|²)`:
-//! dimensionless, 1 for no impulses at all, 0 at the solution.
+//! dimensionless, 1 for no impulses at all, 0 at the solution. A substep starts from the impulses of
+//! the one before. Where bodies rebound these outlast what they had to carry, and would be called
+//! worse than none; there the residual is 1 unless it is larger than the impulses, `Σ d|γ|²`.
 
 use crate::general::ContactRows;
 use crate::{BodyState, Impulse, project_cone, project_disc};
@@ -23,6 +25,8 @@ pub struct ResidualSum {
     pub start: f64,
     /// The same for loaded contacts that carry the weight of their grains.
     pub weight: f64,
+    /// `Σ d|γ|²`, J.
+    pub carried: f64,
 }
 
 /// Compliances of the rows of one contact.
@@ -34,6 +38,50 @@ pub struct RowCompliance {
     pub tangent: f64,
     /// Rolling and twisting, `Σ_r/S_r`.
     pub rolling: f64,
+}
+
+/// (1) of one contact.
+struct NaturalMap<'a> {
+    rows: ContactRows<'a>,
+    target: f64,
+    /// σ, 1/kg.
+    normal_compliance: f64,
+    /// `Σ_t`, 1/kg.
+    tangent_compliance: f64,
+    d: f64,
+}
+
+impl<'a> NaturalMap<'a> {
+    fn new(
+        rows: ContactRows<'a>,
+        target: f64,
+        compliance: RowCompliance,
+        [a, b]: [&BodyState; 2],
+    ) -> Self {
+        let s_t = rows.tangent_mobility(a, b);
+        let tangent_compliance = compliance.tangent * s_t;
+        let d_n = rows.normal_mobility(a, b) + compliance.normal;
+        NaturalMap {
+            rows,
+            target,
+            normal_compliance: compliance.normal,
+            tangent_compliance,
+            d: (d_n + 2.0 * (s_t + tangent_compliance)) / 3.0,
+        }
+    }
+
+    /// `d|R|²` of an impulse and the bodies that it leaves, J.
+    fn weighed(&self, [a, b]: [&BodyState; 2], p: &Impulse) -> f64 {
+        let contact = self.rows.contact;
+        let (n, friction, d) = (contact.normal, contact.friction, self.d);
+        let u = self.rows.relative_velocity(a, b);
+        let u_n = n.dot(u);
+        let u_t = u - n * u_n + p.friction * self.tangent_compliance;
+        let shifted =
+            u_n + self.normal_compliance * p.normal - self.target + friction * u_t.length();
+        let (pn, pt) = project_cone(p.normal - shifted / d, p.friction - u_t / d, friction);
+        d * ((p.normal - pn).powi(2) + (p.friction - pt).length_squared())
+    }
 }
 
 impl ResidualSum {
@@ -51,25 +99,10 @@ impl ResidualSum {
         let contact = rows.contact;
         let n = contact.normal;
         let [a, b] = now;
-        let s_t = rows.tangent_mobility(a, b);
-        let sigma_t = compliance.tangent * s_t;
-        let d_t = s_t + sigma_t;
-        let d = (rows.normal_mobility(a, b) + compliance.normal + 2.0 * d_t) / 3.0;
-        let map = |bodies: [&BodyState; 2], p: &Impulse| {
-            let u = rows.relative_velocity(bodies[0], bodies[1]);
-            let u_n = n.dot(u);
-            let u_t = u - n * u_n + p.friction * sigma_t;
-            let shifted =
-                u_n + compliance.normal * p.normal - target + contact.friction * u_t.length();
-            let (pn, pt) = project_cone(
-                p.normal - shifted / d,
-                p.friction - u_t / d,
-                contact.friction,
-            );
-            (p.normal - pn).powi(2) + (p.friction - pt).length_squared()
-        };
-        self.current += d * map(now, impulse);
-        self.start += d * map(free, &Impulse::default());
+        let map = NaturalMap::new(rows, target, compliance, now);
+        self.current += map.weighed(now, impulse);
+        self.start += map.weighed(free, &Impulse::default());
+        self.carried += map.d * (impulse.normal.powi(2) + impulse.friction.length_squared());
         if contact.rolling > 0.0 || contact.twisting > 0.0 {
             let s_r = rows.rolling_mobility(a, b);
             let sigma_r = compliance.rolling * s_r;
@@ -89,6 +122,19 @@ impl ResidualSum {
         }
     }
 
+    /// Adds what an impact row with this target had to solve. It is exact, but the contacts
+    /// around it have to follow what it does: without it their residual would be held against
+    /// what there was before the impact.
+    pub fn add_impact(&mut self, rows: ContactRows<'_>, target: f64, free: [&BodyState; 2]) {
+        let rigid = RowCompliance {
+            normal: 0.0,
+            tangent: 0.0,
+            rolling: 0.0,
+        };
+        let map = NaturalMap::new(rows, target, rigid, free);
+        self.start += map.weighed(free, &Impulse::default());
+    }
+
     /// Adds the weight of a loaded contact, which the residual is held against
     /// where next to nothing had to be solved, as in free fall: `fall` is the
     /// speed that gravity adds in the step, m/s.
@@ -105,12 +151,14 @@ impl ResidualSum {
             current: self.current + other.current,
             start: self.start + other.start,
             weight: self.weight + other.weight,
+            carried: self.carried + other.carried,
         }
     }
 
     /// The residual: 0 when nothing had to be solved.
     pub fn relative(&self) -> f64 {
-        let scale = self.start.max(self.weight);
+        let carried = self.carried.min(self.current);
+        let scale = self.start.max(self.weight).max(carried);
         if self.current == 0.0 {
             0.0
         } else if scale == 0.0 {

@@ -56,4 +56,6 @@ pub use problem::{BodyState, Contact, ContactProblem, Impulse};
 pub use projection::{project_cone, project_disc};
 pub use residual::{Judge, Measure, Mobility, Residuals, mobilities, residuals};
 pub use sparse::SparseMatrix;
-pub use spring::{ContactState, Damping, Spring, Stabilisation, root_of_max_overlap, single};
+pub use spring::{
+    ContactState, Damping, Spring, SpringLaw, Stabilisation, root_of_max_overlap, single,
+};

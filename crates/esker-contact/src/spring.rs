@@ -229,6 +229,59 @@ impl Stabilisation {
         4.0 / (self.exponent() * self.step)
     }
 
+    /// Damping factor `Y` of (2), a number of 32 bits: packed contacts keep no more
+    /// of it.
+    #[inline]
+    fn damping_factor(&self, damping_time: f64) -> f64 {
+        single(1.0 / (1.0 + 4.0 * damping_time / self.step))
+    }
+
+    /// With what all rows of the pair share computed once.
+    pub fn law(self) -> SpringLaw {
+        let unresolved_time = self.damping_steps * self.whole_step;
+        let max_time = self.damping.max_time(1.0 / self.step);
+        SpringLaw {
+            bias_rate: self.bias_rate(),
+            unresolved_time,
+            unresolved_factor: self.damping_factor(unresolved_time),
+            is_slow_above_step: !self.is_whole_step()
+                && max_time <= self.exponent() * unresolved_time,
+            returns_restitution: matches!(self.damping, Damping::Restitution { .. })
+                && self.restitution > MIN_LAW_RESTITUTION
+                && self.restitution <= LAW_RESTITUTION[1],
+            stabilisation: self,
+        }
+    }
+}
+
+/// What makes the rows of one pair of materials in a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SpringLaw {
+    stabilisation: Stabilisation,
+    /// `4/(e h)`, 1/s.
+    bias_rate: f64,
+    /// `n_s H`, s.
+    unresolved_time: f64,
+    /// `Y` of that time.
+    unresolved_factor: f64,
+    /// Whether (8) gives `n_s H` to every contact with `ω h ≥ 1`, whatever its speed.
+    is_slow_above_step: bool,
+    /// Whether rows can return the restitution by themselves.
+    returns_restitution: bool,
+}
+
+/// How a contact is damped.
+struct DampedRow {
+    time: f64,
+    /// `Y`.
+    factor: f64,
+    /// See [`Spring::min_overlap`].
+    secant_overlap: f64,
+    is_resolved: bool,
+    followed_time: f64,
+}
+
+impl SpringLaw {
     /// The row of a contact. `Y` and `x` are numbers of 32 bits: packed
     /// contacts keep no more of them.
     #[inline]
@@ -239,66 +292,90 @@ impl Stabilisation {
             min_overlap,
             mobility,
             normal_velocity,
-            closing_speed,
+            ..
         } = state;
-        let (h, e) = (self.step, self.exponent());
+        let law = &self.stabilisation;
+        let (h, e) = (law.step, law.exponent());
         let linear = mobility * stiffness;
-        let unresolved = self.damping_steps * self.whole_step;
-        let min_square = if self.hertz {
+        let min_square = if law.hertz {
             linear * overlap.max(min_overlap).sqrt()
         } else {
             linear
         };
-        let (damping_time, is_resolved);
-        let mut followed_time = 0.0;
-        let mut secant_overlap = min_overlap;
-        if !self.is_whole_step()
-            && min_square * h * h >= 1.0
-            && self.damping.max_time(1.0 / h) <= e * unresolved
-        {
-            // Whatever the speed: most contacts of a bed at rest need no roots.
-            (damping_time, is_resolved) = (unresolved, false);
+        let damped = if self.is_slow_above_step && min_square * h * h >= 1.0 {
+            // Most contacts of a bed at rest need no roots.
+            DampedRow {
+                time: self.unresolved_time,
+                factor: self.unresolved_factor,
+                secant_overlap: min_overlap,
+                is_resolved: false,
+                followed_time: 0.0,
+            }
         } else {
-            let mut square = linear;
-            if self.hertz {
-                let speed = normal_velocity.abs().max(closing_speed);
-                let energy = speed * speed / linear;
-                let root = root_of_max_overlap(overlap.max(min_overlap), energy);
-                square *= root;
-                if self.is_whole_step() {
-                    let unresolved = (square * h * h - 0.25).clamp(0.0, 1.0);
-                    let ahead = (root * root).min(overlap + h * speed * unresolved);
-                    secant_overlap = min_overlap.max(ahead);
-                }
-            }
-            let frequency = square.sqrt();
-            let phase_square = square * h * h;
-            let physical = self.damping.time(frequency, frequency * self.whole_step) / e;
-            let capped = self.cap * phase_square;
-            let uncapped = 0.25 * h * capped / (1.0 - capped).max(f64::MIN_POSITIVE);
-            let floor =
-                (unresolved * (phase_square * phase_square).min(1.0)).max(uncapped.min(unresolved));
-            damping_time = physical.max(floor);
-            is_resolved = physical >= floor && phase_square <= self.resolved_phase().powi(2);
-            if self.is_whole_step() && phase_square <= FOLLOWED_PHASE * FOLLOWED_PHASE {
-                followed_time = std::f64::consts::PI / frequency;
-            }
-        }
-        let has_law = matches!(self.damping, Damping::Restitution { .. })
-            && self.restitution > MIN_LAW_RESTITUTION
-            && self.restitution <= LAW_RESTITUTION[1];
-        let damping_factor = single(1.0 / (1.0 + 4.0 * damping_time / h));
+            self.damp(state, linear)
+        };
+        let bias_rate = self.bias_rate * damped.factor;
         Spring {
             overlap,
-            unit_compliance: self.bias_rate() * damping_factor / (h * stiffness),
-            min_overlap: secant_overlap,
-            cap: single(self.cap_in_motion(normal_velocity) * h / (e * damping_time)),
+            unit_compliance: bias_rate / (h * stiffness),
+            min_overlap: damped.secant_overlap,
+            cap: single(law.cap_in_motion(normal_velocity) * h / (e * damped.time)),
             mobility,
-            bias_rate: self.bias_rate() * damping_factor,
-            damping_factor,
-            hertz: self.hertz,
-            is_resolved: has_law && is_resolved,
-            followed_time: if has_law { followed_time } else { 0.0 },
+            bias_rate,
+            damping_factor: damped.factor,
+            hertz: law.hertz,
+            is_resolved: self.returns_restitution && damped.is_resolved,
+            followed_time: if self.returns_restitution {
+                damped.followed_time
+            } else {
+                0.0
+            },
+        }
+    }
+
+    /// Equations (6) to (8) and (3'); `linear` is `S_n k`.
+    fn damp(&self, state: ContactState, linear: f64) -> DampedRow {
+        let ContactState {
+            overlap,
+            min_overlap,
+            normal_velocity,
+            closing_speed,
+            ..
+        } = state;
+        let law = &self.stabilisation;
+        let (h, e, unresolved) = (law.step, law.exponent(), self.unresolved_time);
+        let mut secant_overlap = min_overlap;
+        let mut square = linear;
+        if law.hertz {
+            let speed = normal_velocity.abs().max(closing_speed);
+            let energy = speed * speed / linear;
+            let root = root_of_max_overlap(overlap.max(min_overlap), energy);
+            square *= root;
+            if law.is_whole_step() {
+                let unresolved = (square * h * h - 0.25).clamp(0.0, 1.0);
+                let ahead = (root * root).min(overlap + h * speed * unresolved);
+                secant_overlap = min_overlap.max(ahead);
+            }
+        }
+        let frequency = square.sqrt();
+        let phase_square = square * h * h;
+        let physical = law.damping.time(frequency, frequency * law.whole_step) / e;
+        let capped = law.cap * phase_square;
+        let uncapped = 0.25 * h * capped / (1.0 - capped).max(f64::MIN_POSITIVE);
+        let floor =
+            (unresolved * (phase_square * phase_square).min(1.0)).max(uncapped.min(unresolved));
+        let time = physical.max(floor);
+        let is_followed = law.is_whole_step() && phase_square <= FOLLOWED_PHASE * FOLLOWED_PHASE;
+        DampedRow {
+            time,
+            factor: law.damping_factor(time),
+            secant_overlap,
+            is_resolved: physical >= floor && phase_square <= law.resolved_phase().powi(2),
+            followed_time: if is_followed {
+                std::f64::consts::PI / frequency
+            } else {
+                0.0
+            },
         }
     }
 }
@@ -402,7 +479,7 @@ mod tests {
         let (k, overlap) = (3.4e5, 2.5e-5);
         for step in [1e-2, 5e-3, 1e-3, 1e-5] {
             for (hertz, force) in [(true, k * f64::powf(overlap, 1.5)), (false, k * overlap)] {
-                let spring = stabilisation(step, hertz).spring(ContactState {
+                let spring = stabilisation(step, hertz).law().spring(ContactState {
                     overlap,
                     stiffness: k,
                     min_overlap: 1e-9,
@@ -418,7 +495,7 @@ mod tests {
 
     #[test]
     fn a_gap_may_close_but_not_more() {
-        let spring = stabilisation(1e-2, true).spring(ContactState {
+        let spring = stabilisation(1e-2, true).law().spring(ContactState {
             overlap: -1e-4,
             stiffness: 1e5,
             min_overlap: 1e-9,

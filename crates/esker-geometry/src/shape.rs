@@ -2,7 +2,7 @@
 
 use crate::Aabb;
 use crate::mesh::TriangleMesh;
-use glam::DVec3;
+use glam::{DVec2, DVec3};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -290,26 +290,25 @@ impl WallShape {
     /// Whether a ball, in the wall's local frame, certainly meets no part of the wall: then no
     /// sphere within the ball has a touch. Quick, and false in case of doubt.
     pub fn is_clear_of(&self, centre: DVec3, radius: f64) -> bool {
-        let inside = match self.surface() {
-            WallSurface::HalfSpace => return centre.z > radius,
+        match self.surface() {
+            WallSurface::HalfSpace => centre.z > radius,
+            // Thin shells, of which open faces are no part.
             WallSurface::Box {
                 half_extents,
                 side: Side::Inside,
-                ..
-            } => (centre.abs() + radius).cmplt(half_extents).all(),
+                open,
+            } => squared_distance_to_box(half_extents, open, centre) > radius * radius,
             WallSurface::Frustum {
                 radii,
                 length,
                 side: Side::Inside,
-                ..
-            } => {
-                let within = centre.truncate().length() + radius < radii[0].min(radii[1]);
-                within && centre.z.abs() + radius < 0.5 * length
+                open,
+            } => squared_distance_to_frustum((radii, length), open, centre) > radius * radius,
+            _ => {
+                let outside = |bounds: Aabb| bounds.distance_squared(centre) > radius * radius;
+                self.bounds().is_some_and(outside)
             }
-            _ => false,
-        };
-        let outside = |bounds: Aabb| bounds.distance_squared(centre) > radius * radius;
-        inside || self.bounds().is_some_and(outside)
+        }
     }
 
     /// Whether this is a container without an open face: grains inside and outside never mix.
@@ -403,6 +402,50 @@ impl WallShape {
     }
 }
 
+/// From a point to the nearest point of the faces of a box that are not open, m².
+fn squared_distance_to_box(half_extents: DVec3, open: OpenFaces, point: DVec3) -> f64 {
+    let within = point.clamp(-half_extents, half_extents);
+    let to_face = |axis: usize, is_upper: bool| {
+        let mut nearest = within;
+        nearest[axis] = if is_upper {
+            half_extents[axis]
+        } else {
+            -half_extents[axis]
+        };
+        nearest.distance_squared(point)
+    };
+    let faces = (0..3).flat_map(|axis| [(axis, false), (axis, true)]);
+    faces
+        .filter(|&(axis, is_upper)| !open.contains(Face::across(axis, is_upper)))
+        .map(|(axis, is_upper)| to_face(axis, is_upper))
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// From a point to the nearest point of the mantle and the ends of a frustum that are not open, m².
+fn squared_distance_to_frustum(
+    (radii, length): ([f64; 2], f64),
+    open: OpenFaces,
+    point: DVec3,
+) -> f64 {
+    let point = DVec2::new(point.truncate().length(), point.z);
+    let to_line = |from: DVec2, to: DVec2| {
+        let along = to - from;
+        let place = (point - from).dot(along) / along.length_squared();
+        (from + along * place.clamp(0.0, 1.0)).distance_squared(point)
+    };
+    let rims = [
+        DVec2::new(radii[0], -0.5 * length),
+        DVec2::new(radii[1], 0.5 * length),
+    ];
+    let mut nearest = to_line(rims[0], rims[1]);
+    for (face, rim) in [Face::Bottom, Face::Top].into_iter().zip(rims) {
+        if !open.contains(face) && rim.x > 0.0 {
+            nearest = nearest.min(to_line(DVec2::new(0.0, rim.y), rim));
+        }
+    }
+    nearest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -425,6 +468,13 @@ mod tests {
             side,
             open,
         };
+        let cone = |open| WallShape::Cone {
+            radius_bottom: 0.2,
+            radius_top: 1.0,
+            length: 1.5,
+            side: Side::Inside,
+            open,
+        };
         let shapes = [
             WallShape::HalfSpace,
             boxed(Side::Inside),
@@ -434,6 +484,8 @@ mod tests {
             tube(Side::Inside, OpenFaces::ENDS),
             tube(Side::Inside, OpenFaces::NONE.with(Face::Top)),
             tube(Side::Outside, OpenFaces::NONE),
+            cone(OpenFaces::NONE),
+            cone(OpenFaces::ENDS),
         ];
         let mut state = 1_u64;
         let mut random = || {
@@ -463,6 +515,34 @@ mod tests {
                 "{shape:?}: {clear}, {touched}"
             );
         }
+    }
+
+    /// Grains at open ends and above the narrow end of a hopper were held against the whole wall.
+    #[test]
+    fn a_ball_in_an_opening_or_far_from_a_steep_mantle_is_clear() {
+        let tube = WallShape::Cylinder {
+            radius: 1.0,
+            length: 0.5,
+            side: Side::Inside,
+            open: OpenFaces::ENDS,
+        };
+        assert!(tube.is_clear_of(DVec3::Z * 0.25, 0.9));
+        assert!(!tube.is_clear_of(DVec3::new(0.9, 0.0, 0.3), 0.15));
+        let hopper = WallShape::Cone {
+            radius_bottom: 0.1,
+            radius_top: 1.0,
+            length: 1.0,
+            side: Side::Inside,
+            open: OpenFaces::ENDS,
+        };
+        assert!(hopper.is_clear_of(DVec3::Z * 0.4, 0.5));
+        let tray = WallShape::Box {
+            half_extents: DVec3::ONE,
+            side: Side::Inside,
+            open: OpenFaces::NONE.with(Face::Top),
+        };
+        assert!(tray.is_clear_of(DVec3::Z, 0.9));
+        assert!(!tray.is_clear_of(DVec3::Z, 1.1));
     }
 
     #[test]

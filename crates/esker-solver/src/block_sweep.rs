@@ -47,7 +47,7 @@ pub struct SubstepRun<'a> {
     pub step: f64,
     /// Acceleration of every body with a finite mass, m/s².
     pub gravity: DVec3,
-    /// What accelerates bodies besides, to the last movable one.
+    /// What accelerates bodies besides: to the last movable one, or to the last.
     pub accelerations: Accelerations<'a>,
     /// Contacts whose impulses over the step are wanted, as places of the plan's
     /// order, ascending: those with walls ([`SweepPlan::fixed`]), or more.
@@ -352,6 +352,21 @@ impl BlockSweeper {
                         };
                         body_pass::warm_start(instructions, columns);
                     }
+                    if run.accelerations.reach_beyond(run.movable) {
+                        let fixed = part(count - run.movable);
+                        let range = run.movable + fixed.start..run.movable + fixed.end;
+                        // SAFETY: parts are disjoint, and a barrier follows.
+                        let (bodies, before) = unsafe {
+                            let before = [before_velocity, before_angular_velocity];
+                            (
+                                bodies.part(range.clone()),
+                                before.map(|states| states.part(range.clone())),
+                            )
+                        };
+                        body_pass::accelerate(bodies, before, |bodies| {
+                            run.accelerations.act(range.start, bodies, run.step);
+                        });
+                    }
                     worker.wait_for_all();
                     let impacted_now = impacted.load(Ordering::Relaxed);
                     if impacted_now != impacted_before {
@@ -431,8 +446,8 @@ impl BlockSweeper {
     }
 
     /// Residual of the last substep's rows (see [`ResidualSum`]); call before
-    /// [`BlockSweeper::forget_impacts`]. Impact rows are left out: they are
-    /// exact. `row(i)` is the contact at place `i` of the plan's order.
+    /// [`BlockSweeper::forget_impacts`]. Impact rows are exact and belong to what
+    /// had to be solved alone. `row(i)` is the contact at place `i` of the plan's order.
     pub fn substep_residual(
         &mut self,
         team: &mut Team,
@@ -466,9 +481,6 @@ impl BlockSweeper {
             free
         };
         residual_of(team, plan, |sum, g, lane, i| {
-            if impacted.binary_search(&((g * LANES + lane) as u32)).is_ok() {
-                return;
-            }
             let mut row = row(i);
             self.packed.bring_up_to_date(&mut row, g, lane);
             let contact = &row.contact;
@@ -486,15 +498,19 @@ impl BlockSweeper {
                 ..Default::default()
             });
             let at_start = contact.rows(run.general, end - run.step);
-            let target = row
-                .spring
-                .target(at_start.normal_velocity(&a, &b), run.step);
+            let u_n = at_start.normal_velocity(&a, &b);
+            let free = contact.bodies.map(free);
+            if impacted.binary_search(&((g * LANES + lane) as u32)).is_ok() {
+                let law = &self.packed.laws[plan.laws[g] as usize];
+                sum.add_impact(rows, -law.restitution * u_n, [&free[0], &free[1]]);
+                return;
+            }
+            let target = row.spring.target(u_n, run.step);
             let compliance = RowCompliance {
                 normal: row.spring.compliance(),
                 tangent: run.compliance.friction,
                 rolling: run.compliance.rolling,
             };
-            let free = contact.bodies.map(free);
             let now = contact.bodies.map(|k| &bodies[k as usize]);
             let impulse = self.packed.impulse(g, lane);
             if impulse.normal > 0.0 {

@@ -177,12 +177,12 @@ pub(crate) struct Before<'a> {
 impl Before<'_> {
     /// # Safety
     /// Nobody else touches these states of the body.
-    unsafe fn set(&self, index: usize, body: &BodyState) {
+    unsafe fn set(&self, index: usize, (linear, angular): (DVec3, DVec3)) {
         // SAFETY: passed on to the caller.
         let (velocity, angular_velocity) =
             unsafe { (self.velocity.at(index), self.angular_velocity.at(index)) };
-        velocity.0[..3].copy_from_slice(&body.velocity.to_array());
-        angular_velocity.0[..3].copy_from_slice(&body.angular_velocity.to_array());
+        velocity.0[..3].copy_from_slice(&linear.to_array());
+        angular_velocity.0[..3].copy_from_slice(&angular.to_array());
     }
 }
 
@@ -200,14 +200,17 @@ impl SharedCoupling<'_, '_> {
     ) {
         // SAFETY: passed on to the caller; every side has a ghost of its own.
         unsafe {
+            if let Some(before) = before {
+                // Not what ghosts have now: impulses of impacts were subtracted from that.
+                self.for_each_ghost(worker, work, |ghost, _, velocity| {
+                    before.set(ghost, velocity)
+                });
+            }
             self.sum_impulses(worker, work);
             self.solve(worker, |bodies, impulses, velocities| {
                 bodies.begin(impulses, velocities);
             });
-            self.for_each_ghost(worker, work, |ghost, body, velocity| {
-                if let Some(before) = before {
-                    before.set(ghost, body);
-                }
+            self.for_each_ghost(worker, work, |_, body, velocity| {
                 (body.velocity, body.angular_velocity) = velocity;
             });
         }

@@ -286,8 +286,14 @@ impl PackedContacts {
         let general_locked = SharedSlice::new(&mut self.general_locked);
         let rolling_groups = SharedSlice::new(&mut self.rolling);
         let waits = SharedSlice::new(&mut self.waits);
-        team.fill(&mut self.groups, groups, |g| {
-            let (mut group, mut rolling) = (Group::default(), RollingGroup::default());
+        resize(&mut self.groups, groups);
+        let all_groups = SharedSlice::new(&mut self.groups);
+        let pack_group = |g: usize| {
+            // In its place: a group is too large to be carried there.
+            // SAFETY: this is called once per group.
+            let group = unsafe { all_groups.at(g) };
+            *group = Group::default();
+            let mut rolling = RollingGroup::default();
             let mut wait = Wait::default();
             let law = &packing.laws[plan.laws[g] as usize];
             let mut general = law.general.then(GeneralGroup::default);
@@ -315,7 +321,7 @@ impl PackedContacts {
                 }
             }
             group.make_idle((plan.groups[g + 1] - plan.groups[g]) as usize);
-            // SAFETY: `fill` calls this once per group.
+            // SAFETY: as above.
             unsafe {
                 if rolls {
                     *rolling_groups.at(g) = rolling;
@@ -333,8 +339,8 @@ impl PackedContacts {
                     *general_locked.at(general_of[g] as usize) = locked;
                 }
             }
-            group
-        });
+        };
+        team.run(|worker| worker.part_of(groups, 1).for_each(pack_group));
     }
 
     /// Copies the impulses out, in the plan's order.
@@ -496,7 +502,7 @@ impl Group {
     /// overlaps.
     pub(crate) const LOOKED_AT: usize = std::mem::offset_of!(Group, rows.arms) / size_of::<Line>();
 
-    #[inline]
+    #[inline(always)]
     fn set(&mut self, lane: usize, row: &Row, packing: Packing<'_>, bodies: &[BodyState]) {
         let contact = &row.contact;
         let [a, b] = contact.bodies.map(|i| i as usize);
@@ -521,7 +527,7 @@ impl Group {
 }
 
 impl Rows {
-    #[inline]
+    #[inline(always)]
     fn set(&mut self, lane: usize, row: &Row, packing: Packing<'_>, bodies: &[BodyState]) {
         let contact = &row.contact;
         set_vector(&mut self.normal, lane, contact.normal);

@@ -186,7 +186,7 @@ impl Cells {
 
     /// The cell of a contact, or the one behind all cells where (1) does not
     /// hold; marks a body that is to act through copies.
-    #[inline]
+    #[inline(always)]
     fn assign(&self, descriptor: &mut ContactDescriptor) -> u32 {
         let [a, b] = descriptor.arms;
         let holds = [0, 1].map(|k| descriptor.bodies[k] == FIXED || self.hold(descriptor.arms[k]));

@@ -98,6 +98,11 @@ impl Accelerations<'_> {
         self.list.get(body.checked_sub(self.first)?)
     }
 
+    /// Whether there are any beyond the first so many bodies.
+    pub(crate) fn reach_beyond(&self, bodies: usize) -> bool {
+        !self.list.is_empty() && self.first + self.list.len() > bodies
+    }
+
     /// Gives the bodies from index `start` on what they gain within a time, s.
     pub fn act(&self, start: usize, bodies: &mut [BodyState], time: f64) {
         let before = self.first.saturating_sub(start).min(bodies.len());
@@ -249,7 +254,8 @@ impl SubStepper {
     }
 
     /// Residual of the last substep's rows (see [`ResidualSum`]); call before
-    /// [`SubStepper::finish`]. Impact rows are left out: they are exact.
+    /// [`SubStepper::finish`]. Impact rows are exact and belong to what had to be
+    /// solved alone.
     pub fn residual(&self, s: &Substeps<'_>) -> f64 {
         let mut sum = ResidualSum::default();
         let mut impacted = self.impacted.iter().peekable();
@@ -257,9 +263,6 @@ impl SubStepper {
         let time = time_of_end(s.substeps - 1, s.substeps, s.step);
         for (i, contact) in s.contacts.iter().enumerate() {
             let rows = contact.rows(s.general, time);
-            if impacted.next_if(|&&k| k as usize == i).is_some() {
-                continue;
-            }
             let now = contact.bodies.map(|k| &s.bodies[k as usize]);
             let free = contact.bodies.map(|k| {
                 let mut free = self.before[k as usize];
@@ -273,6 +276,11 @@ impl SubStepper {
             let [a, b] = contact.bodies.map(|k| &self.before[k as usize]);
             let at_start = contact.rows(s.general, time - s.step);
             let u_n = at_start.normal_velocity(a, b);
+            if impacted.next_if(|&&k| k as usize == i).is_some() {
+                let target = -s.impacts[i].restitution * u_n;
+                sum.add_impact(rows, target, [&free[0], &free[1]]);
+                continue;
+            }
             let compliance = RowCompliance {
                 normal: s.springs[i].compliance(),
                 tangent: s.compliance.friction,

@@ -47,7 +47,8 @@ const CLOSING: f64 = 0.5;
 struct Crowd {
     bodies: Vec<BodyState>,
     movable: usize,
-    /// Beside gravity, of the movable bodies but for the first.
+    /// Beside gravity, of all bodies but for the first; those that are not movable are
+    /// walls that accelerate.
     accelerations: Vec<Acceleration>,
     rows: Vec<Row>,
     general: Vec<GeneralContact>,
@@ -180,7 +181,7 @@ fn crowd_with_locks(side: usize, rolls: bool, locks: bool) -> Crowd {
         let mobility = geometry
             .rows(&general, 0.0)
             .normal_mobility(&bodies[a], &bodies[index]);
-        let spring = stabilisation[kind].spring(ContactState {
+        let spring = stabilisation[kind].law().spring(ContactState {
             overlap,
             stiffness,
             min_overlap: f64::from(1e-7_f32),
@@ -239,7 +240,7 @@ fn crowd_with_locks(side: usize, rolls: bool, locks: bool) -> Crowd {
     let mut plan = SweepPlan::default();
     plan.build(&mut Team::new(1), &descriptors[..], (&centres, 3.5 * d));
     let rows = plan.order.iter().map(|&i| rows[i as usize]).collect();
-    let accelerations = (FIRST_ACCELERATED..movable).map(|_| Acceleration {
+    let accelerations = (FIRST_ACCELERATED..bodies.len()).map(|_| Acceleration {
         linear: noise.vector(3.0),
         angular: noise.vector(30.0),
     });

@@ -3,16 +3,17 @@
 
 use esker_contact::{
     BodyState, Contact, ContactProblem, ContactState, Form, GeneralContact, Impulse, Spring,
-    Stabilisation, cross_matrix, single,
+    SpringLaw, cross_matrix, single,
 };
-use esker_parallel::{SharedSlice, Team, prefetch};
+use esker_parallel::{SharedSlice, Team, prefetch, resize};
 use esker_solver::packed::{Law, Row};
-use esker_solver::substep::Accelerations;
+use esker_solver::substep::{Acceleration, Accelerations};
 use esker_solver::sweep::TangentCompliance;
 
 use glam::{DMat3, DVec3};
 
 use crate::contact::{ContactGeometry, Partner};
+use crate::curvature::{self, Orbit};
 use crate::definition::{ContactSettings, WarmStart};
 use crate::flight::{Impacts, Meeting};
 use crate::ghosts::Ghosts;
@@ -42,7 +43,10 @@ pub struct Equations {
     /// By what the inverse mass of each ghost is too large, because it is one of several for
     /// one body (see `machinery.rs`); empty where no joints hold anything.
     pub(crate) shares: Vec<f64>,
-    stabilisations: Vec<Stabilisation>,
+    /// Accelerations of the ghosts of round walls (see `curvature.rs`), one per ghost;
+    /// empty where there are none.
+    pub(crate) ghost_accelerations: Vec<Acceleration>,
+    spring_laws: Vec<SpringLaw>,
     base_laws: usize,
 }
 
@@ -54,6 +58,8 @@ pub(crate) struct Bodies<'a> {
     pub(crate) midpoints: &'a Midpoints,
     pub(crate) shaped: &'a ShapedContacts,
     pub(crate) periodic: Option<Periodic>,
+    /// Length of a step that is followed in substeps, s.
+    pub(crate) substepped: Option<f64>,
 }
 
 /// What assembly needs to know about the step.
@@ -114,19 +120,25 @@ pub struct Rows<'a> {
 impl Rows<'_> {
     #[inline]
     fn pair(&self, contact: &ContactGeometry) -> (usize, &PairConstants) {
-        let other = match contact.partner {
-            Partner::Grain(j) => self.grains.material[j as usize],
-            Partner::Wall(w) => self.walls[w as usize].material,
+        let index = if self.pairs.is_single() {
+            self.pairs.index(0, 0, contact.class)
+        } else {
+            let other = match contact.partner {
+                Partner::Grain(j) => self.grains.material[j as usize],
+                Partner::Wall(w) => self.walls[w as usize].material,
+            };
+            let own = self.grains.material[contact.grain as usize];
+            self.pairs.index(own, other, contact.class)
         };
-        let own = self.grains.material[contact.grain as usize];
-        let index = self.pairs.index(own, other, contact.class);
         (index, self.pairs.at(index))
     }
 
-    /// The equations of one contact.
+    /// The equations of one contact; `SHAPED` says whether some bodies are no spheres.
+    /// (What these need costs a bed of spheres a tenth of the stage if it is asked for
+    /// contact by contact.)
     // Always inlined: what it returns is taken apart at once.
     #[inline(always)]
-    pub fn row(&self, i: usize) -> Row {
+    pub fn row<const SHAPED: bool>(&self, i: usize) -> Row {
         if let Some(ahead) = self.contacts.get(i + PREFETCHED) {
             prefetch(&self.equations.bodies, ahead.grain as usize);
             if let Partner::Grain(j) = ahead.partner {
@@ -136,9 +148,10 @@ impl Rows<'_> {
         let c = &self.contacts[i];
         let (pair_index, pair) = self.pair(c);
         let bodies = &self.equations.bodies;
-        let acted_on = self.ghosts.bodies_of(i, c, self.grains);
+        let form = if SHAPED { c.form } else { Form::Radial };
+        let acted_on = self.ghosts.bodies_of(i, (c, form), self.grains);
         let [a, b] = acted_on.map(|k| &bodies[k as usize]);
-        let rolls = match c.form {
+        let rolls = match form {
             Form::Radial => 1.0,
             Form::General(_) => f64::from(u8::from(pair.law.rolling_of_shapes)),
         };
@@ -146,7 +159,7 @@ impl Rows<'_> {
             bodies: acted_on,
             normal: c.normal,
             arms: c.arms,
-            form: c.form,
+            form,
             friction: pair.law.friction,
             rolling: pair.law.rolling * c.rolling_radius * rolls,
             twisting: pair.law.twisting * c.rolling_radius * rolls,
@@ -164,7 +177,7 @@ impl Rows<'_> {
         let weight_overlap = static_overlap(pair, self.constants.gravity / (mobility * stiffness));
         let min_overlap =
             (LEAST_OVERLAP_SHARE * weight_overlap).max(LEAST_OVERLAP_DIAMETERS * c.diameter());
-        let spring = self.equations.stabilisations[pair_index].spring(ContactState {
+        let spring = self.equations.spring_laws[pair_index].spring(ContactState {
             overlap: c.overlap,
             stiffness,
             min_overlap: single(min_overlap),
@@ -263,7 +276,7 @@ impl Equations {
             friction: settings.friction_compliance,
             rolling: settings.rolling_compliance,
         };
-        self.stabilisations.clear();
+        self.spring_laws.clear();
         self.laws.clear();
         self.law_of_pair.clear();
         for (class, pair) in pairs.all() {
@@ -288,7 +301,7 @@ impl Equations {
             if known.is_none() {
                 self.laws.push(law);
             }
-            self.stabilisations.push(stabilisation);
+            self.spring_laws.push(stabilisation.law());
         }
         self.base_laws = self.laws.len();
         for base in 0..self.base_laws {
@@ -366,9 +379,41 @@ impl Equations {
         bodies: Bodies<'_>,
         (contacts, ghosts): (&[ContactGeometry], Ghosts<'_>),
     ) {
-        let Bodies { grains, walls, .. } = bodies;
+        let Bodies {
+            grains,
+            walls,
+            substepped,
+            ..
+        } = bodies;
         let count = ghosts.rows;
         self.shares.clear();
+        let wall_of = |ghost: usize| {
+            let contact = &contacts[*ghosts.contacts.get(ghost)? as usize];
+            Some((contact, contact.key.wall_index()?))
+        };
+        let step = substepped.filter(|_| walls.iter().any(curvature::is_round));
+        let accelerated = step.map_or(0, |_| ghosts.count());
+        team.fill(&mut self.ghost_accelerations, accelerated, |k| {
+            // Bodies that are no spheres have rates of their own.
+            let orbit = || {
+                let (contact, w) = wall_of(k).filter(|(c, _)| c.form == Form::Radial)?;
+                let i = contact.grain as usize;
+                let grain = (grains.position[i], grains.state[i].velocity);
+                let orbit = Orbit::new(&walls[w as usize], grain, step?)?;
+                Some(orbit.acceleration(contact.normal))
+            };
+            Acceleration {
+                linear: orbit().unwrap_or(DVec3::ZERO),
+                angular: DVec3::ZERO,
+            }
+        });
+        // From the start of the step to its middle, where they are at rest.
+        let half_step = 0.5 * step.unwrap_or(0.0);
+        let accelerations = &self.ghost_accelerations;
+        let at_start = |ghost: usize| {
+            let acceleration = accelerations.get(ghost);
+            acceleration.map_or(DVec3::ZERO, |a| -half_step * a.linear)
+        };
         team.fill(&mut self.bodies, count + ghosts.count(), |k| {
             if k < count {
                 let state = grains.state[k];
@@ -377,14 +422,13 @@ impl Equations {
                     Some(_) => bodies.midpoints.0[k].metric_state(state),
                 };
             }
-            let contact = ghosts.contacts.get(k - count);
-            let contact = contact.map(|&i| &contacts[i as usize]);
-            let Some((contact, w)) = contact.and_then(|c| Some((c, c.key.wall_index()?))) else {
+            let Some((contact, w)) = wall_of(k - count) else {
                 return BodyState::default();
             };
             let wall = &walls[w as usize];
             BodyState {
-                velocity: wall.surface_velocity_at(contact.point, contact.normal),
+                velocity: wall.surface_velocity_at(contact.point, contact.normal)
+                    + at_start(k - count),
                 angular_velocity: wall.twist.angular_velocity,
                 ..Default::default()
             }
@@ -417,8 +461,14 @@ impl WholeStepEquations {
         problem.general.clone_from(&rows.equations.general);
         problem.time = 0.5 * rows.constants.step;
         let count = rows.contacts.len();
-        team.fill(&mut problem.contacts, count, |i| rows.row(i).contact);
-        team.fill(&mut self.springs, count, |i| rows.row(i).spring);
+        resize(&mut self.springs, count);
+        let springs = SharedSlice::new(&mut self.springs);
+        team.fill(&mut problem.contacts, count, |i| {
+            let row = rows.row::<true>(i);
+            // SAFETY: `fill` calls this once per contact.
+            unsafe { *springs.at(i) = row.spring };
+            row.contact
+        });
         let restitution = |i: usize| rows.pair(&rows.contacts[i]).1.law.restitution;
         team.fill(&mut self.restitutions, count, restitution);
         self.impact_speed = rows.constants.impact_speed();

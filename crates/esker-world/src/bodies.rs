@@ -123,7 +123,7 @@ impl WorldDef {
             let held = (body.locks, self.is_jointed(k));
             grains.insert_body(NewGrain { position, ..row }, self.rotation, held);
         }
-        grains.joined = self.joined_bodies();
+        grains.passing = self.passing_bodies();
     }
 }
 

@@ -56,6 +56,19 @@ pub(crate) const ACROSS: u32 = 2;
 pub(crate) const SHAPED: u32 = 4;
 
 impl Candidate {
+    /// A grain that is no sphere and a wall that its points of contact are to be found with.
+    pub(crate) fn at_wall(grain: u32, wall: u32) -> Self {
+        Candidate {
+            grain,
+            partner: Partner::Wall(wall),
+            feature: 0,
+            normal: DVec3::ZERO,
+            overlap: 0.0,
+            approach: 0.0,
+            detail: Detail::point(0),
+        }
+    }
+
     /// Asks for what [`Candidate::geometry`] reads.
     #[inline]
     pub(crate) fn prefetch_grains(&self, grains: &Grains) {
@@ -135,14 +148,20 @@ impl Candidate {
     }
 }
 
-/// Takes the marked candidates out of a list and hands them on.
-pub(crate) fn drain_shaped(list: &mut Vec<Candidate>, mut take: impl FnMut(Candidate)) {
+/// Takes the candidates of which one at least is no sphere out of a list and hands them on.
+pub(crate) fn drain_shaped(
+    list: &mut Vec<Candidate>,
+    grains: &Grains,
+    mut take: impl FnMut(Candidate),
+) {
     list.retain(|candidate| {
-        let is_marked =
-            matches!(candidate.partner, Partner::Grain(_)) && candidate.feature & SHAPED != 0;
-        if is_marked {
+        let is_shaped = match candidate.partner {
+            Partner::Grain(_) => candidate.feature & SHAPED != 0,
+            Partner::Wall(_) => grains.shape_of(candidate.grain as usize).is_some(),
+        };
+        if is_shaped {
             take(*candidate);
         }
-        !is_marked
+        !is_shaped
     });
 }

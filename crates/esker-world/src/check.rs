@@ -120,7 +120,7 @@ fn bodies_in_others(def: &WorldDef, grains: &[PlacedGrain], problems: &mut Vec<P
             }
         }
         for (j, other) in def.bodies.iter().enumerate().take(k) {
-            if def.are_joined([j, k]) {
+            if def.pass_each_other([j, k]) {
                 continue;
             }
             let depth = beside(&own, placed(j));

@@ -26,21 +26,24 @@
 //! is constant over it. It acts like gravity: grain by grain
 //!
 //! ```text
-//! a_i = 1/m_i Σ_c ± F_c n_c.                                              (5)
+//! a_i = 1/m_i Σ_c ± F_c n_c,    τ_i = Σ_c ± d_c × F_c n_c,                (5)
 //! ```
 //!
-//! Forces are central and come in pairs, so momentum and angular momentum are
+//! with the arm `d_c` from the grain's centre to the contact point, along `n_c` for a sphere.
+//! Forces come in pairs with one point of attack, so momentum and angular momentum are
 //! conserved; walls feel the opposite ones in their loads (see `load.rs`).
 
 use std::f64::consts::PI;
 
-use glam::DVec3;
+use glam::{DQuat, DVec3};
 
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
 use crate::definition::Cohesion;
 use crate::grains::Grains;
 use crate::material::PairConstants;
+use crate::midpoint::Midpoints;
+use crate::periodic::Periodic;
 use crate::world::pair_of;
 
 impl Cohesion {
@@ -87,6 +90,33 @@ pub(crate) struct CohesiveForces {
     contacts: Vec<f64>,
     /// Sum over the contacts of each grain, N; empty likewise.
     grains: Vec<DVec3>,
+    /// Torque on each grain, N m; empty where all are spheres too.
+    torques: Vec<DVec3>,
+}
+
+/// Where the grains are that attract each other.
+#[derive(Clone, Copy)]
+struct Places<'a> {
+    grains: usize,
+    /// Empty where all grains are spheres.
+    midpoints: &'a Midpoints,
+    periodic: Option<Periodic>,
+}
+
+impl Places<'_> {
+    /// Arms from the centres of a contact's grains to its point, m; a wall has none.
+    fn arms(&self, contact: &ContactGeometry) -> [DVec3; 2] {
+        let centre = |i: u32| self.midpoints.0[i as usize].pose.position;
+        let own = contact.point - centre(contact.grain);
+        let Partner::Grain(j) = contact.partner else {
+            return [own, DVec3::ZERO];
+        };
+        let branch = centre(j) - centre(contact.grain);
+        [
+            own,
+            own - self.periodic.map_or(branch, |p| p.branch(branch)),
+        ]
+    }
 }
 
 impl CohesiveForces {
@@ -94,18 +124,20 @@ impl CohesiveForces {
     pub(crate) fn clear(&mut self) {
         self.contacts.clear();
         self.grains.clear();
+        self.torques.clear();
     }
 
     /// Sums the forces of these contacts in their order, which the number of
     /// threads does not change.
-    pub(crate) fn evaluate<'a>(
+    fn evaluate<'a>(
         &mut self,
         contacts: &[ContactGeometry],
-        grains: usize,
+        places: Places<'_>,
         pair: impl Fn(&ContactGeometry) -> &'a PairConstants,
     ) {
         self.clear();
-        self.grains.resize(grains, DVec3::ZERO);
+        self.grains.resize(places.grains, DVec3::ZERO);
+        self.torques.resize(places.midpoints.0.len(), DVec3::ZERO);
         for contact in contacts {
             let cohesion = pair(contact).law.cohesion;
             let force = cohesion.force(contact.elastic_radius, contact.overlap);
@@ -114,6 +146,14 @@ impl CohesiveForces {
             if let Partner::Grain(j) = contact.partner {
                 self.grains[j as usize] -= contact.normal * force;
             }
+            if !self.torques.is_empty() && force > 0.0 {
+                let [own, other] = places.arms(contact);
+                let force = contact.normal * force;
+                self.torques[contact.grain as usize] += own.cross(force);
+                if let Partner::Grain(j) = contact.partner {
+                    self.torques[j as usize] -= other.cross(force);
+                }
+            }
         }
     }
 
@@ -121,6 +161,25 @@ impl CohesiveForces {
     /// cohesive.
     pub(crate) fn forces(&self) -> &[DVec3] {
         &self.grains
+    }
+
+    /// Torque on a grain, N m.
+    pub(crate) fn torque(&self, grain: usize) -> DVec3 {
+        self.torques.get(grain).copied().unwrap_or(DVec3::ZERO)
+    }
+
+    /// Orientations that [`CohesiveForces::work_of_torques`] is to start from: none where
+    /// nothing turns.
+    pub(crate) fn turned_orientations(&self, grains: &Grains) -> Vec<DQuat> {
+        grains.orientation[..self.torques.len()].to_vec()
+    }
+
+    /// Work of the torques on grains that had these orientations, J.
+    pub(crate) fn work_of_torques(&self, before: &[DQuat], grains: &Grains) -> f64 {
+        let turned = before.iter().zip(&grains.orientation).zip(&self.torques);
+        let work = turned
+            .map(|((&from, &to), torque)| torque.dot((to * from.conjugate()).to_scaled_axis()));
+        work.sum()
     }
 
     /// Attraction of a contact, N.
@@ -142,12 +201,18 @@ impl World {
             grains,
             walls,
             pairs,
+            periodic,
             workspace: work,
             ..
         } = self;
         if pairs.is_cohesive() {
             let pair = |contact: &_| pair_of(contact, pairs, grains, walls);
-            work.cohesion.evaluate(&work.contacts, grains.len(), pair);
+            let places = Places {
+                grains: grains.len(),
+                midpoints: &work.midpoints,
+                periodic: *periodic,
+            };
+            work.cohesion.evaluate(&work.contacts, places, pair);
         } else {
             work.cohesion.clear();
         }

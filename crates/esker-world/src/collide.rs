@@ -107,6 +107,8 @@ pub struct Scene<'a> {
     pub(crate) midpoints: &'a Midpoints,
     /// Time at the middle of the step, s.
     pub(crate) middle: f64,
+    /// Whether the step is followed in substeps.
+    pub(crate) is_substepped: bool,
     /// Contacts of the last step.
     pub history: &'a History,
     /// Periodic boundaries.
@@ -235,7 +237,22 @@ impl Collider {
             self.shaped.find(team, narrow, (spheres, bodies));
         }
         self.choose(team, scene);
-        let chosen = Chosen {
+        if scene.grains.has_shapes() {
+            self.put_in_order::<true>(team, scene, order, contacts);
+        } else {
+            self.put_in_order::<false>(team, scene, order, contacts);
+        }
+    }
+
+    /// Plans the sweep over what was chosen and lists it in its order.
+    fn put_in_order<const SHAPED: bool>(
+        &mut self,
+        team: &mut Team,
+        scene: Scene<'_>,
+        order: Order<'_>,
+        contacts: &mut Vec<ContactGeometry>,
+    ) {
+        let chosen = Chosen::<SHAPED> {
             parts: &self.parts,
             shaped: &self.shaped,
             spheres: team.threads(),
@@ -307,11 +324,12 @@ impl Collider {
                         }
                         for i in chunk.clone() {
                             if grains.shape_of(i).is_some() {
+                                out.push(Candidate::at_wall(i as u32, w as u32));
                                 continue;
                             }
                             touches.clear();
                             let grain = (i, thrown(i));
-                            near_wall(scene, grain, (w as u32, wall), touches, out);
+                            near_wall(&scene, grain, (w as u32, wall), touches, out);
                         }
                     }
                 }

@@ -686,6 +686,8 @@ pub struct BodyDef {
     pub material: usize,
     /// What it cannot do.
     pub locks: Locks,
+    /// Bodies of one group do not touch each other.
+    pub group: Option<String>,
     /// Force on its centre of mass, N, world axes.
     pub force: VectorOfTime,
     /// Torque on it, N m, world axes.
@@ -707,6 +709,7 @@ impl BodyDef {
             angular_velocity: DVec3::ZERO,
             material: 0,
             locks: Locks::default(),
+            group: None,
             force: VectorOfTime::default(),
             torque: VectorOfTime::default(),
         }

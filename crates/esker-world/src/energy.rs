@@ -13,7 +13,7 @@
 //! - drives: work of the walls, from what contacts gave them (see `load.rs`), and of
 //!   forces and torques that are applied to bodies of their own, and of the drives of machines.
 //! - joints: what joints and gears of machines take: friction, damping, limits.
-//! - cohesion: `Σ F n·(Δx_a − Δx_b)` over the contacts (see `cohesion.rs`);
+//! - cohesion: `Σ F n·(Δx_a − Δx_b)` of the contact points over the contacts (see `cohesion.rs`);
 //!   negative where bodies are pulled apart.
 //! - emitted, removed: kinetic energy of grains that enter and leave.
 //! - friction, rolling, impact: from impulses and relative velocities, contact
@@ -179,15 +179,22 @@ impl World {
     ) -> Result<T, StepError> {
         let before = self.energy.map(|_| self.first_moment_of_mass());
         let places = self.energy.map(|_| self.places_of_bodies());
-        let [drives_before, joints_before] = self.machinery.work();
+        let work_before = self.energy.map(|_| self.machinery.work());
         let cohesion_before = self.workspace.cohesion.dot_positions(&self.grains);
+        let orientations = self
+            .energy
+            .map(|_| self.workspace.cohesion.turned_orientations(&self.grains));
         let (result, loss) = advance(self)?;
         if let Some(before) = before {
-            let on_grains = self.workspace.cohesion.dot_positions(&self.grains) - cohesion_before;
+            let forces = &self.workspace.cohesion;
+            let orientations = orientations.unwrap_or_default();
+            let on_grains = forces.dot_positions(&self.grains) - cohesion_before
+                + forces.work_of_torques(&orientations, &self.grains);
             let cohesion = on_grains - self.work_of_walls_on_cohesion();
             let gravity = self.gravity.dot(self.first_moment_of_mass() - before);
             let applied = places.map_or(0.0, |places| self.work_of_forces(&places));
             let stored = self.elastic_energies();
+            let [drives_before, joints_before] = work_before.unwrap_or_default();
             let [drives, joints] = self.machinery.work();
             if let Some(ledger) = &mut self.energy {
                 ledger.gravity += gravity;

@@ -9,9 +9,8 @@
 //!
 //! in its metric angular velocity `z`; with the projection `P` on the axes that it can move
 //! along, which takes back the gravity that every body falls with. Both are evaluated once per
-//! step, in its middle.
+//! step, in its middle. Ghosts of round walls come after all bodies (see `curvature.rs`).
 
-use esker_contact::BodyState;
 use esker_solver::substep::{Acceleration, Accelerations};
 use glam::{DQuat, DVec3};
 
@@ -48,17 +47,21 @@ impl World {
             l.translation.contains(&true) || b.applied.iter().any(|force| !force.is_zero())
         });
         forces.first = if cohesive.is_empty() { count } else { 0 };
-        if cohesive.is_empty() && !is_acted_on {
+        let of_ghosts = &work.equations.ghost_accelerations;
+        if cohesive.is_empty() && !is_acted_on && of_ghosts.is_empty() {
             return;
         }
-        let by = |force: DVec3, body: &BodyState| Acceleration {
-            linear: force * body.inverse_mass,
-            angular: DVec3::ZERO,
+        let turned = |i: usize, torque: DVec3| match work.midpoints.0.get(i) {
+            Some(midpoint) => midpoint.inverse_root * torque * bodies[i].inverse_inertia,
+            None => DVec3::ZERO,
         };
-        let of_cohesion = cohesive.iter().zip(bodies);
+        let of_cohesion = cohesive.iter().zip(bodies).enumerate();
         forces
             .list
-            .extend(of_cohesion.map(|(force, body)| by(*force, body)));
+            .extend(of_cohesion.map(|(i, (force, body))| Acceleration {
+                linear: *force * body.inverse_mass,
+                angular: turned(i, work.cohesion.torque(i)),
+            }));
         forces
             .list
             .resize(bodies.len() - forces.first, Acceleration::default());
@@ -66,13 +69,13 @@ impl World {
         for (k, (entry, body)) in own.iter_mut().zip(&self.bodies).enumerate() {
             let (i, [force, torque]) = (count + k, body.applied.each_ref().map(|f| f.at(time)));
             let (state, free) = (&bodies[i], self.grains.free_translation(i));
-            let turn = work.midpoints.0[i].inverse_root;
             *entry = Acceleration {
                 linear: free * (entry.linear + force * state.inverse_mass)
                     - (DVec3::ONE - free) * self.gravity,
-                angular: turn * torque * state.inverse_inertia,
+                angular: entry.angular + turned(i, torque),
             };
         }
+        forces.list.extend_from_slice(of_ghosts);
     }
 
     /// Where bodies of their own are.

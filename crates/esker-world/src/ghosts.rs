@@ -44,16 +44,16 @@ impl<'a> Ghosts<'a> {
         list.partition_point(|&k| (k as usize) < contact)
     }
 
-    /// The bodies that a contact acts on: rows or ghosts.
+    /// The bodies that a contact of this form acts on: rows or ghosts.
     #[inline(always)]
     pub(crate) fn bodies_of(
         &self,
         i: usize,
-        contact: &ContactGeometry,
+        (contact, form): (&ContactGeometry, Form),
         grains: &Grains,
     ) -> [u32; 2] {
         let ghost = || (self.rows + Self::place(self.contacts, i)) as u32;
-        match contact.form {
+        match form {
             Form::Radial => [contact.grain, contact.partner.row().unwrap_or_else(ghost)],
             Form::General(_) => {
                 let is_row = |j: &u32| !grains.is_jointed(*j as usize);

@@ -108,8 +108,8 @@ pub struct Grains {
     pub(crate) locks: Vec<Locks>,
     /// Whether joints hold them; one entry for each of the last rows.
     pub(crate) jointed: Vec<bool>,
-    /// Pairs of them, by their number among the last rows, that do not touch since a joint joins them.
-    pub(crate) joined: Vec<[u32; 2]>,
+    /// Pairs of them, by their number among the last rows, that do not touch each other.
+    pub(crate) passing: Vec<[u32; 2]>,
     generation_of_slot: Vec<u32>,
     free_slots: Vec<u32>,
 }
@@ -177,17 +177,17 @@ impl Grains {
         body.is_some_and(|body| self.jointed[body])
     }
 
-    /// Whether a joint joins two rows.
+    /// Whether two rows do not touch each other.
     #[inline]
-    pub(crate) fn are_joined(&self, rows: [usize; 2]) -> bool {
-        if self.joined.is_empty() {
+    pub(crate) fn pass_each_other(&self, rows: [usize; 2]) -> bool {
+        if self.passing.is_empty() {
             return false;
         }
         let [a, b] = rows.map(|row| row.checked_sub(self.count()).map(|body| body as u32));
         let (Some(a), Some(b)) = (a, b) else {
             return false;
         };
-        self.joined.contains(&[a.min(b), a.max(b)])
+        self.passing.contains(&[a.min(b), a.max(b)])
     }
 
     /// Whether there are none.

@@ -57,20 +57,20 @@ impl WorldDef {
         self.joints.iter().any(|j| j.bodies.contains(&Some(body)))
     }
 
-    /// Whether a joint joins two bodies: they do not touch each other then.
-    pub(crate) fn are_joined(&self, bodies: [usize; 2]) -> bool {
+    /// Whether two bodies do not touch each other: a joint joins them, or they are of one group.
+    pub(crate) fn pass_each_other(&self, bodies: [usize; 2]) -> bool {
+        let [group, other] = bodies.map(|body| &self.bodies[body].group);
         let [a, b] = bodies.map(Some);
         let mut joints = self.joints.iter();
-        joints.any(|j| j.bodies == [a, b] || j.bodies == [b, a])
+        let are_joined = joints.any(|j| j.bodies == [a, b] || j.bodies == [b, a]);
+        are_joined || (group.is_some() && group == other)
     }
 
-    /// Pairs of bodies that joints join, the one of the smaller index first.
-    pub(crate) fn joined_bodies(&self) -> Vec<[u32; 2]> {
-        let pair = |bodies: [Option<usize>; 2]| {
-            let (a, b) = (bodies[0]? as u32, bodies[1]? as u32);
-            Some([a.min(b), a.max(b)])
-        };
-        self.joints.iter().filter_map(|j| pair(j.bodies)).collect()
+    /// Pairs of bodies that do not touch each other, the one of the smaller index first.
+    pub(crate) fn passing_bodies(&self) -> Vec<[u32; 2]> {
+        let pairs = (0..self.bodies.len()).flat_map(|b| (0..b).map(move |a| [a, b]));
+        let passing = pairs.filter(|&pair| self.pass_each_other(pair));
+        passing.map(|pair| pair.map(|body| body as u32)).collect()
     }
 }
 
@@ -435,7 +435,7 @@ impl World {
         for &i in ghosts.contacts {
             let contact = &work.contacts[i as usize];
             let rows = [Some(contact.grain), contact.partner.row()];
-            let acted_on = ghosts.bodies_of(i as usize, contact, grains);
+            let acted_on = ghosts.bodies_of(i as usize, (contact, contact.form), grains);
             let may_load = work.impulses[i as usize].normal > 0.0
                 || -contact.overlap < contact.closing_speed.max(0.0) * *step;
             for (side, row) in rows.into_iter().enumerate() {

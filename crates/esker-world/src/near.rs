@@ -8,6 +8,7 @@ use glam::DVec3;
 use crate::candidate::{Candidate, Detail, FOLLOWS, SHAPED};
 use crate::collide::Scene;
 use crate::contact::Partner;
+use crate::curvature::Orbit;
 use crate::grains::Grains;
 use crate::reach::{Proxy, Reach};
 use crate::wall::Wall;
@@ -63,7 +64,7 @@ pub(crate) fn near_bodies(
     if indices.iter().all(|&i| grains.shape_of(i).is_none()) {
         return (candidate, is_near);
     }
-    if grains.are_joined(indices) {
+    if grains.pass_each_other(indices) {
         return (candidate, false);
     }
     let [a, b] = pair;
@@ -107,6 +108,8 @@ pub(crate) struct ClusterBounds {
     extent: f64,
     max_radius: f64,
     max_speed: f64,
+    /// Largest speed at which a rotation moves a surface, m/s; spheres have none.
+    max_rotation_speed: f64,
     max_impact_reach: f64,
 }
 
@@ -118,11 +121,12 @@ impl ClusterBounds {
     ) -> Self {
         let mut bounds = Aabb::EMPTY;
         let (mut max_radius, mut max_square) = (0.0, 0.0);
-        let mut max_impact_reach = 0.0;
+        let (mut max_rotation_speed, mut max_impact_reach) = (0.0, 0.0);
         for i in range {
             bounds = bounds.including(grains.position[i]);
             max_radius = f64::max(max_radius, grains.bounding_radius(i));
             max_square = f64::max(max_square, grains.state[i].velocity.length_squared());
+            max_rotation_speed = f64::max(max_rotation_speed, grains.rotation_speed(i));
             max_impact_reach = f64::max(max_impact_reach, impact_reach(i));
         }
         ClusterBounds {
@@ -130,15 +134,18 @@ impl ClusterBounds {
             extent: 0.5 * bounds.min.distance(bounds.max),
             max_radius,
             max_speed: max_square.sqrt(),
+            max_rotation_speed,
             max_impact_reach,
         }
     }
 
-    /// Whether none of the grains can be near the wall in the sense of [`near_wall`].
+    /// Whether none of the grains can be near the wall in the sense of [`near_wall`], or where
+    /// they are no spheres of the narrow phase.
     pub(crate) fn is_clear_of(&self, wall: &Wall, reach: Reach) -> bool {
         let radius = self.max_radius;
         let turning = wall.twist.angular_velocity.length() * (self.extent + radius);
-        let speed = self.max_speed + wall.twist.at(self.centre).length() + turning;
+        let own = self.max_speed + self.max_rotation_speed;
+        let speed = own + wall.twist.at(self.centre).length() + turning;
         let margin = 2.0 * reach.beyond_surface(radius, speed, self.max_impact_reach);
         let local = wall.pose.to_local(self.centre);
         wall.shape.is_clear_of(local, self.extent + radius + margin)
@@ -147,7 +154,7 @@ impl ClusterBounds {
 
 /// Adds the touches of a grain with a wall; `touches` is scratch.
 pub(crate) fn near_wall(
-    scene: Scene<'_>,
+    scene: &Scene<'_>,
     (i, impact_reach): (usize, f64),
     (index, wall): (u32, &Wall),
     touches: &mut Vec<Touch>,
@@ -158,7 +165,7 @@ pub(crate) fn near_wall(
         history,
         reach,
         ..
-    } = scene;
+    } = *scene;
     let (position, radius) = (grains.position[i], grains.radius[i]);
     let velocity = grains.state[i].velocity;
     let speed =
@@ -179,11 +186,22 @@ pub(crate) fn near_wall(
         last_side: &|| wall.last_side(history.features_at(grains.id[i], index), None),
     };
     wall.shape.touches_of(&probe, touches);
+    if touches.is_empty() {
+        return;
+    }
     // Such a grain may be turned by one wall to another within the step.
     let fastest = speed.max(impact_reach / reach.step);
     let is_fast = reach.step * fastest > THROWN_RADII * radius;
+    let orbit = if scene.is_substepped {
+        Orbit::new(wall, (position, velocity), reach.step)
+    } else {
+        None
+    };
     for touch in touches.iter() {
         let normal = wall.pose.orientation * touch.normal;
+        let normal = orbit
+            .as_ref()
+            .map_or(normal, |orbit| orbit.in_middle(normal));
         let point = position + normal * (radius - 0.5 * touch.overlap);
         let approach = if is_fast {
             fastest

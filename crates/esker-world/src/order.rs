@@ -10,6 +10,7 @@ use esker_solver::plan::{ContactDescriptor, ContactDescriptors, FIXED};
 use crate::candidate::{ACROSS, Candidate, FOLLOWS};
 use crate::collide::Scene;
 use crate::contact::{ContactGeometry, Partner};
+use crate::curvature;
 use crate::material::{ContactClass, PairTable};
 use crate::shaped_contacts::ShapedContacts;
 
@@ -46,8 +47,9 @@ pub struct Order<'a> {
     pub plain: bool,
 }
 
-/// The contacts as a plan sees them, part after part.
-pub(crate) struct Chosen<'a> {
+/// The contacts as a plan sees them, part after part; `SHAPED` says whether some are of
+/// bodies that are no spheres.
+pub(crate) struct Chosen<'a, const SHAPED: bool> {
     pub(crate) parts: &'a [Vec<Candidate>],
     pub(crate) shaped: &'a ShapedContacts,
     /// How many parts have contacts of spheres.
@@ -56,7 +58,7 @@ pub(crate) struct Chosen<'a> {
     pub(crate) order: Order<'a>,
 }
 
-impl Chosen<'_> {
+impl<const SHAPED: bool> Chosen<'_, SHAPED> {
     /// The part of a contact and its place there.
     #[inline]
     pub(crate) fn find(&self, contact: usize) -> (usize, usize) {
@@ -76,7 +78,11 @@ impl Chosen<'_> {
     fn candidate(&self, contact: usize) -> (&Candidate, Option<(usize, usize)>) {
         let (part, slot) = self.find(contact);
         let candidate = &self.parts[part][slot];
-        let list = part.checked_sub(self.spheres);
+        let list = if SHAPED {
+            part.checked_sub(self.spheres)
+        } else {
+            None
+        };
         (candidate, list.map(|l| (l, candidate.detail.as_point())))
     }
 
@@ -84,9 +90,26 @@ impl Chosen<'_> {
     #[inline]
     pub(crate) fn geometry(&self, contact: usize) -> ContactGeometry {
         match self.candidate(contact) {
-            (candidate, None) => candidate.geometry(self.scene.grains),
+            (candidate, None) => {
+                self.at_middle_of_round_walls(candidate.geometry(self.scene.grains))
+            }
             (candidate, Some(point)) => self.shaped.geometry(self.scene.grains, candidate, point),
         }
+    }
+
+    /// Takes the point of a contact whose normal is that of the middle of the step there
+    /// too (see `curvature.rs`).
+    #[inline]
+    fn at_middle_of_round_walls(&self, mut contact: ContactGeometry) -> ContactGeometry {
+        let scene = &self.scene;
+        if let Partner::Wall(w) = contact.partner
+            && scene.is_substepped
+            && curvature::is_round(&scene.walls[w as usize])
+        {
+            let velocity = scene.grains.state[contact.grain as usize].velocity;
+            contact.point += velocity * (0.5 * scene.reach.step);
+        }
+        contact
     }
 
     /// A contact as a plan sees it.
@@ -154,7 +177,7 @@ impl Chosen<'_> {
     }
 }
 
-impl ContactDescriptors for Chosen<'_> {
+impl<const SHAPED: bool> ContactDescriptors for Chosen<'_, SHAPED> {
     fn count(&self) -> usize {
         self.parts.iter().map(Vec::len).sum()
     }

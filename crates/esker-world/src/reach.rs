@@ -131,6 +131,9 @@ pub(crate) struct MeanVelocityField {
     cells: Vec<Cell>,
     /// Room for the cells once they are compared.
     compared: Vec<Cell>,
+    /// Room for the bound that is being spread, and for its largest value around
+    /// each cell.
+    around: [Vec<f64>; 2],
     mean: DVec3,
     /// Largest distance of a cell's velocity from the mean, m/s.
     deviation: f64,
@@ -433,20 +436,49 @@ impl MeanVelocityField {
     /// Pushes pass through chains of touching grains far beyond a cell within a
     /// step, and weaken on their way: passes a bound on to the cells around.
     fn spread(&mut self, team: &mut Team, bound: Bound) {
+        let [mut around, mut next] = std::mem::take(&mut self.around);
         for _ in 0..SPREAD_PASSES {
-            let mut spread = std::mem::take(&mut self.compared);
-            team.fill(&mut spread, self.cells.len(), |k| {
-                let mut cell = self.cells[k];
-                if cell.is_taken {
-                    let around = self.neighbours(k).map(|there| there.bounds[bound as usize]);
-                    let around = SPREAD_DECAY * around.fold(0.0, f64::max);
-                    let own = &mut cell.bounds[bound as usize];
-                    *own = own.max(around);
-                }
-                cell
+            let cells = &self.cells;
+            team.fill(&mut around, cells.len(), |k| {
+                cells[k].bounds[bound as usize]
             });
-            self.compared = std::mem::replace(&mut self.cells, spread);
+            // Largest along one axis after another: 9 cells instead of 27.
+            for axis in 0..3 {
+                team.fill(&mut next, cells.len(), |k| {
+                    let beside = self.beside(axis, k);
+                    beside.fold(0.0, |max, there| f64::max(max, around[there]))
+                });
+                std::mem::swap(&mut around, &mut next);
+            }
+            team.for_each_part(&mut self.cells, 1, |start, cells| {
+                for (cell, around) in cells.iter_mut().zip(&around[start..]) {
+                    if cell.is_taken {
+                        let own = &mut cell.bounds[bound as usize];
+                        *own = own.max(SPREAD_DECAY * around);
+                    }
+                }
+            });
         }
+        self.around = [around, next];
+    }
+
+    /// A cell and those beside it along an axis.
+    #[inline]
+    fn beside(&self, axis: usize, cell: usize) -> impl Iterator<Item = usize> + use<> {
+        let stride: usize = self.size[..axis].iter().product();
+        let n = self.size[axis];
+        let k = cell / stride % n;
+        let is_periodic = self.periods[axis].is_some();
+        let before = match k.checked_sub(1) {
+            Some(_) => Some(cell - stride),
+            None => is_periodic.then_some(cell + (n - 1) * stride),
+        };
+        let after = if k + 1 < n {
+            Some(cell + stride)
+        } else {
+            is_periodic.then_some(cell - k * stride)
+        };
+        before.into_iter().chain([cell]).chain(after)
     }
 
     /// Coordinates of a cell.
@@ -469,19 +501,9 @@ impl MeanVelocityField {
 
     /// A cell and those around it that have grains.
     fn neighbours(&self, cell: usize) -> impl Iterator<Item = &Cell> {
-        let [nx, ny, nz] = self.size;
-        let [x, y, z] = self.coordinates(cell);
-        let beside = |axis: usize, k: usize, n: usize| {
-            let (first, end) = match self.periods[axis] {
-                Some(_) => (k + n - 1, k + n + 2),
-                None => (k.saturating_sub(1), (k + 2).min(n)),
-            };
-            (first..end).map(move |k| if k >= n { (k - n) % n } else { k })
-        };
-        let xs = beside(0, x, nx);
-        let rows =
-            beside(2, z, nz).flat_map(move |z| beside(1, y, ny).map(move |y| (z * ny + y) * nx));
-        let cells = rows.flat_map(move |row| xs.clone().map(move |x| &self.cells[row + x]));
+        let columns = self.beside(2, cell).flat_map(|k| self.beside(1, k));
+        let cells = columns.flat_map(|k| self.beside(0, k));
+        let cells = cells.map(|k| &self.cells[k]);
         cells.filter(|there| there.is_taken)
     }
 

@@ -25,7 +25,6 @@ use crate::grains::Grains;
 use crate::material::ContactClass;
 use crate::near::reach_of_bodies;
 use crate::reach::MeanVelocityField;
-use crate::wall::Wall;
 
 /// What a candidate of bodies that are no spheres has besides.
 #[derive(Clone, Copy, Debug)]
@@ -83,8 +82,8 @@ thread_local! {
 const BALL: BodyShape = BodyShape::Sphere { radius: 1.0 };
 
 impl ShapedContacts {
-    /// Replaces the lists of bodies by their points of contact: those of the
-    /// marked pairs, which leave the lists of spheres, and those with walls.
+    /// Replaces the lists of bodies by their points of contact with one another and with walls:
+    /// what is near leaves the lists of spheres.
     pub(crate) fn find(
         &mut self,
         team: &mut Team,
@@ -108,17 +107,10 @@ impl ShapedContacts {
             points.clear();
             FOUND.with_borrow_mut(|found| {
                 let mut list = List { out, points };
-                drain_shaped(near, |pair| narrow.add_pair(&pair, found, &mut list));
-                for i in worker.part_of(grains.len(), 1) {
-                    if grains.shape_of(i).is_none() {
-                        continue;
-                    }
-                    for (w, wall) in narrow.scene.walls.iter().enumerate() {
-                        if wall.is_present {
-                            narrow.add_wall(i, (w as u32, wall), found, &mut list);
-                        }
-                    }
-                }
+                drain_shaped(near, grains, |near| match near.partner {
+                    Partner::Grain(j) => narrow.add_pair((&near, j), found, &mut list),
+                    Partner::Wall(w) => narrow.add_wall((&near, w), found, &mut list),
+                });
             });
         });
         self.firsts.clear();
@@ -241,10 +233,12 @@ impl<'a> NarrowPhase<'a> {
     }
 
     /// Points of contact of a pair of grains.
-    fn add_pair(&self, pair: &Candidate, found: &mut Vec<ContactPoint>, list: &mut List<'_>) {
-        let Partner::Grain(other) = pair.partner else {
-            return;
-        };
+    fn add_pair(
+        &self,
+        (pair, other): (&Candidate, u32),
+        found: &mut Vec<ContactPoint>,
+        list: &mut List<'_>,
+    ) {
         let Scene { grains, reach, .. } = self.scene;
         let indices = [pair.grain, other].map(|i| i as usize);
         let a = self.moving(indices[0]);
@@ -279,12 +273,12 @@ impl<'a> NarrowPhase<'a> {
     /// Points of contact of a grain with a wall.
     fn add_wall(
         &self,
-        i: usize,
-        (index, wall): (u32, &Wall),
+        (near, index): (&Candidate, u32),
         found: &mut Vec<ContactPoint>,
         list: &mut List<'_>,
     ) {
         let Scene { grains, reach, .. } = self.scene;
+        let (i, wall) = (near.grain as usize, &self.scene.walls[index as usize]);
         let body = self.moving(i);
         let pose = wall.pose_at(self.scene.middle);
         let (position, outer) = (body.placed.position, grains.bounding_radius(i));
@@ -331,15 +325,6 @@ impl<'a> NarrowPhase<'a> {
                 point: pose.to_world(local_contact.point),
                 ..*local_contact
             };
-            let candidate = Candidate {
-                grain: i as u32,
-                partner: Partner::Wall(index),
-                feature: 0,
-                normal: contact.normal,
-                overlap: 0.0,
-                approach: 0.0,
-                detail: Detail::point(0),
-            };
             let surface = Moving {
                 placed: PlacedShape::new(&BALL, 0.0, Pose::from_position(contact.point)),
                 motion: RigidMotion {
@@ -352,7 +337,7 @@ impl<'a> NarrowPhase<'a> {
                 rate: pose.rotate(rate),
                 of,
             };
-            list.add(candidate, found, (body, surface), reach.step);
+            list.add(*near, found, (body, surface), reach.step);
         }
     }
 }

@@ -360,7 +360,7 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
             }
         };
     }
-    grains.joined = def.joined_bodies();
+    grains.passing = def.passing_bodies();
     grains.id = state.grains.iter().map(|g| g.id).collect();
     grains.set_slot_table(state.generations.clone(), state.free_slots.clone());
     Ok(grains)

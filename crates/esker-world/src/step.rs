@@ -108,6 +108,17 @@ pub enum StepError {
     },
 }
 
+/// What stages `find_pairs` and `collide` go by.
+#[derive(Clone, Copy)]
+struct Detection {
+    reach: Reach,
+    /// Of the grains, m.
+    mean_diameter: f64,
+    max_diameter: f64,
+    /// Time at the middle of the step, s.
+    middle: f64,
+}
+
 /// The outcome of stage `advance`.
 struct Advanced {
     solve: SweepReport,
@@ -122,9 +133,9 @@ impl World {
         self.choose_threads();
         let turnover = self.begin();
         clock.end(Stage::Begin);
-        let reach = self.find_pairs()?;
+        let detection = self.find_pairs()?;
         clock.end(Stage::FindPairs);
-        self.collide(reach);
+        self.collide(detection);
         clock.end(Stage::Collide);
         self.assemble();
         clock.end(Stage::Assemble);
@@ -147,7 +158,7 @@ impl World {
         }
     }
 
-    fn find_pairs(&mut self) -> Result<Reach, StepError> {
+    fn find_pairs(&mut self) -> Result<Detection, StepError> {
         let reach = Reach {
             margin: self.contact.margin,
             step: self.step,
@@ -156,7 +167,7 @@ impl World {
             cohesive_gap: self.pairs.longest_cohesive_gap(),
             impact_chain: self.method.impact_chain(),
         };
-        let [mean_diameter, _] = self.mean_and_max_diameter();
+        let [mean_diameter, max_diameter] = self.mean_and_max_diameter();
         let middle = self.time() + 0.5 * self.step;
         let (team, midpoints) = (&mut self.team, &mut self.workspace.midpoints);
         midpoints.set(team, &self.grains, self.step);
@@ -166,6 +177,7 @@ impl World {
             shapes: &self.shapes,
             midpoints,
             middle,
+            is_substepped: matches!(self.method, Method::SubStepped(_)),
             history: &self.history,
             periodic: self.periodic,
             mean_diameter,
@@ -176,13 +188,22 @@ impl World {
             step: self.steps_done + 1,
             source,
         })?;
-        Ok(reach)
+        Ok(Detection {
+            reach,
+            mean_diameter,
+            max_diameter,
+            middle,
+        })
     }
 
-    fn collide(&mut self, reach: Reach) {
-        let [mean_diameter, max_diameter] = self.mean_and_max_diameter();
+    fn collide(&mut self, detection: Detection) {
+        let Detection {
+            reach,
+            mean_diameter,
+            max_diameter,
+            middle,
+        } = detection;
         let constants = step_constants(&self.contact, &self.method, self.step, self.gravity);
-        let middle = self.time() + 0.5 * self.step;
         let (work, pairs) = (&mut self.workspace, &self.pairs);
         let equations = &mut work.equations;
         equations.set_laws(pairs, constants, &self.grains);
@@ -192,6 +213,7 @@ impl World {
             shapes: &self.shapes,
             midpoints: &work.midpoints,
             middle,
+            is_substepped: matches!(self.method, Method::SubStepped(_)),
             history: &self.history,
             periodic: self.periodic,
             mean_diameter,
@@ -241,6 +263,7 @@ impl World {
             midpoints: &work.midpoints,
             shaped: &work.collider.shaped,
             periodic: self.periodic,
+            substepped: matches!(self.method, Method::SubStepped(_)).then_some(self.step),
         };
         let contacts = &work.contacts[..];
         work.equations.set_bodies(team, bodies, (contacts, ghosts));
@@ -285,7 +308,12 @@ impl World {
                     time: 0.0,
                 };
                 let (packed, plan) = (&mut work.sweeper.packed, &work.collider.plan);
-                packed.pack(team, plan, packing, &work.equations.bodies, |i| rows.row(i));
+                let bodies = &work.equations.bodies;
+                if has_shapes {
+                    packed.pack(team, plan, packing, bodies, |i| rows.row::<true>(i));
+                } else {
+                    packed.pack(team, plan, packing, bodies, |i| rows.row::<false>(i));
+                }
             }
             Method::WholeStep(_) => work.whole.assemble(team, rows),
             Method::Smooth(_) => {}
@@ -337,7 +365,9 @@ impl World {
                 impulses: &work.impulses,
                 constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
             };
-            sweeper.substep_residual(team, plan, &work.equations.bodies, run, |i| rows.row(i))
+            sweeper.substep_residual(team, plan, &work.equations.bodies, run, |i| {
+                rows.row::<true>(i)
+            })
         });
         let (fall, accelerations) = (self.gravity * self.step, work.forces.accelerations());
         let bodies = &mut work.equations.bodies;
@@ -379,8 +409,8 @@ impl World {
     /// The problem of a whole step's main stage from the present state, without
     /// impacts; only scratch changes.
     pub(crate) fn whole_step_problem(&mut self) -> Result<ContactProblem, StepError> {
-        let reach = self.find_pairs()?;
-        self.collide(reach);
+        let detection = self.find_pairs()?;
+        self.collide(detection);
         self.assemble();
         let (whole, team) = (&mut self.workspace.whole, &mut self.team);
         whole.set_main_rows(team, self.step);

@@ -221,7 +221,9 @@ impl World {
             compliance: work.equations.compliance,
             bodies: &work.equations.bodies,
             general: &work.equations.general,
-            rows: (0..work.contacts.len()).map(|i| rows.row(i)).collect(),
+            rows: (0..work.contacts.len())
+                .map(|i| rows.row::<true>(i))
+                .collect(),
         }
     }
 

@@ -52,6 +52,7 @@ impl Builder<'_, '_> {
             angular_velocity: node.vector("angular_velocity")?,
             material,
             locks,
+            group: node.text("group").map(str::to_owned),
             force: force?,
             torque: torque?,
         })

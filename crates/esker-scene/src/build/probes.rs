@@ -18,6 +18,31 @@ const ROWS: f64 = 100.0;
 /// Component of a unit vector along an axis from which on it goes along it.
 const LEAST_ALONG: f64 = 1e-6;
 
+/// What every joint and drive does, over the intervals between frames.
+fn machine_probes(root: &Node, world: &WorldDef) -> Vec<ProbeDef> {
+    let record = root.table("record");
+    let every = record.and_then(|record| record.number("every"));
+    let Some(every) = every.or(root.number("duration").map(|d| d / ROWS)) else {
+        return Vec::new();
+    };
+    let probe = |kind: &str, name: &str, quantity| ProbeDef {
+        name: format!(
+            "{kind} {}",
+            name.replace(|c: char| c == '/' || c.is_control(), "-")
+        ),
+        every,
+        quantity,
+    };
+    let joints = world.joints.iter().enumerate();
+    let joints = joints.map(|(joint, def)| probe("joint", &def.name, Quantity::Joint { joint }));
+    let drives = world.drives.iter().enumerate();
+    let drives = drives.map(|(drive, def)| {
+        let at = def.coordinate;
+        probe("drive", &def.name, Quantity::Drive { drive, at })
+    });
+    joints.chain(drives).collect()
+}
+
 impl Builder<'_, '_> {
     /// The probes; without a world (something of it is wrong) only what needs
     /// none of it is judged.
@@ -37,6 +62,9 @@ impl Builder<'_, '_> {
                     quantity,
                 });
             }
+        }
+        if let Some(world) = world {
+            probes.extend(machine_probes(root, world));
         }
         probes
     }

@@ -142,6 +142,17 @@ pub(super) fn general(a: &Solid, b: &Solid, margin: f64, last: Option<DVec3>) ->
     (axes.best.gap < margin).then_some(axes)
 }
 
+/// The best direction square to a line `b`, uphill from a guess.
+pub(super) fn across_line(a: &Solid, b: &Solid, guess: DVec3) -> Option<Axis> {
+    let line = b.circle(-guess).map(reversed)?;
+    let near = climb_on_circle(a, b, line, guess)?;
+    let found = axis(a, b, near, Owner::Neither);
+    let edge = a.circle(near).and_then(|edge| crossing(edge, line, near));
+    Some(edge.map_or(found, |normal| {
+        better(found, axis(a, b, normal, Owner::Neither), 0.0)
+    }))
+}
+
 fn faces_towards(a: &Solid, b: &Solid, normal: DVec3) -> [Option<Axis>; 2] {
     let of_a = a.face_towards(normal);
     let of_b = b.face_towards(-normal);

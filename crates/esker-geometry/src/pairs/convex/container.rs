@@ -10,6 +10,7 @@
 //! body in [`MAX_POINTS`] points at most, each with the tangent plane at its azimuth; a body that moves
 //! far sees the tangent planes of its own points only.
 
+use super::axis;
 use super::conformity::flat_at_wall;
 use super::manifold::{LINE_TILT, Pair, TOLERANCE};
 use super::plane::{Plane, passage};
@@ -33,11 +34,8 @@ const RIM: u32 = 0b11 << 30;
 /// Straight pieces of a round rim: the sagitta is 0.0075 % of the radius.
 const CHORDS: u32 = 256;
 
-/// Sine of the angle by which a normal may lean along a piece of a round rim: two pieces' turn.
-const MAX_SLOPE: f64 = 0.05;
-
 /// Points of a rim nearer than this are one, in inner radii.
-const SAME: f64 = 1e-3;
+const SAME: f64 = 1e-2;
 
 /// Trials around a cylinder's rim for the places where it is nearest to a mantle.
 const TRIALS: u32 = 24;
@@ -102,44 +100,106 @@ struct RimPiece {
 impl RimPiece {
     /// The points where a body touches the piece, with normals that the wall does not hide.
     fn contacts(&self, body: &Solid, margin: f64, out: &mut Vec<ContactPoint>) {
-        let [from, to] = self.ends;
-        let centre = 0.5 * (from + to);
-        let half_length = 0.5 * from.distance(to);
+        let half_length = 0.5 * self.ends[0].distance(self.ends[1]);
+        let centre = 0.5 * (self.ends[0] + self.ends[1]);
         let reach = half_length + body.bounding_radius() + margin;
         if centre.distance_squared(body.position) > reach * reach {
             return;
         }
-        let along = (to - from).normalize_or_zero();
-        let (x, y) = along.any_orthonormal_pair();
-        let piece = Solid {
-            core: Core::Segment { half_length },
-            position: centre,
-            rotation: DMat3::from_cols(x, y, along),
-            rounding: 0.0,
-            inner_radius: body.inner_radius,
-            is_wall: true,
-        };
         let first = out.len();
+        let piece = self.segment(half_length, body);
         let pair = Pair {
             a: body,
             b: &piece,
             margin,
         };
-        pair.contacts(None, out);
-        let is_seen = |point: &ContactPoint| {
-            let is_across = !self.goes_on || point.normal.dot(along).abs() < MAX_SLOPE;
-            is_across && point.normal.dot(self.into_wall) >= -1e-9
-        };
-        let mut kept = first;
-        for k in first..out.len() {
-            if is_seen(&out[k]) {
-                out.swap(kept, k);
-                kept += 1;
-            }
+        if self.goes_on {
+            let line = self.segment(reach + body.bounding_radius(), body);
+            let with_line = Pair { b: &line, ..pair };
+            self.contacts_of_curve(&pair, &with_line, out);
+        } else {
+            pair.contacts(None, out);
         }
-        out.truncate(kept);
+        keep(out, first, |point| self.is_seen(point.normal));
         rename(&mut out[first..], RIM, self.name);
     }
+
+    /// Whether the wall does not hide a body that would be touched with this normal.
+    fn is_seen(&self, normal: DVec3) -> bool {
+        normal.dot(self.into_wall) >= -1e-9
+    }
+
+    /// A straight line about the middle of the piece.
+    fn segment(&self, half_length: f64, body: &Solid) -> Solid<'static> {
+        let [from, to] = self.ends;
+        let along = (to - from).normalize_or_zero();
+        let (x, y) = along.any_orthonormal_pair();
+        Solid {
+            core: Core::Segment { half_length },
+            position: 0.5 * (from + to),
+            rotation: DMat3::from_cols(x, y, along),
+            rounding: 0.0,
+            inner_radius: body.inner_radius,
+            is_wall: true,
+        }
+    }
+
+    /// The points of a piece of a curve. Normals are those of the tangent, which has no ends within
+    /// the body: the shortest way out for the piece alone is along the curve where an edge of the
+    /// body straddles it, and takes no account of the pieces beside.
+    fn contacts_of_curve(
+        &self,
+        with_piece: &Pair<'_>,
+        with_line: &Pair<'_>,
+        out: &mut Vec<ContactPoint>,
+    ) {
+        let Pair { a, b, margin } = *with_line;
+        let Some(axes) = axis::general(a, b, margin, None) else {
+            return;
+        };
+        let best = if self.is_seen(axes.best.normal) {
+            if with_piece.on_face(&axes.chosen, f64::INFINITY, out) {
+                return;
+            }
+            axes.best
+        } else {
+            // A corner that has just passed the rim: the way back is barred by the wall.
+            let outward = b.position - a.position;
+            let guess = outward.reject_from_normalized(self.into_wall);
+            match axis::across_line(a, b, guess.normalize_or(self.into_wall)) {
+                Some(seen) if self.is_seen(seen.normal) => seen,
+                _ => return,
+            }
+        };
+        let first = out.len();
+        with_piece.between_edges(&best, out);
+        if out.len() == first + 1 {
+            // Lines that cross, maybe beside the piece.
+            out.truncate(first);
+            with_line.between_edges(&best, out);
+            let [from, to] = self.ends;
+            let length = from.distance(to);
+            let is_on_piece = |point: &ContactPoint| {
+                let place = (point.on_wall() - from).dot(to - from) / length;
+                // Normals of two pieces leave that much between them.
+                let slack = point.gap.abs() * TAU / f64::from(CHORDS);
+                (-slack..=length + slack).contains(&place)
+            };
+            keep(out, first, is_on_piece);
+        }
+    }
+}
+
+/// Keeps of the points from `first` on those that a test accepts, in their order.
+fn keep(out: &mut Vec<ContactPoint>, first: usize, is_kept: impl Fn(&ContactPoint) -> bool) {
+    let mut kept = first;
+    for k in first..out.len() {
+        if is_kept(&out[k]) {
+            out.swap(kept, k);
+            kept += 1;
+        }
+    }
+    out.truncate(kept);
 }
 
 /// A box that is a container.

@@ -5,6 +5,7 @@ use crate::body::{BodyShape, PlacedShape, Polyhedron};
 use crate::manifold::{Conformity, ContactPoint};
 use crate::pairs::body_wall::WallQuery;
 use crate::{DQuat, DVec3, Face, OpenFaces, Pose, Side, TriangleMesh, TriangleSoup, WallShape};
+use glam::DMat3;
 use proptest::prelude::*;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, TAU};
 use std::sync::Arc;
@@ -235,14 +236,17 @@ fn nothing_closes_an_opening_for_a_body_outside() {
         side: Side::Inside,
         open: OpenFaces::ENDS,
     };
-    for (wall, tolerance) in [(tray, 1e-9), (tube, 1e-2)] {
+    // The round rim is hollow under the plate, whose long edges cross it at y = ±0.1 with normals
+    // square to both.
+    for (wall, tolerance, lean_along_rim) in [(tray, 1e-9, 1e-9), (tube, 1e-2, 0.063)] {
         let rim = DVec3::new(0.5, 0.0, 0.5);
         let pose = Pose::new(rim + (0.02 - 1e-3) * up + 0.1 * along, lean);
         assert!(pose.position.x > 0.5 && pose.to_world(DVec3::new(-0.4, 0.0, 0.0)).z < 0.5);
         let points = contacts(&wall, &plate, pose, 0.01);
         assert!(!points.is_empty());
         for point in &points {
-            assert!((point.normal + up).length() < 1e-9, "{wall:?}: {points:?}");
+            let lean = (point.normal + up).length();
+            assert!(lean < lean_along_rim, "{wall:?}: {points:?}");
             assert!((point.gap + 1e-3).abs() < tolerance, "{wall:?}: {points:?}");
         }
     }
@@ -626,4 +630,36 @@ fn a_box_that_tips_over_a_rim_is_held_by_it() {
     tube.body_contacts(&placed, &query, &mut found);
     let deepest = found.iter().map(|c| c.gap).fold(f64::INFINITY, f64::min);
     assert!((-4.5e-4..-3e-4).contains(&deepest), "{found:?}");
+}
+
+/// A box whose edge straddles the rim of an open tube is pushed back across the rim. The shortest way
+/// out for one piece of the rim is along it, through a face beside the edge, so that no piece had a
+/// contact and the box sank until a corner came through the mantle.
+#[test]
+fn an_edge_that_straddles_a_rim_is_held_across_it() {
+    let tube = WallShape::Cylinder {
+        radius: 0.15,
+        length: 0.12,
+        side: Side::Inside,
+        open: OpenFaces::ENDS,
+    };
+    let shape = BodyShape::Box {
+        half_edges: DVec3::new(0.008, 0.006, 0.01),
+    };
+    let rim = DVec3::new(0.15, 0.0, 0.06);
+    let (depth, lean) = (5e-4, 0.6);
+    // Body axes: z is an edge, square to the rim's tangent y; x and y are 45° off the normal.
+    let normal = DVec3::new(f64::cos(lean), 0.0, -f64::sin(lean));
+    let edge = DVec3::new(f64::sin(lean), 0.0, f64::cos(lean));
+    let (x, y) = (normal - DVec3::Y, normal + DVec3::Y);
+    let axes = DMat3::from_cols(x.normalize(), y.normalize(), edge);
+    assert!((axes.determinant() - 1.0).abs() < 1e-12);
+    let corner = axes * DVec3::new(0.008, 0.006, 0.0);
+    let pose = Pose::new(rim + depth * normal - corner, DQuat::from_mat3(&axes));
+    let points = contacts(&tube, &shape, pose, 1e-3);
+    let held = |point: &ContactPoint| {
+        // A piece's tangent is off by half of its turn.
+        (point.gap + depth).abs() < 1e-6 && point.normal.dot(normal) > 1.0 - 1e-4
+    };
+    assert!(points.iter().any(held), "{points:?}");
 }
