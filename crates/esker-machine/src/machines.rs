@@ -274,6 +274,18 @@ impl Machines {
             .map(|axis| axis.value)
     }
 
+    /// Names of the joints, in the order of the definition.
+    pub fn joint_names(&self) -> impl Iterator<Item = &str> {
+        let places = self.joints.iter();
+        places.map(|&(m, own)| self.machines[m].joints[own].name.as_str())
+    }
+
+    /// Names of the drives, in the order of the definition.
+    pub fn drive_names(&self) -> impl Iterator<Item = &str> {
+        let places = self.drives.iter();
+        places.map(|&(m, own)| self.machines[m].drives[own].def.name.as_str())
+    }
+
     /// What a joint has done.
     pub fn joint(&self, joint: usize) -> &JointTotals {
         let (m, own) = self.joints[joint];

@@ -336,6 +336,10 @@ fn warnings(world: &WorldDef, bed: &Bed, coarse: &Advice) -> Vec<String> {
             100.0 * overlap
         ));
     }
+    if world.packings.is_empty() && world.emitters.is_empty() {
+        // No grains fall, and no bed is deep.
+        return warnings;
+    }
     let percent = 100.0 * coarse.tolerance;
     let moved = |speed: f64| speed * world.step / bed.diameter;
     let fall = (2.0 * coarse.tolerance * bed.diameter / bed.gravity).sqrt();

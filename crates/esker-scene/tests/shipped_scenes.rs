@@ -7,14 +7,16 @@ use esker_scene::{Scene, load};
 use esker_world::definition::{Method, Motion, Placement, SizeDistribution};
 use glam::DVec3;
 
-const SHIPPED: [&str; 12] = [
+const SHIPPED: [&str; 14] = [
     "bounce",
     "column",
     "conveyor",
     "dice",
     "drum",
+    "excavator",
     "hopper",
     "lifter-drum",
+    "pendulum",
     "pile",
     "pills",
     "rubble",

@@ -486,6 +486,11 @@ impl World {
 /// What can be read of machines, and set while they run. Joints and drives by their index in the
 /// definition.
 impl World {
+    /// All machines.
+    pub fn machines(&self) -> &Machines {
+        &self.machinery.machines
+    }
+
     /// What a joint has done since the start, and how far it is from where it should be.
     pub fn joint(&self, joint: usize) -> &JointTotals {
         self.machinery.machines.joint(joint)

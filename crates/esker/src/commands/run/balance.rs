@@ -98,6 +98,92 @@ impl WallSummary {
     }
 }
 
+/// What machines did over a run; field names are keys of `summary.json`.
+#[derive(Serialize)]
+pub struct MachineSummary {
+    joints: Vec<JointSummary>,
+    drives: Vec<DriveSummary>,
+    /// Substeps in which joints and drives could not be solved together.
+    unsolved: u64,
+}
+
+#[derive(Serialize)]
+struct JointSummary {
+    name: String,
+    /// Largest distance of its anchors, m, and largest angle between its axes, rad.
+    max_gap: f64,
+    max_tilt: f64,
+    /// Mean force on its second body, N.
+    force: [f64; 3],
+}
+
+#[derive(Serialize)]
+struct DriveSummary {
+    name: String,
+    /// Mean force or torque, N or N m.
+    force: f64,
+    /// Mean power, W.
+    power: f64,
+    /// Work, J.
+    work: f64,
+}
+
+impl MachineSummary {
+    /// `None` where there are no machines.
+    pub fn new(world: &World) -> Option<Self> {
+        let machines = world.machines();
+        let per_second = world.time().recip();
+        let joints = machines.joint_names().enumerate().map(|(j, name)| {
+            let totals = machines.joint(j);
+            JointSummary {
+                name: name.to_owned(),
+                max_gap: totals.max_violation.distance,
+                max_tilt: totals.max_violation.angle,
+                force: (totals.impulse.linear * per_second).to_array(),
+            }
+        });
+        let drives = machines.drive_names().enumerate().map(|(d, name)| {
+            let totals = machines.drive(d);
+            DriveSummary {
+                name: name.to_owned(),
+                force: totals.impulse * per_second,
+                power: totals.work * per_second,
+                work: totals.work,
+            }
+        });
+        (!machines.is_empty()).then(|| MachineSummary {
+            joints: joints.collect(),
+            drives: drives.collect(),
+            unsolved: machines.unsolved(),
+        })
+    }
+
+    /// What the summary says of joints and drives.
+    pub fn lines(&self) -> Vec<String> {
+        let widest = self.joints.iter().max_by(|a, b| a.max_gap.total_cmp(&b.max_gap));
+        let mut lines: Vec<String> = widest
+            .map(|joint| {
+                let gap = number(1e3 * joint.max_gap, 2);
+                format!("  joints      anchors at most {gap} mm apart (\"{}\")", joint.name)
+            })
+            .into_iter()
+            .collect();
+        if self.unsolved > 0 {
+            let unsolved = self.unsolved;
+            lines.push(format!("              {unsolved} substeps could not be solved"));
+        }
+        lines.extend(self.drives.iter().map(|drive| {
+            format!(
+                "  drive       {}: {} J, {} W on average",
+                drive.name,
+                number(drive.work, 4),
+                number(drive.power, 4)
+            )
+        }));
+        lines
+    }
+}
+
 /// The energy ledger of a run, J; field names are keys of `summary.json`.
 #[derive(Serialize)]
 pub struct EnergySummary {
@@ -110,6 +196,7 @@ pub struct EnergySummary {
     rolling: f64,
     impact: f64,
     damping: f64,
+    joints: f64,
     kinetic_change: f64,
     stored_change: f64,
     /// What came, less what went and what is there.
@@ -140,6 +227,7 @@ impl EnergySummary {
             rolling: ledger.rolling,
             impact: ledger.impact,
             damping: ledger.damping,
+            joints: ledger.joints,
             kinetic_change: kinetic - ledger.initial_kinetic,
             stored_change: ledger.stored - ledger.initial_stored,
             imbalance,
@@ -172,6 +260,7 @@ impl EnergySummary {
             ("rolling", self.rolling),
             ("impact", self.impact),
             ("damping", self.damping),
+            ("joints", self.joints),
             ("cohesion", (-self.cohesion).max(0.0)),
             ("removed", self.removed),
         ]);

@@ -8,7 +8,7 @@ use esker_world::definition::{Method, Solver};
 use esker_world::{Stage, World};
 use serde::Serialize;
 
-use super::balance::{BodySummary, EnergySummary, WallSummary};
+use super::balance::{BodySummary, EnergySummary, MachineSummary, WallSummary};
 use super::progress::duration;
 use super::totals::{Totals, Worst};
 use super::verdict::{Evidence, Verdict, outside_of_containers};
@@ -53,6 +53,8 @@ pub struct Summary {
     energy: Option<EnergySummary>,
     walls: Vec<WallSummary>,
     bodies: Vec<BodySummary>,
+    /// Where the scene has joints.
+    machines: Option<MachineSummary>,
     mean_residual: Option<f64>,
     worst_residual: Option<f64>,
     tolerance: Option<f64>,
@@ -280,6 +282,7 @@ impl Summary {
             bodies: (0..world.bodies.len())
                 .map(|body| BodySummary::new(world, body))
                 .collect(),
+            machines: MachineSummary::new(world),
             mean_residual: seen.then(|| totals.residual_sum / totals.residual_count),
             worst_residual: seen.then_some(totals.worst_residual),
             tolerance: world.method().tolerance(),
@@ -378,7 +381,8 @@ impl Summary {
         println!("  energy      {:.3e} J kinetic", self.kinetic_energy);
         let ledger = self.energy.iter().flat_map(EnergySummary::lines);
         let drives = self.walls.iter().filter_map(WallSummary::line);
-        for line in ledger.chain(drives) {
+        let machines = self.machines.iter().flat_map(MachineSummary::lines);
+        for line in ledger.chain(drives).chain(machines) {
             println!("{line}");
         }
         let residual = match (self.mean_residual, self.worst_residual) {
