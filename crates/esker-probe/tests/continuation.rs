@@ -18,15 +18,6 @@ fn drum() -> WorldDef {
             poisson: 0.3,
         }],
         walls: vec![WallDef {
-            name: "drum".into(),
-            shape: WallShape::Cylinder {
-                radius: 0.06,
-                length: 0.05,
-                side: Side::Inside,
-                open: OpenFaces::NONE,
-            },
-            pose: Pose::IDENTITY,
-            material: 0,
             motion: Motion::Rotate {
                 axis: DVec3::Z,
                 centre: DVec3::ZERO,
@@ -34,8 +25,16 @@ fn drum() -> WorldDef {
                 start: 0.0,
                 stop: f64::INFINITY,
             },
-            surface_velocity: DVec3::ZERO,
-            presence: Presence::ALWAYS,
+            ..WallDef::new(
+                "drum",
+                WallShape::Cylinder {
+                    radius: 0.06,
+                    length: 0.05,
+                    side: Side::Inside,
+                    open: OpenFaces::NONE,
+                },
+                Pose::IDENTITY,
+            )
         }],
         packings: vec![PackingDef {
             shape: None,

@@ -48,15 +48,7 @@ fn grain(position: DVec3, velocity: DVec3, radius: f64) -> ListedGrain {
 }
 
 fn floor() -> WallDef {
-    WallDef {
-        name: "floor".into(),
-        shape: WallShape::HalfSpace,
-        pose: Pose::IDENTITY,
-        material: 0,
-        motion: Motion::Still,
-        surface_velocity: DVec3::ZERO,
-        presence: Presence::ALWAYS,
-    }
+    WallDef::new("floor", WallShape::HalfSpace, Pose::IDENTITY)
 }
 
 fn probe(quantity: Quantity, every: f64) -> ProbeDef {

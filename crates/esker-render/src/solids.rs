@@ -93,29 +93,21 @@ impl Form {
             Self::Capsule {
                 radius,
                 half_length,
-            } => {
-                let side = side_entry(o, d, *radius);
-                side.filter(|t| (o.z + t * d.z).abs() <= *half_length)
-                    .or_else(|| {
-                        let ends = [DVec3::Z * *half_length, DVec3::NEG_Z * *half_length];
-                        let entries = ends
-                            .into_iter()
-                            .filter_map(|c| first_root(o - c, d, *radius));
-                        entries.min_by(f64::total_cmp)
-                    })
-            }
+            } => side_entry(o, d, *radius, *half_length).or_else(|| {
+                let ends = [DVec3::Z * *half_length, DVec3::NEG_Z * *half_length];
+                let entries = ends
+                    .into_iter()
+                    .filter_map(|c| first_root(o - c, d, *radius));
+                entries.min_by(f64::total_cmp)
+            }),
             Self::Cylinder {
                 radius,
                 half_length,
-            } => {
-                let side = side_entry(o, d, *radius);
-                side.filter(|t| (o.z + t * d.z).abs() <= *half_length)
-                    .or_else(|| {
-                        let t = (-half_length.copysign(d.z) - o.z) / d.z;
-                        let across = (o + t * d).truncate().length_squared();
-                        (d.z != 0.0 && across <= radius * radius).then_some(t)
-                    })
-            }
+            } => side_entry(o, d, *radius, *half_length).or_else(|| {
+                let t = (-half_length.copysign(d.z) - o.z) / d.z;
+                let across = (o + t * d).truncate().length_squared();
+                (d.z != 0.0 && across <= radius * radius).then_some(t)
+            }),
             Self::Polyhedron { faces, .. } => {
                 // Eq. (2).
                 let (mut enters, mut leaves) = (f64::NEG_INFINITY, f64::INFINITY);
@@ -218,9 +210,11 @@ fn first_root(o: DVec3, d: DVec3, radius: f64) -> Option<f64> {
     (a > 0.0 && radicand >= 0.0).then(|| (-b - radicand.sqrt()) / a)
 }
 
-/// The first `t` at which `o + t d` is not farther from the z axis than `radius`.
-fn side_entry(o: DVec3, d: DVec3, radius: f64) -> Option<f64> {
+/// The first `t` at which `o + t d` is not farther from the z axis than `radius`, where that is on
+/// the side of a cylinder.
+fn side_entry(o: DVec3, d: DVec3, radius: f64, half_length: f64) -> Option<f64> {
     first_root(o.with_z(0.0), d.with_z(0.0), radius)
+        .filter(|t| (o.z + t * d.z).abs() <= half_length)
 }
 
 /// A solid in camera space.

@@ -81,10 +81,13 @@ pub const SCENE: Section = Section {
 };
 
 const SUBSTEPPED: &[When] = &[is("method", &["substepped"])];
-/// Methods that solve a whole step: the sweep, and the solvers of the registry.
-const WHOLE_STEP_METHODS: &[&str] = &[
+/// Ways to advance: in substeps, and then those of [`WHOLE_STEP_METHODS`].
+const METHODS: &[&str] = &[
+    "substepped", "smooth",
     "gauss-seidel", "auto", "newton", "anderson", "quasi-newton", "interior-point", "accelerated-gradient", "jacobi",
 ];
+/// Methods that solve a whole step: the sweep, and the solvers of the registry.
+const WHOLE_STEP_METHODS: &[&str] = METHODS.split_at(2).1;
 const WHOLE_STEP: &[When] = &[is("method", WHOLE_STEP_METHODS)];
 
 /// `[solver]`.
@@ -92,10 +95,7 @@ pub const SOLVER: Section = Section {
     title: "[solver]",
     doc: "`substepped` finds contacts once per step and then takes substeps of one sweep each; `gauss-seidel` solves the whole step at once, after an impact stage, and so do the general solvers (`auto` to `jacobi`), which work until the tolerance is met; `smooth` follows springs and dashpots explicitly.",
     keys: &[
-        key("method", Kind::Choice(&[
-            "substepped", "gauss-seidel", "smooth",
-            "auto", "newton", "anderson", "quasi-newton", "interior-point", "accelerated-gradient", "jacobi",
-        ]), "", Default("\"substepped\""), "How a step is solved."),
+        key("method", Kind::Choice(METHODS), "", Default("\"substepped\""), "How a step is solved."),
         key("substeps", Kind::Integer(1, MOST_SWEEPS), "", Default("25"), "Substeps per step; more make deep beds stiffer. `smooth` takes a multiple of them where collisions ask for shorter ones.").when(&[is("method", &["substepped", "smooth"])]),
         key("stiffness_cap", Kind::Number(NOT_NEGATIVE), "", Default("1.0"), "1 keeps any stack stable; smaller is stiffer and less safe.").when(SUBSTEPPED),
         key("sweeps", Kind::Integer(1, MOST_SWEEPS), "", Default("100"), "Most sweeps per step; iterations for the general solvers.").when(WHOLE_STEP),

@@ -317,7 +317,7 @@ pub fn residual(problem: &ContactProblem, impulses: &[Impulse], bodies: &[BodySt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use esker_contact::{Contact, Form};
+    use esker_contact::Contact;
 
     /// A sphere pressed into a corner of three planes: the solution is known.
     fn corner() -> ContactProblem {
@@ -330,17 +330,7 @@ mod tests {
         let contacts = [DVec3::X, DVec3::Y, DVec3::Z]
             .into_iter()
             .enumerate()
-            .map(|(i, axis)| Contact {
-                bodies: [0, i as u32 + 1],
-                normal: -axis,
-                arms: [0.1, 0.0],
-                form: Form::Radial,
-                friction: 0.0,
-                rolling: 0.0,
-                twisting: 0.0,
-                compliance: 0.0,
-                target: 0.0,
-            })
+            .map(|(i, axis)| Contact::frictionless([0, i as u32 + 1], -axis, [0.1, 0.0]))
             .collect();
         ContactProblem {
             bodies: vec![

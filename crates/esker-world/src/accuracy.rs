@@ -280,15 +280,7 @@ mod tests {
                 young: 5e11,
                 poisson: 0.3,
             }],
-            walls: vec![WallDef {
-                name: "floor".into(),
-                shape: WallShape::HalfSpace,
-                pose: Pose::IDENTITY,
-                material: 0,
-                motion: Motion::Still,
-                surface_velocity: DVec3::ZERO,
-                presence: Presence::ALWAYS,
-            }],
+            walls: vec![WallDef::new("floor", WallShape::HalfSpace, Pose::IDENTITY)],
             packings: vec![PackingDef {
                 shape: None,
                 material: 0,

@@ -422,6 +422,21 @@ pub struct WallDef {
     pub presence: Presence,
 }
 
+impl WallDef {
+    /// A wall of material 0 that is always there and stands still.
+    pub fn new(name: impl Into<String>, shape: WallShape, pose: Pose) -> Self {
+        WallDef {
+            name: name.into(),
+            shape,
+            pose,
+            material: 0,
+            motion: Motion::Still,
+            surface_velocity: DVec3::ZERO,
+            presence: Presence::ALWAYS,
+        }
+    }
+}
+
 /// The time for which a wall is there, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Presence {

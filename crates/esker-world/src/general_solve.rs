@@ -103,19 +103,15 @@ mod tests {
                 young: 5e7,
                 poisson: 0.3,
             }],
-            walls: vec![WallDef {
-                name: "box".into(),
-                shape: WallShape::Box {
+            walls: vec![WallDef::new(
+                "box",
+                WallShape::Box {
                     half_extents: DVec3::new(0.025, 0.025, 0.2),
                     side: esker_geometry::Side::Inside,
                     open: OpenFaces::NONE,
                 },
-                pose: Pose::IDENTITY,
-                material: 0,
-                motion: Motion::Still,
-                surface_velocity: DVec3::ZERO,
-                presence: Presence::ALWAYS,
-            }],
+                Pose::IDENTITY,
+            )],
             packings: vec![PackingDef {
                 shape: None,
                 material: 0,

@@ -11,15 +11,7 @@
 //! let glass = Material { name: "glass".into(), density: 2500.0, young: 5e9, poisson: 0.3 };
 //! let mut world = World::new(&WorldDef {
 //!     materials: vec![glass],
-//!     walls: vec![WallDef {
-//!         name: "floor".into(),
-//!         shape: WallShape::HalfSpace,
-//!         pose: Pose::IDENTITY,
-//!         material: 0,
-//!         motion: Motion::Still,
-//!         surface_velocity: DVec3::ZERO,
-//!         presence: Presence::ALWAYS,
-//!     }],
+//!     walls: vec![WallDef::new("floor", WallShape::HalfSpace, Pose::IDENTITY)],
 //!     packings: vec![PackingDef {
 //!         shape: None,
 //!         material: 0,

@@ -581,7 +581,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{Motion, Presence, WallDef};
+    use crate::definition::WallDef;
     use crate::grains::NewGrain;
     use crate::random::{RandomStream, Source};
     use esker_geometry::{BroadPhase, Pose, WallShape};
@@ -698,15 +698,7 @@ mod tests {
     fn impacts_are_looked_for_near_walls() {
         let mut grains = Grains::default();
         let floor = Wall::new(
-            &WallDef {
-                name: "floor".into(),
-                shape: WallShape::HalfSpace,
-                pose: Pose::IDENTITY,
-                material: 0,
-                motion: Motion::Still,
-                surface_velocity: DVec3::ZERO,
-                presence: Presence::ALWAYS,
-            },
+            &WallDef::new("floor", WallShape::HalfSpace, Pose::IDENTITY),
             0.01,
         );
         for k in 0..8000_u32 {

@@ -521,15 +521,7 @@ mod tests {
                 materials: [0, 0],
                 law,
             }],
-            walls: vec![WallDef {
-                name: "floor".into(),
-                shape: WallShape::HalfSpace,
-                pose: Pose::IDENTITY,
-                material: 0,
-                motion: Motion::Still,
-                surface_velocity: DVec3::ZERO,
-                presence: Presence::ALWAYS,
-            }],
+            walls: vec![WallDef::new("floor", WallShape::HalfSpace, Pose::IDENTITY)],
             packings: vec![PackingDef {
                 shape: None,
                 material: 0,

@@ -452,13 +452,8 @@ mod tests {
 
     fn wall(shape: WallShape, pose: Pose, motion: Motion) -> WallDef {
         WallDef {
-            name: "wall".into(),
-            shape,
-            pose,
-            material: 0,
             motion,
-            surface_velocity: DVec3::ZERO,
-            presence: Presence::ALWAYS,
+            ..WallDef::new("wall", shape, pose)
         }
     }
 

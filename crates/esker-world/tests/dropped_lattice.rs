@@ -32,15 +32,7 @@ fn a_lattice_dropped_on_a_floor_does_not_fall_into_itself() {
                 young: 6e6,
                 poisson: 0.25,
             }],
-            walls: vec![WallDef {
-                name: "floor".into(),
-                shape: WallShape::HalfSpace,
-                pose: Pose::IDENTITY,
-                material: 0,
-                motion: Motion::Still,
-                surface_velocity: DVec3::ZERO,
-                presence: Presence::ALWAYS,
-            }],
+            walls: vec![WallDef::new("floor", WallShape::HalfSpace, Pose::IDENTITY)],
             packings: vec![PackingDef {
                 shape: None,
                 material: 0,

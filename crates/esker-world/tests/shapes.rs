@@ -56,6 +56,19 @@ fn one(shape: Option<BodyShape>, place: DVec3, orientation: DQuat) -> WorldDef {
     def
 }
 
+/// Gives the grain of [`one`] these velocities to start with.
+fn start(def: &mut WorldDef, velocity: DVec3, angular_velocity: DVec3) {
+    let Placement::Listed { grains } = &def.packings[0].placement else {
+        unreachable!("one grain is listed")
+    };
+    let moving = ListedGrain {
+        velocity,
+        angular_velocity,
+        ..grains[0]
+    };
+    def.packings[0].placement = listed(vec![moving]).placement;
+}
+
 fn world(def: &WorldDef) -> World {
     World::new(def).expect("a valid world")
 }
@@ -157,16 +170,7 @@ fn a_thrown_box_keeps_its_angular_momentum() {
     };
     let mut def = one(Some(shape), DVec3::ZERO, DQuat::from_rotation_y(0.4));
     def.gravity = DVec3::ZERO;
-    let Placement::Listed { grains } = &def.packings[0].placement else {
-        unreachable!("listed above")
-    };
-    let spinning = ListedGrain {
-        angular_velocity: DVec3::new(1.0, 12.0, -2.0),
-        ..grains[0]
-    };
-    def.packings[0].placement = Placement::Listed {
-        grains: Arc::new(vec![spinning]),
-    };
+    start(&mut def, DVec3::ZERO, DVec3::new(1.0, 12.0, -2.0));
     let mut world = world(&def);
     let (before, energy) = (angular_momentum(&world), world.grains.kinetic_energy());
     let start = world.grains.orientation[0];
@@ -292,12 +296,8 @@ fn a_collision_of_ellipsoids_keeps_momentum_and_angular_momentum() {
         def.packings[0].velocity = DVec3::X;
         let mut other = def.packings[0].clone();
         other.velocity = DVec3::NEG_X;
-        other.placement = Placement::Listed {
-            grains: Arc::new(vec![grain(
-                DVec3::new(0.07, 0.02, 0.01),
-                shape.volume_radius(),
-            )]),
-        };
+        let place = DVec3::new(0.07, 0.02, 0.01);
+        other.placement = listed(vec![grain(place, shape.volume_radius())]).placement;
         def.packings.push(other);
         let mut world = world(&def);
         let before = (momentum(&world), angular_momentum(&world));
@@ -422,9 +422,7 @@ fn a_stack_of_ten_cubes_stands() {
     def.pairs[0].law.friction = 0.5;
     def.walls = vec![floor()];
     let cubes = (0..10).map(|k| grain(DVec3::Z * (edge * (f64::from(k) + 0.5)), radius));
-    def.packings[0].placement = Placement::Listed {
-        grains: Arc::new(cubes.collect()),
-    };
+    def.packings[0].placement = listed(cubes.collect()).placement;
     let mut world = world(&def);
     run(&mut world, 4.0);
     let grains = &world.grains;
@@ -465,18 +463,8 @@ fn a_rolling_ellipsoid_keeps_its_energy() {
     def.materials[0].young = 9e7;
     def.pairs[0].law.friction = 1.0;
     def.walls = vec![floor()];
-    let Placement::Listed { grains } = &def.packings[0].placement else {
-        unreachable!("listed above")
-    };
     let speed = 0.7;
-    let rolling = ListedGrain {
-        velocity: DVec3::X * speed,
-        angular_velocity: DVec3::Y * (speed / 0.05),
-        ..grains[0]
-    };
-    def.packings[0].placement = Placement::Listed {
-        grains: Arc::new(vec![rolling]),
-    };
+    start(&mut def, DVec3::X * speed, DVec3::Y * (speed / 0.05));
     let mut world = world(&def);
     let energy = |world: &World| {
         let g = &world.grains;

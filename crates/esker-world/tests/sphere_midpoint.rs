@@ -54,7 +54,7 @@ fn impact_loss(step: f64, is_shaped: bool) -> f64 {
         let mut moving = grain(DVec3::new(-apart, across, 0.0), RADIUS);
         moving.velocity = DVec3::X * 2.0;
         let still = grain(DVec3::ZERO, RADIUS);
-        let mut def = balls(vec![moving, still], law.clone(), step, is_shaped);
+        let mut def = balls(vec![moving, still], law, step, is_shaped);
         def.gravity = DVec3::ZERO;
         let mut world = build(&def);
         let before = angular_momentum(&world);

@@ -52,18 +52,13 @@ pub fn emitting_world() -> WorldDef {
             poisson: 0.3,
         }],
         walls: vec![WallDef {
-            name: "floor".into(),
-            shape: WallShape::HalfSpace,
-            pose: Pose::IDENTITY,
-            material: 0,
             motion: Motion::Oscillate {
                 direction: DVec3::Z,
                 amplitude: 5e-4,
                 frequency: 10.0,
                 phase: 0.2,
             },
-            surface_velocity: DVec3::ZERO,
-            presence: Presence::ALWAYS,
+            ..WallDef::new("floor", WallShape::HalfSpace, Pose::IDENTITY)
         }],
         emitters: vec![EmitterDef {
             shape: None,

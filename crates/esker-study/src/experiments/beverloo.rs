@@ -5,7 +5,7 @@ use esker_analysis::discharge::{self, Material};
 use esker_analysis::packing;
 use esker_geometry::{Pose, Region, WallShape};
 use esker_plot::{Axis, Plot, Series, number};
-use esker_world::definition::{Motion, Placement, Presence, WallDef, WorldDef};
+use esker_world::definition::{Motion, Placement, WallDef, WorldDef};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
@@ -88,17 +88,16 @@ fn world(size: Size, orifice: f64) -> Result<WorldDef, StudyError> {
     }
     // A lid below the hole that drops away once the grains have settled.
     def.walls.push(WallDef {
-        name: "lid".into(),
-        shape: WallShape::HalfSpace,
-        pose: Pose::from_position(DVec3::Z * -0.0005),
-        material: 0,
         motion: Motion::Translate {
             velocity: DVec3::Z * -4.0,
             start: settle,
             stop: 10.0,
         },
-        surface_velocity: DVec3::ZERO,
-        presence: Presence::ALWAYS,
+        ..WallDef::new(
+            "lid",
+            WallShape::HalfSpace,
+            Pose::from_position(DVec3::Z * -0.0005),
+        )
     });
     Ok(def)
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use esker_analysis::series;
 use esker_geometry::{OpenFaces, Pose, Region, TriangleMesh, TriangleSoup, WallShape};
 use esker_plot::{Axis, Plot, Series, number};
-use esker_world::definition::{Motion, Placement, Presence, SizeDistribution, WallDef, WorldDef};
+use esker_world::definition::{Placement, SizeDistribution, WallDef, WorldDef};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
@@ -68,13 +68,8 @@ impl System {
         let mut def = bench::world_of_scene(SCENE)?;
         let material = def.packings[0].material;
         let still = |shape, height: f64| WallDef {
-            name: "wall".into(),
-            shape,
-            pose: Pose::from_position(DVec3::Z * height),
             material,
-            motion: Motion::Still,
-            surface_velocity: DVec3::ZERO,
-            presence: Presence::ALWAYS,
+            ..WallDef::new("wall", shape, Pose::from_position(DVec3::Z * height))
         };
         let sizes = SizeDistribution::Fixed {
             radius: 0.5 * DIAMETER,

@@ -13,7 +13,7 @@ use esker_analysis::series::statistics;
 use esker_geometry::{Pose, WallShape};
 use esker_plot::{Axis, Plot, Series, number};
 use esker_world::World;
-use esker_world::definition::{ListedGrain, Motion, Placement, Presence, WallDef, WorldDef};
+use esker_world::definition::{ListedGrain, Motion, Placement, WallDef, WorldDef};
 use glam::{DQuat, DVec3};
 
 use crate::bench::{self, Start};
@@ -87,20 +87,19 @@ fn piston(start: Start, sweeps: usize, step: f64) -> Result<f64, StudyError> {
     let speed = 2e-5;
     let stop = 2.0 * depth / speed;
     def.walls.push(WallDef {
-        name: "piston".into(),
-        shape: WallShape::HalfSpace,
-        pose: Pose {
-            position: DVec3::Z * 2.0 * RADIUS,
-            orientation: DQuat::from_rotation_x(std::f64::consts::PI),
-        },
-        material: 0,
         motion: Motion::Translate {
             velocity: DVec3::Z * -speed,
             start: 0.0,
             stop,
         },
-        surface_velocity: DVec3::ZERO,
-        presence: Presence::ALWAYS,
+        ..WallDef::new(
+            "piston",
+            WallShape::HalfSpace,
+            Pose {
+                position: DVec3::Z * 2.0 * RADIUS,
+                orientation: DQuat::from_rotation_x(std::f64::consts::PI),
+            },
+        )
     });
     let mut world = bench::build(&def)?;
     let mut errors = Vec::new();

@@ -55,15 +55,7 @@ pub fn scene(material: Material, law: PairLaw, method: Method, step: f64) -> Wor
 
 /// A wall of material 0 that stands still.
 pub fn wall(shape: WallShape, pose: Pose) -> WallDef {
-    WallDef {
-        name: "wall".into(),
-        shape,
-        pose,
-        material: 0,
-        motion: Motion::Still,
-        surface_velocity: DVec3::ZERO,
-        presence: Presence::ALWAYS,
-    }
+    WallDef::new("wall", shape, pose)
 }
 
 /// The plane z = 0.

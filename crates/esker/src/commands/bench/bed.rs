@@ -143,14 +143,12 @@ pub fn sub_stepped(substeps: usize) -> Method {
 }
 
 fn definition(width: f64, depth: f64, rows: RowCount, method: Method) -> WorldDef {
-    let half_space = |point: DVec3, normal: DVec3| WallDef {
-        name: "box".into(),
-        shape: WallShape::HalfSpace,
-        pose: Pose::new(point, DQuat::from_rotation_arc(DVec3::Z, normal)),
-        material: 0,
-        motion: Motion::Still,
-        surface_velocity: DVec3::ZERO,
-        presence: Presence::ALWAYS,
+    let half_space = |point: DVec3, normal: DVec3| {
+        WallDef::new(
+            "box",
+            WallShape::HalfSpace,
+            Pose::new(point, DQuat::from_rotation_arc(DVec3::Z, normal)),
+        )
     };
     let rolling = match rows {
         RowCount::Three => 0.0,

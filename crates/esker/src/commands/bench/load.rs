@@ -131,15 +131,6 @@ fn drum() -> WorldDef {
             },
         }],
         walls: vec![WallDef {
-            name: "drum".into(),
-            shape: WallShape::Cylinder {
-                radius: RADIUS,
-                length: LENGTH,
-                side: Side::Inside,
-                open: OpenFaces::NONE,
-            },
-            pose,
-            material: 0,
             motion: Motion::Rotate {
                 axis: DVec3::Y,
                 centre: DVec3::ZERO,
@@ -147,8 +138,16 @@ fn drum() -> WorldDef {
                 start: 0.0,
                 stop: f64::INFINITY,
             },
-            surface_velocity: DVec3::ZERO,
-            presence: Presence::ALWAYS,
+            ..WallDef::new(
+                "drum",
+                WallShape::Cylinder {
+                    radius: RADIUS,
+                    length: LENGTH,
+                    side: Side::Inside,
+                    open: OpenFaces::NONE,
+                },
+                pose,
+            )
         }],
         packings: vec![PackingDef {
             shape: None,
