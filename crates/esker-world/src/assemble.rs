@@ -7,13 +7,12 @@ use esker_contact::{
 };
 use esker_parallel::{SharedSlice, Team, prefetch, resize};
 use esker_solver::packed::{Law, Row};
-use esker_solver::substep::{Acceleration, Accelerations};
+use esker_solver::substep::Accelerations;
 use esker_solver::sweep::TangentCompliance;
 
 use glam::{DMat3, DVec3};
 
 use crate::contact::{ContactGeometry, Partner};
-use crate::curvature::{self, Orbit};
 use crate::definition::{ContactSettings, WarmStart};
 use crate::flight::{Impacts, Meeting};
 use crate::grains::Grains;
@@ -40,9 +39,6 @@ pub struct Equations {
     law_of_pair: Vec<u16>,
     /// What contacts of the general form have beside their rows.
     pub general: Vec<GeneralContact>,
-    /// Accelerations of the ghosts of round walls (see `curvature.rs`), one per ghost;
-    /// empty where there are none.
-    pub(crate) ghost_accelerations: Vec<Acceleration>,
     spring_laws: Vec<SpringLaw>,
     base_laws: usize,
 }
@@ -55,8 +51,6 @@ pub(crate) struct Bodies<'a> {
     pub(crate) midpoints: &'a Midpoints,
     pub(crate) shaped: &'a ShapedContacts,
     pub(crate) periodic: Option<Periodic>,
-    /// Length of a step that is followed in substeps, s.
-    pub(crate) substepped: Option<f64>,
 }
 
 /// What assembly needs to know about the step.
@@ -372,39 +366,9 @@ impl Equations {
         bodies: Bodies<'_>,
         (contacts, wall_contacts): (&[ContactGeometry], &[u32]),
     ) {
-        let Bodies {
-            grains,
-            walls,
-            substepped,
-            ..
-        } = bodies;
+        let Bodies { grains, walls, .. } = bodies;
         let count = grains.len();
         let ghosts = wall_contacts.len();
-        let step = substepped.filter(|_| walls.iter().any(curvature::is_round));
-        let accelerated = step.map_or(0, |_| ghosts);
-        team.fill(&mut self.ghost_accelerations, accelerated, |k| {
-            let contact = &contacts[wall_contacts[k] as usize];
-            // Bodies that are no spheres have rates of their own.
-            let orbit = match (contact.partner, contact.form, step) {
-                (Partner::Wall(w), Form::Radial, Some(step)) => {
-                    let i = contact.grain as usize;
-                    let grain = (grains.position[i], grains.state[i].velocity);
-                    Orbit::new(&walls[w as usize], grain, step)
-                }
-                _ => None,
-            };
-            Acceleration {
-                linear: orbit.map_or(DVec3::ZERO, |orbit| orbit.acceleration(contact.normal)),
-                angular: DVec3::ZERO,
-            }
-        });
-        // From the start of the step to its middle, where they are at rest.
-        let half_step = 0.5 * step.unwrap_or(0.0);
-        let accelerations = &self.ghost_accelerations;
-        let at_start = |ghost: usize| {
-            let acceleration = accelerations.get(ghost);
-            acceleration.map_or(DVec3::ZERO, |a| -half_step * a.linear)
-        };
         team.fill(&mut self.bodies, count + ghosts, |k| {
             if k < count {
                 let state = grains.state[k];
@@ -419,8 +383,7 @@ impl Equations {
             };
             let wall = &walls[w as usize];
             BodyState {
-                velocity: wall.surface_velocity_at(contact.point, contact.normal)
-                    + at_start(k - count),
+                velocity: wall.surface_velocity_at(contact.point, contact.normal),
                 angular_velocity: wall.twist.angular_velocity,
                 ..Default::default()
             }

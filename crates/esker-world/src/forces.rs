@@ -9,7 +9,7 @@
 //!
 //! in its metric angular velocity `z`; with the projection `P` on the axes that it can move
 //! along, which takes back the gravity that every body falls with. Both are evaluated once per
-//! step, in its middle. Ghosts of round walls come after all bodies (see `curvature.rs`).
+//! step, in its middle.
 
 use esker_contact::BodyState;
 use esker_solver::substep::{Acceleration, Accelerations};
@@ -48,8 +48,7 @@ impl World {
             l.translation.contains(&true) || b.applied.iter().any(|force| !force.is_zero())
         });
         forces.first = if cohesive.is_empty() { count } else { 0 };
-        let of_ghosts = &work.equations.ghost_accelerations;
-        if cohesive.is_empty() && !is_acted_on && of_ghosts.is_empty() {
+        if cohesive.is_empty() && !is_acted_on {
             return;
         }
         let by = |force: DVec3, body: &BodyState| Acceleration {
@@ -74,7 +73,6 @@ impl World {
                 angular: turn * torque * state.inverse_inertia,
             };
         }
-        forces.list.extend_from_slice(of_ghosts);
     }
 
     /// Where bodies of their own are.

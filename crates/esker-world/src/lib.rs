@@ -51,7 +51,6 @@ mod clock;
 mod cohesion;
 mod collide;
 mod contact;
-mod curvature;
 pub mod definition;
 mod drive;
 mod end_of_step;

@@ -172,7 +172,6 @@ impl World {
             shapes: &self.shapes,
             midpoints,
             middle,
-            is_substepped: matches!(self.method, Method::SubStepped(_)),
             history: &self.history,
             periodic: self.periodic,
             mean_diameter,
@@ -208,7 +207,6 @@ impl World {
             shapes: &self.shapes,
             midpoints: &work.midpoints,
             middle,
-            is_substepped: matches!(self.method, Method::SubStepped(_)),
             history: &self.history,
             periodic: self.periodic,
             mean_diameter,
@@ -251,7 +249,6 @@ impl World {
             midpoints: &work.midpoints,
             shaped: &work.collider.shaped,
             periodic: self.periodic,
-            substepped: matches!(self.method, Method::SubStepped(_)).then_some(self.step),
         };
         work.equations.set_bodies(team, bodies, contacts);
         work.equations.set_general(team, bodies, contacts.0);
