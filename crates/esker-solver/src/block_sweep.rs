@@ -47,7 +47,7 @@ pub struct SubstepRun<'a> {
     pub step: f64,
     /// Acceleration of every body with a finite mass, m/s².
     pub gravity: DVec3,
-    /// What accelerates bodies besides: to the last movable one, or to the last.
+    /// What accelerates bodies besides, to the last movable one.
     pub accelerations: Accelerations<'a>,
     /// Contacts whose impulses over the step are wanted, as places of the plan's
     /// order, ascending: those with walls ([`SweepPlan::fixed`]), or more.
@@ -351,21 +351,6 @@ impl BlockSweeper {
                             moved_angular_velocity: moved_angular_velocity.part(range),
                         };
                         body_pass::warm_start(instructions, columns);
-                    }
-                    if run.accelerations.reach_beyond(run.movable) {
-                        let fixed = part(count - run.movable);
-                        let range = run.movable + fixed.start..run.movable + fixed.end;
-                        // SAFETY: parts are disjoint, and a barrier follows.
-                        let (bodies, before) = unsafe {
-                            let before = [before_velocity, before_angular_velocity];
-                            (
-                                bodies.part(range.clone()),
-                                before.map(|states| states.part(range.clone())),
-                            )
-                        };
-                        body_pass::accelerate(bodies, before, |bodies| {
-                            run.accelerations.act(range.start, bodies, run.step);
-                        });
                     }
                     worker.wait_for_all();
                     let impacted_now = impacted.load(Ordering::Relaxed);

@@ -46,21 +46,6 @@ pub(crate) fn begin(
     }
 }
 
-/// A substep of bodies that no contact moves: remember `v°`, then let them gain what
-/// `accelerate` gives them.
-pub(crate) fn accelerate(
-    bodies: &mut [BodyState],
-    [velocities, angular_velocities]: [&mut [Quad]; 2],
-    accelerate: impl FnOnce(&mut [BodyState]),
-) {
-    let before = velocities.iter_mut().zip(angular_velocities);
-    for (body, (velocity, angular_velocity)) in bodies.iter().zip(before) {
-        velocity.0[..3].copy_from_slice(&body.velocity.to_array());
-        angular_velocity.0[..3].copy_from_slice(&body.angular_velocity.to_array());
-    }
-    accelerate(bodies);
-}
-
 /// Equation (1) of [`crate::substep`], body by body: the velocity changes by
 /// as much as in the substep before.
 ///

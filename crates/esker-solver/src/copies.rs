@@ -217,25 +217,22 @@ impl Copies {
         });
     }
 
-    /// Sets `all` to the accelerations of the bodies, with those of the copies where
-    /// [`Copies::expand`] has these; to none where there are none.
+    /// Sets `all` to the accelerations of the bodies, followed by those of the
+    /// copies; to none where there are none.
     pub(crate) fn expand_accelerations(
         &self,
         Accelerations { first, list }: Accelerations<'_>,
         all: &mut Vec<Acceleration>,
     ) {
         all.clear();
-        let own = (self.bodies as usize).saturating_sub(first).min(list.len());
-        let (own, fixed) = list.split_at(own);
-        all.extend_from_slice(own);
+        all.extend_from_slice(list);
         if !list.is_empty() {
             let copies = self.bodies..self.bodies + self.count;
             all.extend(copies.map(|k| {
                 let entry = (self.original(k).body as usize).checked_sub(first);
-                entry.map_or_else(Acceleration::default, |entry| own[entry])
+                entry.map_or_else(Acceleration::default, |entry| list[entry])
             }));
         }
-        all.extend_from_slice(fixed);
     }
 
     fn original(&self, copy: u32) -> &Original {

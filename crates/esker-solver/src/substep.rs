@@ -98,11 +98,6 @@ impl Accelerations<'_> {
         self.list.get(body.checked_sub(self.first)?)
     }
 
-    /// Whether there are any beyond the first so many bodies.
-    pub(crate) fn reach_beyond(&self, bodies: usize) -> bool {
-        !self.list.is_empty() && self.first + self.list.len() > bodies
-    }
-
     /// Gives the bodies from index `start` on what they gain within a time, s.
     pub fn act(&self, start: usize, bodies: &mut [BodyState], time: f64) {
         let before = self.first.saturating_sub(start).min(bodies.len());

@@ -47,8 +47,7 @@ const CLOSING: f64 = 0.5;
 struct Crowd {
     bodies: Vec<BodyState>,
     movable: usize,
-    /// Beside gravity, of all bodies but for the first; those that are not movable are
-    /// walls that accelerate.
+    /// Beside gravity, of the movable bodies but for the first.
     accelerations: Vec<Acceleration>,
     rows: Vec<Row>,
     general: Vec<GeneralContact>,
@@ -240,7 +239,7 @@ fn crowd_with_locks(side: usize, rolls: bool, locks: bool) -> Crowd {
     let mut plan = SweepPlan::default();
     plan.build(&mut Team::new(1), &descriptors[..], (&centres, 3.5 * d));
     let rows = plan.order.iter().map(|&i| rows[i as usize]).collect();
-    let accelerations = (FIRST_ACCELERATED..bodies.len()).map(|_| Acceleration {
+    let accelerations = (FIRST_ACCELERATED..movable).map(|_| Acceleration {
         linear: noise.vector(3.0),
         angular: noise.vector(30.0),
     });

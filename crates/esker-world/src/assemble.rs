@@ -7,13 +7,12 @@ use esker_contact::{
 };
 use esker_parallel::{SharedSlice, Team, prefetch, resize};
 use esker_solver::packed::{Law, Row};
-use esker_solver::substep::{Acceleration, Accelerations};
+use esker_solver::substep::Accelerations;
 use esker_solver::sweep::TangentCompliance;
 
 use glam::{DMat3, DVec3};
 
 use crate::contact::{ContactGeometry, Partner};
-use crate::curvature::{self, Orbit};
 use crate::definition::{ContactSettings, WarmStart};
 use crate::flight::{Impacts, Meeting};
 use crate::ghosts::Ghosts;
@@ -43,9 +42,6 @@ pub struct Equations {
     /// By what the inverse mass of each ghost is too large, because it is one of several for
     /// one body (see `machinery.rs`); empty where no joints hold anything.
     pub(crate) shares: Vec<f64>,
-    /// Accelerations of the ghosts of round walls (see `curvature.rs`), one per ghost;
-    /// empty where there are none.
-    pub(crate) ghost_accelerations: Vec<Acceleration>,
     spring_laws: Vec<SpringLaw>,
     base_laws: usize,
 }
@@ -58,8 +54,6 @@ pub(crate) struct Bodies<'a> {
     pub(crate) midpoints: &'a Midpoints,
     pub(crate) shaped: &'a ShapedContacts,
     pub(crate) periodic: Option<Periodic>,
-    /// Length of a step that is followed in substeps, s.
-    pub(crate) substepped: Option<f64>,
 }
 
 /// What assembly needs to know about the step.
@@ -379,40 +373,12 @@ impl Equations {
         bodies: Bodies<'_>,
         (contacts, ghosts): (&[ContactGeometry], Ghosts<'_>),
     ) {
-        let Bodies {
-            grains,
-            walls,
-            substepped,
-            ..
-        } = bodies;
+        let Bodies { grains, walls, .. } = bodies;
         let count = ghosts.rows;
         self.shares.clear();
         let wall_of = |ghost: usize| {
             let contact = &contacts[*ghosts.contacts.get(ghost)? as usize];
             Some((contact, contact.key.wall_index()?))
-        };
-        let step = substepped.filter(|_| walls.iter().any(curvature::is_round));
-        let accelerated = step.map_or(0, |_| ghosts.count());
-        team.fill(&mut self.ghost_accelerations, accelerated, |k| {
-            // Bodies that are no spheres have rates of their own.
-            let orbit = || {
-                let (contact, w) = wall_of(k).filter(|(c, _)| c.form == Form::Radial)?;
-                let i = contact.grain as usize;
-                let grain = (grains.position[i], grains.state[i].velocity);
-                let orbit = Orbit::new(&walls[w as usize], grain, step?)?;
-                Some(orbit.acceleration(contact.normal))
-            };
-            Acceleration {
-                linear: orbit().unwrap_or(DVec3::ZERO),
-                angular: DVec3::ZERO,
-            }
-        });
-        // From the start of the step to its middle, where they are at rest.
-        let half_step = 0.5 * step.unwrap_or(0.0);
-        let accelerations = &self.ghost_accelerations;
-        let at_start = |ghost: usize| {
-            let acceleration = accelerations.get(ghost);
-            acceleration.map_or(DVec3::ZERO, |a| -half_step * a.linear)
         };
         team.fill(&mut self.bodies, count + ghosts.count(), |k| {
             if k < count {
@@ -427,8 +393,7 @@ impl Equations {
             };
             let wall = &walls[w as usize];
             BodyState {
-                velocity: wall.surface_velocity_at(contact.point, contact.normal)
-                    + at_start(k - count),
+                velocity: wall.surface_velocity_at(contact.point, contact.normal),
                 angular_velocity: wall.twist.angular_velocity,
                 ..Default::default()
             }

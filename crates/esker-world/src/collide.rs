@@ -107,8 +107,6 @@ pub struct Scene<'a> {
     pub(crate) midpoints: &'a Midpoints,
     /// Time at the middle of the step, s.
     pub(crate) middle: f64,
-    /// Whether the step is followed in substeps.
-    pub(crate) is_substepped: bool,
     /// Contacts of the last step.
     pub history: &'a History,
     /// Periodic boundaries.

@@ -9,7 +9,7 @@
 //!
 //! in its metric angular velocity `z`; with the projection `P` on the axes that it can move
 //! along, which takes back the gravity that every body falls with. Both are evaluated once per
-//! step, in its middle. Ghosts of round walls come after all bodies (see `curvature.rs`).
+//! step, in its middle.
 
 use esker_solver::substep::{Acceleration, Accelerations};
 use glam::{DQuat, DVec3};
@@ -47,8 +47,7 @@ impl World {
             l.translation.contains(&true) || b.applied.iter().any(|force| !force.is_zero())
         });
         forces.first = if cohesive.is_empty() { count } else { 0 };
-        let of_ghosts = &work.equations.ghost_accelerations;
-        if cohesive.is_empty() && !is_acted_on && of_ghosts.is_empty() {
+        if cohesive.is_empty() && !is_acted_on {
             return;
         }
         let turned = |i: usize, torque: DVec3| match work.midpoints.0.get(i) {
@@ -75,7 +74,6 @@ impl World {
                 angular: entry.angular + turned(i, torque),
             };
         }
-        forces.list.extend_from_slice(of_ghosts);
     }
 
     /// Where bodies of their own are.

@@ -43,7 +43,6 @@ mod clock;
 mod cohesion;
 mod collide;
 mod contact;
-mod curvature;
 pub mod definition;
 mod drive;
 mod end_of_step;

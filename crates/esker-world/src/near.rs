@@ -8,7 +8,6 @@ use glam::DVec3;
 use crate::candidate::{Candidate, Detail, FOLLOWS, SHAPED};
 use crate::collide::Scene;
 use crate::contact::Partner;
-use crate::curvature::Orbit;
 use crate::grains::Grains;
 use crate::reach::{Proxy, Reach};
 use crate::wall::Wall;
@@ -192,16 +191,8 @@ pub(crate) fn near_wall(
     // Such a grain may be turned by one wall to another within the step.
     let fastest = speed.max(impact_reach / reach.step);
     let is_fast = reach.step * fastest > THROWN_RADII * radius;
-    let orbit = if scene.is_substepped {
-        Orbit::new(wall, (position, velocity), reach.step)
-    } else {
-        None
-    };
     for touch in touches.iter() {
         let normal = wall.pose.orientation * touch.normal;
-        let normal = orbit
-            .as_ref()
-            .map_or(normal, |orbit| orbit.in_middle(normal));
         let point = position + normal * (radius - 0.5 * touch.overlap);
         let approach = if is_fast {
             fastest

@@ -10,7 +10,6 @@ use esker_solver::plan::{ContactDescriptor, ContactDescriptors, FIXED};
 use crate::candidate::{ACROSS, Candidate, FOLLOWS};
 use crate::collide::Scene;
 use crate::contact::{ContactGeometry, Partner};
-use crate::curvature;
 use crate::material::{ContactClass, PairTable};
 use crate::shaped_contacts::ShapedContacts;
 
@@ -90,26 +89,9 @@ impl<const SHAPED: bool> Chosen<'_, SHAPED> {
     #[inline]
     pub(crate) fn geometry(&self, contact: usize) -> ContactGeometry {
         match self.candidate(contact) {
-            (candidate, None) => {
-                self.at_middle_of_round_walls(candidate.geometry(self.scene.grains))
-            }
+            (candidate, None) => candidate.geometry(self.scene.grains),
             (candidate, Some(point)) => self.shaped.geometry(self.scene.grains, candidate, point),
         }
-    }
-
-    /// Takes the point of a contact whose normal is that of the middle of the step there
-    /// too (see `curvature.rs`).
-    #[inline]
-    fn at_middle_of_round_walls(&self, mut contact: ContactGeometry) -> ContactGeometry {
-        let scene = &self.scene;
-        if let Partner::Wall(w) = contact.partner
-            && scene.is_substepped
-            && curvature::is_round(&scene.walls[w as usize])
-        {
-            let velocity = scene.grains.state[contact.grain as usize].velocity;
-            contact.point += velocity * (0.5 * scene.reach.step);
-        }
-        contact
     }
 
     /// A contact as a plan sees it.

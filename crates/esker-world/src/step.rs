@@ -177,7 +177,6 @@ impl World {
             shapes: &self.shapes,
             midpoints,
             middle,
-            is_substepped: matches!(self.method, Method::SubStepped(_)),
             history: &self.history,
             periodic: self.periodic,
             mean_diameter,
@@ -213,7 +212,6 @@ impl World {
             shapes: &self.shapes,
             midpoints: &work.midpoints,
             middle,
-            is_substepped: matches!(self.method, Method::SubStepped(_)),
             history: &self.history,
             periodic: self.periodic,
             mean_diameter,
@@ -263,7 +261,6 @@ impl World {
             midpoints: &work.midpoints,
             shaped: &work.collider.shaped,
             periodic: self.periodic,
-            substepped: matches!(self.method, Method::SubStepped(_)).then_some(self.step),
         };
         let contacts = &work.contacts[..];
         work.equations.set_bodies(team, bodies, (contacts, ghosts));

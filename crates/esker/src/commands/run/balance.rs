@@ -154,23 +154,31 @@ impl MachineSummary {
         (!machines.is_empty()).then(|| MachineSummary {
             joints: joints.collect(),
             drives: drives.collect(),
-            unsolved: machines.unsolved(),
+            unsolved: machines.troubles().unsolved,
         })
     }
 
     /// What the summary says of joints and drives.
     pub fn lines(&self) -> Vec<String> {
-        let widest = self.joints.iter().max_by(|a, b| a.max_gap.total_cmp(&b.max_gap));
+        let widest = self
+            .joints
+            .iter()
+            .max_by(|a, b| a.max_gap.total_cmp(&b.max_gap));
         let mut lines: Vec<String> = widest
             .map(|joint| {
                 let gap = number(1e3 * joint.max_gap, 2);
-                format!("  joints      anchors at most {gap} mm apart (\"{}\")", joint.name)
+                format!(
+                    "  joints      anchors at most {gap} mm apart (\"{}\")",
+                    joint.name
+                )
             })
             .into_iter()
             .collect();
         if self.unsolved > 0 {
             let unsolved = self.unsolved;
-            lines.push(format!("              {unsolved} substeps could not be solved"));
+            lines.push(format!(
+                "              {unsolved} substeps could not be solved"
+            ));
         }
         lines.extend(self.drives.iter().map(|drive| {
             format!(
