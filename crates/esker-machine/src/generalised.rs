@@ -58,8 +58,8 @@ impl Machine {
         };
         let mut momentum = vec![Spatial::ZERO; count];
         for (b, (mass, free)) in self.masses.iter().zip(self.free_velocities()).enumerate() {
-            for k in 0..3 {
-                *factor.entry(6 * b + k, 6 * b + k) = masses[b][k];
+            for (k, own) in masses[b].to_array().into_iter().enumerate() {
+                *factor.entry(6 * b + k, 6 * b + k) = own;
                 for j in 0..=k {
                     *factor.entry(6 * b + 3 + k, 6 * b + 3 + j) = mass.inertia.col(j)[k];
                 }
