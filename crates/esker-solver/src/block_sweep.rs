@@ -683,7 +683,6 @@ impl BlockSweeper {
                 break;
             }
         }
-        drop(coupled);
         self.coupling = coupling;
         report.residual = residual(team, &self.packed, bodies);
         report.converged = stop.tolerance.is_none_or(|t| report.residual <= t);

@@ -344,7 +344,7 @@ impl World {
         let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
         sweeper.measure_losses(self.energy.is_some());
         let (sides, mut machines) = self.machinery.running(time, step);
-        let jointed = (!machines.is_empty()).then(|| Jointed {
+        let jointed = (!machines.is_empty()).then_some(Jointed {
             sides,
             count: self.bodies.len(),
             bodies: &mut machines,
@@ -499,7 +499,7 @@ impl World {
                     stop,
                 };
                 let (sides, mut machines) = self.machinery.running(time, self.step);
-                let jointed = (!machines.is_empty()).then(|| Jointed {
+                let jointed = (!machines.is_empty()).then_some(Jointed {
                     sides,
                     count: self.bodies.len(),
                     bodies: &mut machines,
