@@ -185,11 +185,6 @@ fn long_steps_and_all_sizes_give_the_physics_of_short_steps() {
 }
 
 #[test]
-fn a_stated_accuracy_is_kept_against_runs_with_a_tenth_of_the_step() {
-    holds("accuracy");
-}
-
-#[test]
 fn random_packings_are_as_dense_as_published() {
     holds("packing");
 }

@@ -55,8 +55,7 @@ enum Slope {
 
 const LIMITS: &str = include_str!("../../../../scenes/experiments/limits.toml");
 
-/// All of them; what is run at reduced size comes last.
-const SAMPLES: [Sample; 10] = [
+const SAMPLES: [Sample; 9] = [
     Sample {
         name: "drum",
         text: include_str!("../../../../scenes/drum.toml"),
@@ -137,15 +136,6 @@ const SAMPLES: [Sample; 10] = [
         wall: "floor",
         slope: Slope::None,
         beds: 1,
-    },
-    Sample {
-        name: "small drum",
-        text: include_str!("../../../../scenes/experiments/small-drum.toml"),
-        duration: 4.0,
-        from: 1.0,
-        wall: "shell",
-        slope: Slope::Drum,
-        beds: 4,
     },
 ];
 
