@@ -5,7 +5,7 @@ use esker_solver::registry::edit_distance;
 use crate::experiment::Experiment;
 use crate::experiments::{
     accuracy, beverloo, column, drum, ellipsoid_drum, impact, inclined_drum, limits, packing,
-    parallel_physics, pile, repose, silo, smooth_vs_nonsmooth, verification,
+    parallel_physics, pile, repose, silo, smooth_vs_nonsmooth, triaxial, verification,
 };
 
 /// All experiments, in the order in which they are listed and run.
@@ -25,6 +25,7 @@ pub const ALL: &[&dyn Experiment] = &[
     &accuracy::Accuracy,
     &packing::Packing,
     &ellipsoid_drum::EllipsoidDrum,
+    &triaxial::Triaxial,
 ];
 
 /// The experiment with this name.

@@ -121,7 +121,8 @@ impl WorldDef {
             let row = body.row(self.shapes.len() + k);
             let position = place(row.position);
             let held = (body.locks, self.is_jointed(k));
-            grains.insert_body(NewGrain { position, ..row }, self.rotation, held);
+            let moved = NewGrain { position, ..row };
+            grains.insert_body(moved, self.rotation, held, body.shape.bounding_box());
         }
         grains.passing = self.passing_bodies();
     }

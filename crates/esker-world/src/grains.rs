@@ -3,7 +3,7 @@
 //! them, in their order: the rows of grains change, those of bodies stay.
 
 use esker_contact::BodyState;
-use esker_geometry::BodyShape;
+use esker_geometry::{Aabb, BodyShape};
 use glam::{DMat3, DQuat, DVec3};
 
 use crate::definition::Locks;
@@ -108,6 +108,8 @@ pub struct Grains {
     pub(crate) locks: Vec<Locks>,
     /// Whether joints hold them; one entry for each of the last rows.
     pub(crate) jointed: Vec<bool>,
+    /// Boxes that hold them, in their own axes; one entry for each of the last rows.
+    boxes: Vec<Aabb>,
     /// Pairs of them, by their number among the last rows, that do not touch each other.
     pub(crate) passing: Vec<[u32; 2]>,
     generation_of_slot: Vec<u32>,
@@ -190,6 +192,17 @@ impl Grains {
         self.passing.contains(&[a.min(b), a.max(b)])
     }
 
+    /// Distance of a point from the box that holds a body of its own whose centre of mass is at
+    /// `centre`, m; nothing is known of grains.
+    pub(crate) fn distance_from_box(&self, row: usize, centre: DVec3, point: DVec3) -> f64 {
+        let Some(body) = row.checked_sub(self.count()) else {
+            return f64::NEG_INFINITY;
+        };
+        let Aabb { min, max } = self.boxes[body];
+        let local = self.orientation[row].conjugate() * (point - centre);
+        local.distance(local.clamp(min, max))
+    }
+
     /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -253,11 +266,13 @@ impl Grains {
         body: NewGrain,
         rotates: bool,
         (locks, jointed): (Locks, bool),
+        held_by: Aabb,
     ) -> GrainId {
         let can_rotate = rotates && locks.rotation.contains(&false);
         let id = self.insert_at(self.len(), body, can_rotate);
         self.locks.push(locks);
         self.jointed.push(jointed);
+        self.boxes.push(held_by);
         id
     }
 
@@ -445,8 +460,10 @@ mod tests {
     fn bodies_stay_behind_the_grains_that_come_and_go() {
         let mut grains = Grains::default();
         let first = grains.insert(grain(0.0), true);
-        let bodies =
-            [10.0, 11.0].map(|x| grains.insert_body(grain(x), true, (Locks::default(), false)));
+        let bodies = [10.0, 11.0].map(|x| {
+            let held = (Locks::default(), false);
+            grains.insert_body(grain(x), true, held, Aabb::EMPTY)
+        });
         let late = grains.insert(grain(1.0), true);
         assert_eq!((grains.count(), grains.len()), (2, 4));
         assert_eq!(grains.id, [first, late, bodies[0], bodies[1]]);

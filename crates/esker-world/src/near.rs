@@ -67,11 +67,14 @@ pub(crate) fn near_bodies(
         return (candidate, false);
     }
     let [a, b] = pair;
-    let gap = a.centre.distance(b.centre)
-        - indices
-            .iter()
-            .map(|&i| grains.bounding_radius(i))
-            .sum::<f64>();
+    let [held_a, held_b] = indices.map(|i| grains.bounding_radius(i));
+    let mut gap = a.centre.distance(b.centre) - held_a - held_b;
+    if indices[0].max(indices[1]) >= grains.count() {
+        // Bodies of their own may be long and flat, and far larger than what is near them.
+        gap = gap
+            .max(grains.distance_from_box(indices[0], a.centre, b.centre) - held_b)
+            .max(grains.distance_from_box(indices[1], b.centre, a.centre) - held_a);
+    }
     let apart = reach_of_bodies(
         grains,
         indices,

@@ -356,7 +356,7 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
             None => grains.insert(new, def.rotation),
             Some((k, body)) => {
                 let held = (body.locks, def.is_jointed(k));
-                grains.insert_body(new, def.rotation, held)
+                grains.insert_body(new, def.rotation, held, body.shape.bounding_box())
             }
         };
     }

@@ -4,8 +4,8 @@
 //! the principal axes of inertia, so that mass properties are three numbers. A shape is shared by
 //! all bodies that have it; each body scales it by a factor of its own.
 
-use crate::Pose;
 use crate::shape::{ShapeError, not_negative, positive};
+use crate::{Aabb, Pose};
 use glam::{DMat3, DVec3};
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -213,6 +213,42 @@ impl BodyShape {
         }
     }
 
+    /// A box along the body's axes that holds the shape, for compounds not always the smallest.
+    pub fn bounding_box(&self) -> Aabb {
+        let about_origin = |half: DVec3| Aabb::new(-half, half);
+        match self {
+            Self::Sphere { radius } => about_origin(DVec3::splat(*radius)),
+            Self::Ellipsoid { semi_axes } => about_origin(*semi_axes),
+            Self::Capsule {
+                radius,
+                half_length,
+            } => about_origin(DVec3::new(*radius, *radius, radius + half_length)),
+            Self::Cylinder {
+                radius,
+                half_length,
+            } => about_origin(DVec3::new(*radius, *radius, *half_length)),
+            Self::Box { half_edges } => about_origin(*half_edges),
+            Self::Polyhedron(polyhedron) => Aabb::of_points(polyhedron.vertices().iter().copied()),
+            Self::Clump(clump) => {
+                let balls = clump.spheres().iter();
+                balls.fold(Aabb::EMPTY, |all, (centre, radius)| {
+                    all.union(Aabb::new(*centre, *centre).inflated(*radius))
+                })
+            }
+            Self::Compound(compound) => {
+                let parts = compound.parts().iter();
+                parts.fold(Aabb::EMPTY, |all, (part, pose)| {
+                    let Aabb { min, max } = part.bounding_box();
+                    let corner = |k: u8| {
+                        let pick = |axis: usize| if k >> axis & 1 == 0 { min } else { max }[axis];
+                        pose.to_world(DVec3::new(pick(0), pick(1), pick(2)))
+                    };
+                    all.union(Aabb::of_points((0..8).map(corner)))
+                })
+            }
+        }
+    }
+
     /// Radius `(3V/4π)^(1/3)` of the ball of equal volume (m): the body's length wherever one
     /// number has to do.
     pub fn volume_radius(&self) -> f64 {
@@ -289,6 +325,27 @@ mod tests {
             BodyShape::Box { half_edges } => p.abs().cmplt(*half_edges).all(),
             BodyShape::Clump(clump) => clump.spheres().iter().any(|s| s.0.distance(p) < s.1),
             BodyShape::Polyhedron(_) | BodyShape::Compound(_) => false,
+        }
+    }
+
+    /// The box holds every point of the surface and is inside the ball.
+    #[test]
+    fn the_bounding_box_holds_the_surface() {
+        for shape in shapes() {
+            let bounds = shape.bounding_box();
+            let surface = shape.triangulate();
+            let inside = bounds.inflated(1e-9);
+            assert!(
+                surface.vertices.iter().all(|v| inside.contains(*v)),
+                "{shape:?}"
+            );
+            // The surface reaches every face, as far as triangles follow it.
+            let reached = Aabb::of_points(surface.vertices.iter().copied());
+            let left = (bounds.size() - reached.size()).max_element();
+            assert!(
+                left < 0.02 * bounds.size().max_element(),
+                "{shape:?}: {left}"
+            );
         }
     }
 

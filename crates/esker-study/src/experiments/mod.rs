@@ -14,4 +14,5 @@ pub mod pile;
 pub mod repose;
 pub mod silo;
 pub mod smooth_vs_nonsmooth;
+pub mod triaxial;
 pub mod verification;
