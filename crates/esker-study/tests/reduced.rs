@@ -193,3 +193,8 @@ fn random_packings_are_as_dense_as_published() {
 fn solvers_agree_in_a_drum_of_ellipsoids() {
     holds("ellipsoid-drum");
 }
+
+#[test]
+fn a_triaxial_cell_has_one_critical_state() {
+    holds("triaxial");
+}

@@ -25,6 +25,12 @@ pub enum SolveError {
     /// What was assembled is no contact problem.
     #[error(transparent)]
     Problem(#[from] ProblemError),
+    /// Contacts with machines are no problem of bodies alone.
+    #[error(
+        "contact problems of scenes with joints cannot be written yet: leave the joints out, or \
+         take the machine's motion for walls"
+    )]
+    Machines,
 }
 
 /// Solves `problem`, with the rows of machines, with the method of a name from the impulses given;
@@ -72,6 +78,12 @@ impl World {
     /// the grains that are there now. The state, and what is known of the last
     /// step, does not change.
     pub fn problem_ahead(&mut self) -> Result<ContactProblem, StepError> {
+        if !self.machinery.is_empty() {
+            return Err(StepError::Solve {
+                step: self.steps_done + 1,
+                source: SolveError::Machines,
+            });
+        }
         let whole_step = Method::WholeStep(WholeStep::default());
         let method = std::mem::replace(&mut self.method, whole_step);
         let next_step = self.next_step_length();
