@@ -112,6 +112,7 @@ fn shipped_scenes_meet_the_schema() {
     let text = serde_json::to_string_pretty(&schema).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), schema);
     for name in [
+        "ball-mill",
         "bounce",
         "column",
         "conveyor",
@@ -126,6 +127,7 @@ fn shipped_scenes_meet_the_schema() {
         "rubble",
         "seesaw",
         "silo",
+        "wheel-on-soil",
     ] {
         assert!(accepts(&schema, &shipped(name)), "{name}");
     }

@@ -7,7 +7,8 @@ use esker_scene::{Scene, load};
 use esker_world::definition::{Method, Motion, Placement, SizeDistribution};
 use glam::DVec3;
 
-const SHIPPED: [&str; 14] = [
+const SHIPPED: [&str; 16] = [
+    "ball-mill",
     "bounce",
     "column",
     "conveyor",
@@ -22,6 +23,7 @@ const SHIPPED: [&str; 14] = [
     "rubble",
     "seesaw",
     "silo",
+    "wheel-on-soil",
 ];
 
 const COOKBOOK: [&str; 6] = [
