@@ -248,8 +248,8 @@ impl Experiment for Triaxial {
             paper: "Servin et al. 2014, section 4.4",
             shows: "A triaxial cell of six servo walls: loose and dense beds end in one critical \
                     state, whose stress every way of stepping finds.",
-            seconds_full: 300.0,
-            seconds_reduced: 20.0,
+            seconds_full: 44.0,
+            seconds_reduced: 4.0,
         }
     }
 
