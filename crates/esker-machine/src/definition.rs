@@ -292,15 +292,9 @@ impl Signal {
         match self {
             Signal::Constant(value) => *value,
             Signal::Table { times, values } => {
-                let after = times.partition_point(|t| *t <= time);
-                match (after.checked_sub(1), times.get(after)) {
-                    (None, _) => values[0],
-                    (Some(last), None) => values[last],
-                    (Some(k), Some(next)) => {
-                        let share = (time - times[k]) / (next - times[k]);
-                        values[k] + share * (values[after] - values[k])
-                    }
-                }
+                let (k, share) = bracket(times, time);
+                let next = values.get(k + 1).unwrap_or(&values[k]);
+                values[k] + share * (next - values[k])
             }
             Signal::Sine {
                 mean,
@@ -318,5 +312,19 @@ impl Signal {
             Signal::Table { times, .. } => times.last().copied(),
             _ => None,
         }
+    }
+}
+
+/// Index and weight such that a time lies between rows `i` and `i + 1` of a table; the first or
+/// the last row alone where it lies before or after all of them.
+pub fn bracket(times: &[f64], time: f64) -> (usize, f64) {
+    let after = times.partition_point(|&t| t <= time);
+    if after == 0 {
+        (0, 0.0)
+    } else if after == times.len() {
+        (times.len() - 1, 0.0)
+    } else {
+        let low = after - 1;
+        (low, (time - times[low]) / (times[after] - times[low]))
     }
 }

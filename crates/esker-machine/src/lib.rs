@@ -49,7 +49,7 @@ pub use body::{BodyPose, BodyProperties, InverseMass6, Spatial};
 pub use box_problem::Activity;
 pub use definition::{
     Coordinate, CoordinateLaw, DriveDef, DriveKind, Elasticity, GearDef, JointCoordinate, JointDef,
-    JointFrame, JointKind, Signal,
+    JointFrame, JointKind, Signal, bracket,
 };
 pub use error::MachineError;
 pub use generalised::Generalised;

@@ -286,6 +286,14 @@ impl Machines {
         places.map(|&(m, own)| self.machines[m].drives[own].def.name.as_str())
     }
 
+    /// Work of drives, and of joints and gears, on the bodies since the start, J.
+    pub fn work(&self) -> [f64; 2] {
+        let of_joints: f64 = (0..self.joints.len()).map(|j| self.joint(j).work).sum();
+        let of_gears: f64 = (0..self.gears.len()).map(|g| self.gear(g).work).sum();
+        let of_drives = (0..self.drives.len()).map(|d| self.drive(d).work).sum();
+        [of_drives, of_joints + of_gears]
+    }
+
     /// What a joint has done.
     pub fn joint(&self, joint: usize) -> &JointTotals {
         let (m, own) = self.joints[joint];

@@ -12,20 +12,7 @@ use glam::DVec3;
 /// Two rods on two hinges.
 fn arm() -> Plan {
     let mut plan = Plan::default();
-    let first = plan.add_rod(1.0, DVec3::ZERO, DVec3::X);
-    let second = plan.add_rod(1.0, DVec3::X, 2.0 * DVec3::X);
-    plan.join(
-        JointKind::Revolute,
-        [None, Some(first)],
-        DVec3::ZERO,
-        DVec3::Y,
-    );
-    plan.join(
-        JointKind::Revolute,
-        [Some(first), Some(second)],
-        DVec3::X,
-        DVec3::Y,
-    );
+    plan.add_arm([1.0, 1.0], 2.0 * DVec3::X, DVec3::Y);
     plan
 }
 

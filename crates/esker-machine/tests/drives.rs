@@ -406,20 +406,8 @@ fn a_screw_turns_as_it_advances() {
 #[test]
 fn work_of_drives_and_joints_is_the_kinetic_energy() {
     let mut plan = Plan::default();
-    let first = plan.add_rod(1.0, DVec3::ZERO, DVec3::X);
-    let second = plan.add_rod(2.0, DVec3::X, DVec3::new(1.0, 0.0, 1.0));
-    plan.join(
-        JointKind::Revolute,
-        [None, Some(first)],
-        DVec3::ZERO,
-        DVec3::Y,
-    );
-    plan.join(
-        JointKind::Revolute,
-        [Some(first), Some(second)],
-        DVec3::X,
-        DVec3::new(0.3, 1.0, 0.2),
-    );
+    let axis = DVec3::new(0.3, 1.0, 0.2);
+    plan.add_arm([1.0, 2.0], DVec3::new(1.0, 0.0, 1.0), axis);
     plan.joints[1].angle.friction = 0.2;
     for (joint, torque) in [(0, 3.0), (1, -1.0)] {
         plan.drive(

@@ -58,20 +58,7 @@ fn a_double_pendulum_follows_the_reference() {
             gravity: GRAVITY,
             ..Plan::default()
         };
-        let first = plan.add_rod(1.0, DVec3::ZERO, DVec3::X);
-        let second = plan.add_rod(1.0, DVec3::X, 2.0 * DVec3::X);
-        plan.join(
-            JointKind::Revolute,
-            [None, Some(first)],
-            DVec3::ZERO,
-            DVec3::Y,
-        );
-        plan.join(
-            JointKind::Revolute,
-            [Some(first), Some(second)],
-            DVec3::X,
-            DVec3::Y,
-        );
+        let [_, second] = plan.add_arm([1.0, 1.0], 2.0 * DVec3::X, DVec3::Y);
         let mut rig = plan.build(step);
         rig.run(1.0, |_| {});
         let tip = rig.poses[second].to_world(DVec3::X * 0.5);
@@ -263,20 +250,7 @@ fn a_compliant_joint_swings_as_a_damped_spring() {
 #[test]
 fn sides_that_are_nearly_together_are_assembled() {
     let mut plan = Plan::default();
-    let first = plan.add_rod(1.0, DVec3::ZERO, DVec3::X);
-    let second = plan.add_rod(1.0, DVec3::X, DVec3::new(1.0, 0.0, 1.0));
-    plan.join(
-        JointKind::Revolute,
-        [None, Some(first)],
-        DVec3::ZERO,
-        DVec3::Y,
-    );
-    plan.join(
-        JointKind::Revolute,
-        [Some(first), Some(second)],
-        DVec3::X,
-        DVec3::Y,
-    );
+    plan.add_arm([1.0, 1.0], DVec3::new(1.0, 0.0, 1.0), DVec3::Y);
     plan.joints[1].frames[1].anchor += DVec3::new(4e-4, 3e-4, -2e-4);
     let mut rig = plan.build(1e-3);
     assert_ne!(rig.poses, plan.poses);

@@ -82,7 +82,7 @@ shape = [
     for (got, expected) in moments.iter().zip([along, across, across]) {
         assert!((got / expected - 1.0).abs() < 1e-12, "{moments:?}");
     }
-    let centre = (body.pose * body.frame.inverse()).position;
+    let centre = body.centre().position;
     assert!(
         (centre - DVec3::new(1.0, 0.0, 1.0)).length() < 1e-14,
         "{centre}"
@@ -110,7 +110,7 @@ inertia = [0.02, 0.03, 0.04]
     .unwrap();
     let body = &scene.world.bodies[0];
     assert!((body.moments - DVec3::new(0.02, 0.03, 0.04)).length() < 1e-12);
-    let centre = (body.pose * body.frame.inverse()).position;
+    let centre = body.centre().position;
     assert!((centre - DVec3::Z * 0.95).length() < 1e-14);
 }
 

@@ -85,7 +85,7 @@ fn links_and_joints_are_where_the_description_has_them() {
     };
     assert_eq!((upper.name.as_str(), upper.mass), ("upper", 2.0));
     // The base turns x to y; inertias are given in turned axes.
-    let centre = (upper.pose * upper.frame.inverse()).position;
+    let centre = upper.centre().position;
     assert!(
         (centre - DVec3::new(0.0, 0.5, 1.0)).length() < 1e-12,
         "{centre}"
@@ -94,7 +94,7 @@ fn links_and_joints_are_where_the_description_has_them() {
     let moment = along.dot(upper.moments);
     assert!((moment - 0.01).abs() < 1e-12, "{moment}");
     // A slide that must be at least 0.1 starts there.
-    let centre = (lower.pose * lower.frame.inverse()).position;
+    let centre = lower.centre().position;
     assert!(
         (centre - DVec3::new(0.0, 1.2 + 0.1 + 0.25, 1.0)).length() < 1e-12,
         "{centre}"

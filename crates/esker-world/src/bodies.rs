@@ -9,6 +9,7 @@
 //! centre of mass; [`Body::frame`] leads from one to the other.
 
 use esker_geometry::Pose;
+use esker_machine::bracket;
 use glam::DVec3;
 
 use crate::World;
@@ -45,9 +46,14 @@ impl Body {
 }
 
 impl BodyDef {
+    /// Pose of the centre of mass and the principal axes at the start.
+    pub fn centre(&self) -> Pose {
+        self.pose * self.frame.inverse()
+    }
+
     /// Its row of the table at the start; `index` is that of its shape among those of the world.
     pub(crate) fn row(&self, index: usize) -> NewGrain {
-        let centre = self.pose * self.frame.inverse();
+        let centre = self.centre();
         NewGrain {
             position: centre.position,
             velocity: self.velocity,
@@ -74,15 +80,9 @@ impl VectorOfTime {
         match self {
             VectorOfTime::Constant(value) => *value,
             VectorOfTime::Table { times, values } => {
-                let after = times.partition_point(|t| *t <= time);
-                match (after.checked_sub(1), times.get(after)) {
-                    (None, _) => values[0],
-                    (Some(last), None) => values[last],
-                    (Some(k), Some(next)) => {
-                        let share = (time - times[k]) / (next - times[k]);
-                        values[k].lerp(values[after], share)
-                    }
-                }
+                let (k, share) = bracket(times, time);
+                let next = values.get(k + 1).unwrap_or(&values[k]);
+                values[k].lerp(*next, share)
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Where a wall is at a time: closed functions of time.
 
 use esker_geometry::Pose;
+use esker_machine::bracket;
 use glam::{DQuat, DVec3};
 
 use crate::definition::Motion;
@@ -202,19 +203,6 @@ impl Motion {
 /// How long a motion from `start` to `stop` has been going on.
 fn active(time: f64, start: f64, stop: f64) -> f64 {
     (time.min(stop) - start).max(0.0)
-}
-
-/// Index and weight such that `time` lies between rows `i` and `i + 1`.
-fn bracket(times: &[f64], time: f64) -> (usize, f64) {
-    let after = times.partition_point(|&t| t <= time);
-    if after == 0 {
-        (0, 0.0)
-    } else if after == times.len() {
-        (times.len() - 1, 0.0)
-    } else {
-        let low = after - 1;
-        (low, (time - times[low]) / (times[after] - times[low]))
-    }
 }
 
 #[cfg(test)]

@@ -179,7 +179,7 @@ impl World {
     ) -> Result<T, StepError> {
         let before = self.energy.map(|_| self.first_moment_of_mass());
         let places = self.energy.map(|_| self.places_of_bodies());
-        let work_before = self.energy.map(|_| self.machinery.work());
+        let work_before = self.energy.map(|_| self.machinery.machines.work());
         let cohesion_before = self.workspace.cohesion.dot_positions(&self.grains);
         let orientations = self
             .energy
@@ -195,7 +195,7 @@ impl World {
             let applied = places.map_or(0.0, |places| self.work_of_forces(&places));
             let stored = self.elastic_energies();
             let [drives_before, joints_before] = work_before.unwrap_or_default();
-            let [drives, joints] = self.machinery.work();
+            let [drives, joints] = self.machinery.machines.work();
             if let Some(ledger) = &mut self.energy {
                 ledger.gravity += gravity;
                 ledger.cohesion += cohesion;

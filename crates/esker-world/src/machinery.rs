@@ -25,7 +25,7 @@ use esker_contact::{
 use esker_geometry::Pose;
 use esker_machine::{
     Assembly, BodyPose, BodyProperties, DriveTotals, GearTotals, JointCoordinate, JointTotals,
-    MachineDef, MachineError, MachineState, Machines, Spatial, Substep,
+    MachineDef, MachineError, Machines, Spatial, Substep,
 };
 use esker_solver::jointed::{JointedBodies, JointedSide};
 
@@ -93,7 +93,7 @@ impl Machinery {
                 let Pose {
                     position,
                     orientation,
-                } = body.pose * body.frame.inverse();
+                } = body.centre();
                 BodyPose {
                     position,
                     orientation,
@@ -274,21 +274,6 @@ impl Machinery {
                 state.angular_velocity = velocity.angular;
             }
         }
-    }
-
-    /// Work of drives and of joints on the bodies since the start, J.
-    pub(crate) fn work(&self) -> [f64; 2] {
-        let MachineState {
-            joints,
-            gears,
-            drives,
-            ..
-        } = self.machines.state();
-        let of_gears: f64 = gears.iter().map(|gear| gear.work).sum();
-        [
-            drives.iter().map(|drive| drive.work).sum(),
-            joints.iter().map(|joint| joint.work).sum::<f64>() + of_gears,
-        ]
     }
 }
 

@@ -67,7 +67,7 @@ fn joint(def: &WorldDef, kind: JointKind, bodies: [Option<usize>; 2], at: [DVec3
 }
 
 fn centre(body: &BodyDef) -> BodyPose {
-    let pose = body.pose * body.frame.inverse();
+    let pose = body.centre();
     BodyPose {
         position: pose.position,
         orientation: pose.orientation,

@@ -55,6 +55,17 @@ impl Plan {
         self.add_box(mass, DVec3::new(along.length(), 0.1, 0.1), pose)
     }
 
+    /// Adds two rods of 1 m, the first from the origin along x and the second from there to a
+    /// point, on hinges at their beginnings: about y, and about this axis. Returns their indices.
+    pub fn add_arm(&mut self, masses: [f64; 2], tip: DVec3, elbow: DVec3) -> [usize; 2] {
+        let first = self.add_rod(masses[0], DVec3::ZERO, DVec3::X);
+        let second = self.add_rod(masses[1], DVec3::X, tip);
+        let revolute = JointKind::Revolute;
+        self.join(revolute, [None, Some(first)], DVec3::ZERO, DVec3::Y);
+        self.join(revolute, [Some(first), Some(second)], DVec3::X, elbow);
+        [first, second]
+    }
+
     /// Adds a joint at a place in the world; returns its index.
     pub fn join(
         &mut self,

@@ -46,7 +46,7 @@ impl Builder<'_, '_> {
             return MachineParts::default();
         }
         let poses = bodies.iter().map(|body| {
-            let centre = body.pose * body.frame.inverse();
+            let centre = body.centre();
             BodyPose {
                 position: centre.position,
                 orientation: centre.orientation,
