@@ -168,6 +168,18 @@ pub struct Stabilisation {
 
 /// How much lower contacts in motion are capped where they are perfectly inelastic.
 const CAP_IN_MOTION: f64 = 0.5;
+/// The highest κ of contacts at the cap `κ` with this restitution.
+pub fn highest_cap(cap: f64, restitution: f64) -> f64 {
+    cap * (1.0 + raise_of_cap(restitution))
+}
+
+/// By what share κ is raised in motion.
+#[inline]
+fn raise_of_cap(restitution: f64) -> f64 {
+    let loss = 1.0 - restitution;
+    CAP_IN_MOTION * loss * loss
+}
+
 /// Phase `ω h` up to which the law itself returns the restitution to 0.01, so
 /// that a collision needs no impact row: in substeps, and in whole steps.
 const RESOLVED_PHASE: [f64; 2] = [0.2, 0.1];
@@ -217,10 +229,9 @@ impl Stabilisation {
     /// κ of a contact that moves at `u_n`.
     #[inline]
     fn cap_in_motion(&self, normal_velocity: f64) -> f64 {
-        let loss = 1.0 - self.restitution;
         let square = normal_velocity * normal_velocity;
         let still = self.impact_speed * self.impact_speed + f64::MIN_POSITIVE;
-        self.cap * (1.0 + CAP_IN_MOTION * loss * loss * square / (square + still))
+        self.cap * (1.0 + raise_of_cap(self.restitution) * square / (square + still))
     }
 
     /// `4/(e h)`, 1/s: the bias rate of (4) over `Y`.

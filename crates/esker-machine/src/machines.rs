@@ -5,12 +5,12 @@ use glam::{DMat3, DQuat};
 use crate::body::{BodyPose, BodyProperties, InverseMass6, Spatial};
 use crate::box_problem::Activity;
 use crate::definition::{
-    Coordinate, DriveDef, GearDef, JointCoordinate, JointDef, JointFrame, Signal,
+    Coordinate, DriveDef, Elasticity, GearDef, JointCoordinate, JointDef, JointFrame, Signal,
 };
 use crate::error::MachineError;
 use crate::joint::Frame;
 use crate::machine::{Drive, Gear, Joint, JointAxis, Machine, MachineParts, Substep};
-use crate::report::{DriveTotals, GearTotals, JointTotals, Troubles};
+use crate::report::{DriveTotals, GearTotals, JointTotals, Troubles, Violation};
 use crate::validate::validate;
 
 /// What machines are made of.
@@ -298,6 +298,26 @@ impl Machines {
     pub fn joint(&self, joint: usize) -> &JointTotals {
         let (m, own) = self.joints[joint];
         &self.machines[m].joints[own].totals
+    }
+
+    /// Bodies of every joint, and how far it is from where it should be now; what is meant to
+    /// yield is where it should be.
+    pub fn violations(&self) -> impl Iterator<Item = ([Option<usize>; 2], Violation)> + '_ {
+        self.machines.iter().flat_map(|machine| {
+            machine.joints.iter().map(|joint| {
+                let of_rigid = |part: Elasticity, violation: f64| match part.compliance {
+                    0.0 => violation,
+                    _ => 0.0,
+                };
+                let now = joint.totals.violation;
+                let violation = Violation {
+                    distance: of_rigid(joint.linear, now.distance),
+                    angle: of_rigid(joint.angular, now.angle),
+                };
+                let bodies = joint.bodies.map(|own| Some(machine.bodies()[own?]));
+                (bodies, violation)
+            })
+        })
     }
 
     /// What a gear has done.

@@ -7,7 +7,7 @@ use esker_machine::{
 };
 use esker_world::ContactKey;
 use esker_world::GrainId;
-use esker_world::state::{EmitterProgress, GrainState, Remembered, Taken, WorldState};
+use esker_world::state::{EmitterProgress, GrainState, Remembered, Taken, ToolWork, WorldState};
 use esker_world::{EnergyLedger, LoadIntegral, WallLoad};
 
 use crate::bytes::{Malformed, Plain, Source, put_list};
@@ -39,6 +39,7 @@ pub(crate) fn put_state(out: &mut Vec<u8>, state: &WorldState) {
     let features = state.remembered.iter().map(|contact| contact.key.feature);
     put_list(out, features.collect::<Vec<_>>().into_iter());
     put_machines(out, state);
+    state.tool_work.put(out);
 }
 
 /// Appends what there is of machines.
@@ -122,6 +123,10 @@ pub(crate) fn get_state(source: &mut Source<'_>, format: u32) -> Result<WorldSta
     // Before format 6 there were no machines.
     if format >= 6 {
         get_machines(source, &mut state)?;
+    }
+    // Before format 7 the work of tools was not followed.
+    if format >= 7 {
+        state.tool_work = source.get()?;
     }
     Ok(state)
 }
@@ -336,6 +341,12 @@ plain_struct!(GearTotals {
 plain_struct!(DriveTotals {
     impulse: f64,
     work: f64,
+});
+plain_struct!(ToolWork {
+    total: f64,
+    stored: f64,
+    recent: f64,
+    recently_stored: f64,
 });
 
 impl Plain for Activity {

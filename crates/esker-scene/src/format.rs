@@ -56,7 +56,7 @@ pub const SCENE: Section = Section {
         key("name", Kind::Text, "", Optional("the file's name"), "Name of the scene in reports."),
         key("duration", Kind::Number(POSITIVE), "s", Required, "Simulated time."),
         key("step", Kind::Number(POSITIVE), "s", Optional("chosen from the smallest grain and the largest speed to be expected: a tenth of a diameter per step, at most 5 ms; `esker check` shows it"), "Time step."),
-        key("tolerance", Kind::Text, "", Optional("sweeps stay as `solver` says"), "Accuracy to keep, such as `\"1%\"` of a diameter: step and sweeps are chosen from the cost formulas and corrected by what is measured while running. An explicit `step` stays."),
+        key("tolerance", Kind::Text, "", Optional("sweeps stay as `solver` says"), "Accuracy to keep, such as `\"1%\"` of a diameter: step and sweeps are chosen from the cost formulas and corrected by what is measured while running; forces of moving walls and machines keep the same share, and joints gape by no more. An explicit `step` stays."),
         key("gravity", Kind::Vector, "m/s²", Default("[0, 0, -9.81]"), "Gravitational acceleration."),
         key("seed", Kind::Integer(0, i64::MAX as u64), "", Default("1"), "Seed of all random numbers; the same seed gives the same run."),
         key("rotation", Kind::Bool, "", Default("true"), "Whether grains rotate; `false` locks all rotation."),

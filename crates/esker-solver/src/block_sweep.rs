@@ -30,7 +30,7 @@ use glam::DVec3;
 use crate::body_pass::{self, BodyColumns};
 use crate::energy_losses::EnergyLosses;
 use crate::impulse_sums::ImpulseSums;
-use crate::jointed::{Before, Coupling, Jointed, SharedCoupling};
+use crate::jointed::{AfterSweep, Before, Coupling, Jointed, SharedCoupling};
 use crate::kernel::{self, Pass, SubstepTimes, Work};
 use crate::lanes::{Instructions, Quad};
 use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
@@ -336,9 +336,23 @@ impl BlockSweeper {
             own_impacts().clear();
             worker.wait_for_all();
             warm_start(shares, worker, plan, &work, instructions);
+            if let Some(coupling) = &coupling {
+                // SAFETY: barriers separate it from sweeps and passes over bodies.
+                unsafe { coupling.begin(worker, &work) };
+            }
             let mut impacted_before = 0;
             for k in 0..run.substeps {
                 if k > 0 {
+                    // Subtracting impacts changes ghosts: they come after it.
+                    let impacted_now = impacted.load(Ordering::Relaxed);
+                    let has_impacts = impacted_now != impacted_before;
+                    impacted_before = impacted_now;
+                    let begin_ghosts = || {
+                        if let Some(coupling) = &coupling {
+                            // SAFETY: a barrier follows before anybody looks at ghosts.
+                            unsafe { coupling.begin_ghosts(worker, &work, before) };
+                        }
+                    };
                     let range = part(run.movable);
                     // SAFETY: parts are disjoint, and a barrier follows; the processor
                     // has the instructions.
@@ -352,10 +366,11 @@ impl BlockSweeper {
                         };
                         body_pass::warm_start(instructions, columns);
                     }
+                    if !has_impacts {
+                        begin_ghosts();
+                    }
                     worker.wait_for_all();
-                    let impacted_now = impacted.load(Ordering::Relaxed);
-                    if impacted_now != impacted_before {
-                        impacted_before = impacted_now;
+                    if has_impacts {
                         for colour in 0..shares.colours {
                             if plan.joins_copies_in(colour) {
                                 // SAFETY: this thread alone, between barriers.
@@ -369,12 +384,12 @@ impl BlockSweeper {
                                 unsafe { on_first(worker, || plan.copies.spread(work.bodies)) };
                             }
                         }
+                        if coupling.is_some() {
+                            begin_ghosts();
+                            worker.wait_for_all();
+                        }
                     }
                     own_impacts().clear();
-                }
-                if let Some(coupling) = &coupling {
-                    // SAFETY: barriers separate it from sweeps and passes over bodies.
-                    unsafe { coupling.begin_substep(worker, &work, (k > 0).then_some(before)) };
                 }
                 let times = SubstepTimes {
                     index: k,
@@ -389,8 +404,12 @@ impl BlockSweeper {
                         unsafe {
                             let pass = Pass::Substep(times);
                             let slots = &mut own_impacts().slots;
+                            let first = slots.len();
                             sweep_block(instructions, &work, (plan, block), pass, slots);
                             sums.add_block(&work, block);
+                            if let Some(coupling) = &coupling {
+                                coupling.sum_block(&work, block, &slots[first..]);
+                            }
                         }
                     },
                     |colour| {
@@ -402,8 +421,19 @@ impl BlockSweeper {
                     },
                 );
                 if let Some(coupling) = &coupling {
-                    // SAFETY: the sweep has ended with a barrier, and the call ends with one.
-                    unsafe { coupling.after_sweep(worker, &work, true) };
+                    let is_last = k + 1 == run.substeps;
+                    coupling.solve(
+                        worker,
+                        match is_last {
+                            true => AfterSweep::End,
+                            false => AfterSweep::NextSubstep,
+                        },
+                    );
+                    if is_last || losses.is_some() {
+                        // SAFETY: a barrier came before, and one follows.
+                        unsafe { coupling.end_ghosts(worker, &work) };
+                        worker.wait_for_all();
+                    }
                 }
                 if let Some(losses) = losses {
                     let slots = &own_impacts().slots;
@@ -587,7 +617,7 @@ impl BlockSweeper {
             let mut no_impacts = Vec::new();
             if let (Some(coupling), true) = (coupling, pass.begins) {
                 // SAFETY: barriers separate it from sweeps.
-                unsafe { coupling.begin_substep(worker, &work, None) };
+                unsafe { coupling.begin(worker, &work) };
             }
             for _ in 0..pass.count {
                 let no_impacts = std::cell::RefCell::new(&mut no_impacts);
@@ -597,13 +627,20 @@ impl BlockSweeper {
                         let mut impacts = no_impacts.borrow_mut();
                         let (pass, block) = (Pass::Whole, (plan, block));
                         // SAFETY: the module's invariants.
-                        unsafe { sweep_block(instructions, &work, block, pass, &mut impacts) };
+                        unsafe {
+                            sweep_block(instructions, &work, block, pass, &mut impacts);
+                            if let Some(coupling) = coupling {
+                                coupling.sum_block(&work, block.1, &[]);
+                            }
+                        }
                     },
                     |_| {},
                 );
                 if let Some(coupling) = coupling {
-                    // SAFETY: the sweep has ended with a barrier, and the call ends with one.
-                    unsafe { coupling.after_sweep(worker, &work, false) };
+                    coupling.solve(worker, AfterSweep::Again);
+                    // SAFETY: a barrier came before, and one follows.
+                    unsafe { coupling.end_ghosts(worker, &work) };
+                    worker.wait_for_all();
                 }
             }
         });

@@ -12,17 +12,19 @@
 //! P  = Σ impulses of this one                              end   → velocities of ghosts
 //! ```
 //!
-//! and over a whole step the same with a `solve` after every sweep,
-//! with sums in an order that the number of threads does not enter. Who moves the bodies
+//! and over a whole step the same with a `solve` after every sweep. Impulses are summed block by
+//! block right after a block's sweep, then over the blocks in their order, so that the number of
+//! threads does not enter; the end of a substep and the beginning of the next are one
+//! serial section, since both follow from the same impulses. Who moves the bodies
 //! between the sums and the velocities, and what their inverse mass at a contact is, is the
 //! affair of a [`JointedBodies`].
 //!
 //! `unsafe`: threads share ghosts and sums. Every side of a contact has a ghost and every chunk
-//! of sides has a sum of its own, and barriers separate what reads from what writes.
+//! of sides has sums of its own, and barriers separate what reads from what writes.
 
 use std::ops::Range;
 
-use esker_contact::{BodyState, Impulse};
+use esker_contact::Impulse;
 use esker_machine::Spatial;
 use esker_parallel::{SharedSlice, Worker, clear_and_reserve};
 use glam::DVec3;
@@ -72,7 +74,7 @@ impl JointedSide {
 
 /// The jointed bodies of a step.
 pub struct Jointed<'a> {
-    /// Where contacts have them; those of one body follow one another.
+    /// Where contacts have them.
     pub sides: &'a [JointedSide],
     /// How many there are.
     pub count: usize,
@@ -80,25 +82,43 @@ pub struct Jointed<'a> {
     pub bodies: &'a mut dyn JointedBodies,
 }
 
-/// Sides whose impulses are summed together.
-const CHUNK: usize = 256;
+/// A side where its contact is packed.
+#[derive(Clone, Copy, Debug)]
+struct PackedSide {
+    side: JointedSide,
+    /// Slot (group · LANES + lane) of the contact.
+    slot: u32,
+    block: u32,
+}
 
-/// Some of the sides of one body.
+/// The sides of one body in one block.
 #[derive(Clone, Debug)]
 struct Chunk {
     body: usize,
     sides: Range<usize>,
 }
 
+/// What a chunk's contacts give to its body.
+#[derive(Clone, Copy, Debug, Default)]
+struct ChunkSum {
+    all: Spatial,
+    /// The part of impacts, which the next substep does not start from.
+    of_impacts: Spatial,
+}
+
 /// Scratch of the coupling, kept from step to step.
 #[derive(Debug, Default)]
 pub(crate) struct Coupling {
-    /// Slot (group · LANES + lane) of each side's contact.
-    slots: Vec<u32>,
+    /// By block, then body, then slot.
+    sides: Vec<PackedSide>,
     chunks: Vec<Chunk>,
-    chunk_sums: Vec<Spatial>,
+    /// Block `b` has the chunks `starts[b]..starts[b + 1]`.
+    starts: Vec<u32>,
+    sums: Vec<ChunkSum>,
     impulses: Vec<Spatial>,
-    velocities: Vec<Spatial>,
+    /// After the last sweep, and before the next.
+    after: Vec<Spatial>,
+    ahead: Vec<Spatial>,
 }
 
 impl Coupling {
@@ -113,37 +133,54 @@ impl Coupling {
             count,
             bodies,
         } = jointed?;
-        clear_and_reserve(&mut self.slots, sides.len());
-        self.slots.extend(sides.iter().map(|side| {
+        clear_and_reserve(&mut self.sides, sides.len());
+        self.sides.extend(sides.iter().map(|&side| {
             let group = plan.groups.partition_point(|&start| start <= side.contact) - 1;
             let lane = (side.contact - plan.groups[group]) as usize;
-            (group * LANES + lane) as u32
-        }));
-        self.chunks.clear();
-        let mut start = 0;
-        for of_body in sides.chunk_by(|a, b| a.body == b.body) {
-            for part in of_body.chunks(CHUNK) {
-                self.chunks.push(Chunk {
-                    body: part[0].body as usize,
-                    sides: start..start + part.len(),
-                });
-                start += part.len();
+            let block = plan
+                .blocks
+                .partition_point(|&start| start as usize <= group)
+                - 1;
+            PackedSide {
+                side,
+                slot: (group * LANES + lane) as u32,
+                block: block as u32,
             }
+        }));
+        self.sides
+            .sort_unstable_by_key(|s| (s.block, s.side.body, s.slot, s.side.side));
+        self.chunks.clear();
+        clear_and_reserve(&mut self.starts, plan.blocks.len());
+        let mut start = 0;
+        let chunks =
+            |a: &PackedSide, b: &PackedSide| (a.block, a.side.body) == (b.block, b.side.body);
+        for part in self.sides.chunk_by(chunks) {
+            let first = &part[0];
+            self.starts
+                .resize(first.block as usize + 1, self.chunks.len() as u32);
+            self.chunks.push(Chunk {
+                body: first.side.body as usize,
+                sides: start..start + part.len(),
+            });
+            start += part.len();
         }
-        self.chunk_sums.clear();
-        self.chunk_sums.resize(self.chunks.len(), Spatial::ZERO);
-        self.impulses.clear();
-        self.impulses.resize(count, Spatial::ZERO);
-        self.velocities.clear();
-        self.velocities.resize(count, Spatial::ZERO);
+        self.starts
+            .resize(plan.blocks.len(), self.chunks.len() as u32);
+        self.sums.clear();
+        self.sums.resize(self.chunks.len(), ChunkSum::default());
+        for list in [&mut self.impulses, &mut self.after, &mut self.ahead] {
+            list.clear();
+            list.resize(count, Spatial::ZERO);
+        }
         Some(SharedCoupling {
-            sides,
-            slots: &self.slots,
+            sides: &self.sides,
             copies: plan.copies.count(),
             chunks: &self.chunks,
-            chunk_sums: SharedSlice::new(&mut self.chunk_sums),
+            starts: &self.starts,
+            sums: SharedSlice::new(&mut self.sums),
             impulses: SharedSlice::new(&mut self.impulses),
-            velocities: SharedSlice::new(&mut self.velocities),
+            after: SharedSlice::new(&mut self.after),
+            ahead: SharedSlice::new(&mut self.ahead),
             bodies: Mover(bodies),
         })
     }
@@ -157,13 +194,14 @@ unsafe impl Sync for Mover<'_> {}
 
 /// [`Coupling`] as threads share it.
 pub(crate) struct SharedCoupling<'a, 'b> {
-    sides: &'b [JointedSide],
-    slots: &'a [u32],
+    sides: &'a [PackedSide],
     copies: usize,
     chunks: &'a [Chunk],
-    chunk_sums: SharedSlice<'a, Spatial>,
+    starts: &'a [u32],
+    sums: SharedSlice<'a, ChunkSum>,
     impulses: SharedSlice<'a, Spatial>,
-    velocities: SharedSlice<'a, Spatial>,
+    after: SharedSlice<'a, Spatial>,
+    ahead: SharedSlice<'a, Spatial>,
     bodies: Mover<'b>,
 }
 
@@ -186,119 +224,168 @@ impl Before<'_> {
     }
 }
 
+/// What follows a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterSweep {
+    /// Another one over the same step.
+    Again,
+    /// Another substep.
+    NextSubstep,
+    /// The end of the step.
+    End,
+}
+
 impl SharedCoupling<'_, '_> {
-    /// Gives ghosts the velocities that a substep begins with; where there was one before, those
-    /// that it ended with become the ones `before`. All workers call this together.
+    /// Begins the first substep, or a whole step, with the impulses that contacts start from.
+    /// All workers call this together.
     ///
     /// # Safety
-    /// Nobody else touches ghosts, groups or the states before until all workers have returned.
-    pub(crate) unsafe fn begin_substep(
-        &self,
-        worker: Worker<'_>,
-        work: &Work<'_>,
-        before: Option<Before<'_>>,
-    ) {
-        // SAFETY: passed on to the caller; every side has a ghost of its own.
+    /// Nobody else touches ghosts or groups until all workers have returned.
+    pub(crate) unsafe fn begin(&self, worker: Worker<'_>, work: &Work<'_>) {
+        // SAFETY: passed on to the caller; blocks of workers are disjoint, and the first worker
+        // is alone between barriers.
         unsafe {
-            if let Some(before) = before {
-                // Not what ghosts have now: impulses of impacts were subtracted from that.
-                self.for_each_ghost(worker, work, |ghost, _, velocity| {
-                    before.set(ghost, velocity)
-                });
+            for block in worker.part_of(self.starts.len().saturating_sub(1), 1) {
+                self.sum_block(work, block, &[]);
             }
-            self.sum_impulses(worker, work);
-            self.solve(worker, |bodies, impulses, velocities| {
-                bodies.begin(impulses, velocities);
-            });
-            self.for_each_ghost(worker, work, |_, body, velocity| {
-                (body.velocity, body.angular_velocity) = velocity;
-            });
+            worker.wait_for_all();
+            if worker.index == 0 {
+                let (impulses, velocities) = (self.summed(|sum| sum.all), self.all(&self.ahead));
+                (*self.bodies.0).begin(impulses, velocities);
+            }
+            worker.wait_for_all();
+            self.set_ghosts(worker, work, &self.ahead);
+            worker.wait_for_all();
         }
     }
 
-    /// Gives ghosts the velocities after a sweep, which may be the last of a substep. All workers
-    /// call this together.
+    /// Sums what the contacts of a block give to jointed bodies; `impacts` are its slots of
+    /// impacts, ascending.
     ///
     /// # Safety
-    /// As for [`SharedCoupling::begin_substep`].
-    pub(crate) unsafe fn after_sweep(&self, worker: Worker<'_>, work: &Work<'_>, is_last: bool) {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            self.sum_impulses(worker, work);
-            self.solve(worker, |bodies, impulses, velocities| {
-                if is_last {
-                    bodies.end(impulses, velocities);
-                } else {
-                    bodies.solve(impulses, velocities);
+    /// No other thread touches the groups or the sums of this block.
+    #[inline]
+    pub(crate) unsafe fn sum_block(&self, work: &Work<'_>, block: usize, impacts: &[u32]) {
+        for k in self.starts[block] as usize..self.starts[block + 1] as usize {
+            let mut sum = ChunkSum::default();
+            for packed in &self.sides[self.chunks[k].sides.clone()] {
+                // SAFETY: passed on to the caller.
+                let given = unsafe { impulse_on(packed, work) };
+                sum.all += given;
+                if impacts.binary_search(&packed.slot).is_ok() {
+                    sum.of_impacts += given;
                 }
-            });
-            self.for_each_ghost(worker, work, |_, body, velocity| {
-                (body.velocity, body.angular_velocity) = velocity;
-            });
-        }
-    }
-
-    /// Sums the impulses of all sides, chunk by chunk.
-    unsafe fn sum_impulses(&self, worker: Worker<'_>, work: &Work<'_>) {
-        for k in worker.part_of(self.chunks.len(), 1) {
-            let chunk = self.chunks[k].sides.clone();
-            let sides = self.sides[chunk.clone()].iter().zip(&self.slots[chunk]);
-            let mut sum = Spatial::ZERO;
-            for (side, &slot) in sides {
-                // SAFETY: nobody writes to groups.
-                sum += unsafe { impulse_on(side, slot as usize, work) };
             }
-            // SAFETY: parts of workers are disjoint.
-            unsafe { *self.chunk_sums.at(k) = sum };
+            // SAFETY: passed on to the caller.
+            unsafe { *self.sums.at(k) = sum };
         }
-        worker.wait_for_all();
     }
 
-    unsafe fn solve(
-        &self,
-        worker: Worker<'_>,
-        solve: impl FnOnce(&mut dyn JointedBodies, &[Spatial], &mut [Spatial]),
-    ) {
+    /// Moves the bodies by the sums of all blocks. All workers call this together, after a sweep
+    /// that ended with a barrier; it ends with one, and ghosts are as they were.
+    pub(crate) fn solve(&self, worker: Worker<'_>, then: AfterSweep) {
         if worker.index == 0 {
             // SAFETY: this thread alone, between barriers.
             unsafe {
-                let impulses = self.impulses.part(0..self.impulses.len());
-                impulses.fill(Spatial::ZERO);
-                for (chunk, sum) in self.chunks.iter().zip(self.all_sums()) {
-                    impulses[chunk.body] += *sum;
+                let bodies = &mut *self.bodies.0;
+                let impulses = self.summed(|sum| sum.all);
+                match then {
+                    AfterSweep::Again => bodies.solve(impulses, self.all(&self.after)),
+                    AfterSweep::End => bodies.end(impulses, self.all(&self.after)),
+                    AfterSweep::NextSubstep => {
+                        bodies.end(impulses, self.all(&self.after));
+                        let kept = self.summed(|sum| sum.all - sum.of_impacts);
+                        bodies.begin(kept, self.all(&self.ahead));
+                    }
                 }
-                let velocities = self.velocities.part(0..self.velocities.len());
-                solve(&mut *self.bodies.0, impulses, velocities);
             }
         }
         worker.wait_for_all();
     }
 
+    /// Gives this worker's part of the ghosts the velocities that the last sweep led to.
+    ///
     /// # Safety
-    /// Nobody writes to the sums.
-    unsafe fn all_sums(&self) -> &[Spatial] {
+    /// Nobody touches ghosts until all workers have returned and met.
+    pub(crate) unsafe fn end_ghosts(&self, worker: Worker<'_>, work: &Work<'_>) {
         // SAFETY: passed on to the caller.
-        unsafe { self.chunk_sums.part(0..self.chunk_sums.len()) }
+        unsafe { self.set_ghosts(worker, work, &self.after) };
     }
 
-    /// Calls `set` with the index of every ghost, the ghost, and the velocity and angular
-    /// velocity of its body there.
-    unsafe fn for_each_ghost(
+    /// Gives this worker's part of the ghosts the velocities that the next substep begins with;
+    /// those that the last one led to become the ones `before`.
+    ///
+    /// # Safety
+    /// As for [`SharedCoupling::end_ghosts`], and for the states before.
+    pub(crate) unsafe fn begin_ghosts(
         &self,
         worker: Worker<'_>,
         work: &Work<'_>,
-        set: impl Fn(usize, &mut BodyState, (DVec3, DVec3)),
+        before: Before<'_>,
     ) {
-        for side in &self.sides[worker.part_of(self.sides.len(), 1)] {
-            let ghost = side.ghost as usize + self.copies;
-            // SAFETY: every side has a ghost of its own; velocities are only read.
-            unsafe {
-                let motion = self.velocities.as_mut_ptr().add(side.body as usize).read();
-                let velocity = (motion.at(side.arm), motion.angular);
-                set(ghost, &mut *work.bodies.add(ghost), velocity);
-            }
+        // SAFETY: passed on to the caller; every side has a ghost of its own.
+        unsafe {
+            self.for_each_ghost(worker, &self.after, |ghost, velocity| {
+                before.set(ghost, velocity);
+            });
+            self.set_ghosts(worker, work, &self.ahead);
         }
-        worker.wait_for_all();
+    }
+
+    /// Sums of all blocks, per body.
+    ///
+    /// # Safety
+    /// Nobody else touches sums and impulses.
+    unsafe fn summed(&self, part: impl Fn(&ChunkSum) -> Spatial) -> &[Spatial] {
+        // SAFETY: passed on to the caller.
+        let (impulses, sums) = unsafe {
+            let sums = self.sums.part(0..self.sums.len());
+            (self.all(&self.impulses), sums)
+        };
+        impulses.fill(Spatial::ZERO);
+        for (chunk, sum) in self.chunks.iter().zip(&*sums) {
+            impulses[chunk.body] += part(sum);
+        }
+        impulses
+    }
+
+    /// # Safety
+    /// Nobody else touches the list.
+    #[expect(clippy::mut_from_ref, reason = "the caller is alone with the list")]
+    unsafe fn all<'c>(&self, list: &'c SharedSlice<'_, Spatial>) -> &'c mut [Spatial] {
+        // SAFETY: passed on to the caller.
+        unsafe { list.part(0..list.len()) }
+    }
+
+    /// # Safety
+    /// As for [`SharedCoupling::end_ghosts`].
+    unsafe fn set_ghosts(
+        &self,
+        worker: Worker<'_>,
+        work: &Work<'_>,
+        velocities: &SharedSlice<'_, Spatial>,
+    ) {
+        self.for_each_ghost(worker, velocities, |ghost, velocity| {
+            // SAFETY: every side has a ghost of its own; the rest is passed on to the caller.
+            let ghost = unsafe { &mut *work.bodies.add(ghost) };
+            (ghost.velocity, ghost.angular_velocity) = velocity;
+        });
+    }
+
+    /// Calls `set` with the index of every ghost of this worker's part, and the velocity and
+    /// angular velocity of its body there.
+    fn for_each_ghost(
+        &self,
+        worker: Worker<'_>,
+        velocities: &SharedSlice<'_, Spatial>,
+        set: impl Fn(usize, (DVec3, DVec3)),
+    ) {
+        for PackedSide { side, .. } in &self.sides[worker.part_of(self.sides.len(), 1)] {
+            // SAFETY: velocities are only read between barriers.
+            let motion = unsafe { velocities.as_mut_ptr().add(side.body as usize).read() };
+            let ghost = side.ghost as usize + self.copies;
+            set(ghost, (motion.at(side.arm), motion.angular));
+        }
     }
 }
 
@@ -306,7 +393,8 @@ impl SharedCoupling<'_, '_> {
 ///
 /// # Safety
 /// Nobody writes to the group.
-unsafe fn impulse_on(side: &JointedSide, slot: usize, work: &Work<'_>) -> Spatial {
+unsafe fn impulse_on(packed: &PackedSide, work: &Work<'_>) -> Spatial {
+    let slot = packed.slot as usize;
     let (group, lane) = (slot / LANES, slot % LANES);
     // SAFETY: passed on to the caller.
     let (rows, rolling) = unsafe {
@@ -318,5 +406,6 @@ unsafe fn impulse_on(side: &JointedSide, slot: usize, work: &Work<'_>) -> Spatia
     if rows.impulse[lane] <= 0.0 {
         return Spatial::ZERO;
     }
-    side.given(vector(&rows.normal, lane), &impulse_in(rows, rolling, lane))
+    let impulse = impulse_in(rows, rolling, lane);
+    packed.side.given(vector(&rows.normal, lane), &impulse)
 }

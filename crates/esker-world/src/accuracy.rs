@@ -12,7 +12,9 @@
 //! can hold creep at less than 0.003 (median) of the speed `√(g d)` and the contact problem
 //! is solved to a residual of 0.1 sub-stepped: of drums, silos and blades solved ever
 //! better, forces and angles do not change below that. Steps that miss any of
-//! it are counted and shown, by what they missed.
+//! it are counted and shown, by what they missed. The forces of tools (moving walls, and bodies
+//! that joints hold) are not smaller than `1 − ε` of what the contact law makes them, and joints
+//! gape by less than `ε` diameters.
 //!
 //! A whole step has one solve, and what that leaves undone is a slip that friction
 //! answers. If the next one starts from all of its impulses, a bed at rest is
@@ -62,7 +64,7 @@ const WHOLE_STEP_TRAVEL: f64 = 1.0 / 16.0;
 /// Share of its bound which the travel of a doubled step must stay within.
 const TRAVEL_IDLE: f64 = 0.5;
 /// Bounds of the change of sweeps per look.
-const CHANGE: [f64; 2] = [0.9, 1.6];
+pub(crate) const CHANGE: [f64; 2] = [0.9, 1.6];
 /// Fewest sweeps that keep a flow right, and most that are tried.
 const SWEEPS: [f64; 2] = [10.0, 2000.0];
 /// Largest creep at which forces and angles are those of an exact solve.
@@ -110,12 +112,17 @@ pub struct Missed {
     pub travel: bool,
     /// Residual of the solve.
     pub residual: bool,
+    /// Forces of tools.
+    pub forces: bool,
+    /// Violation of joints.
+    pub joints: bool,
 }
 
 impl Missed {
     /// Whether anything was.
     pub fn any(&self) -> bool {
-        self.overlap || self.walls || self.creep || self.travel || self.residual
+        let solved = !(self.overlap || self.walls || self.creep || self.residual);
+        !solved || self.travel || self.forces || self.joints
     }
 }
 
@@ -127,6 +134,10 @@ struct Ratios {
     creep: f64,
     travel: f64,
     residual: f64,
+    forces: f64,
+    /// As they would be with fewer substeps.
+    relaxed_forces: f64,
+    joints: f64,
 }
 
 impl Ratios {
@@ -137,6 +148,9 @@ impl Ratios {
             creep: errors.creep / CREEP,
             travel: errors.travel / tolerance,
             residual: errors.residual.unwrap_or(0.0) / max_residual,
+            forces: errors.tool_force() / tolerance,
+            relaxed_forces: errors.relaxed_tool_force() / tolerance,
+            joints: errors.joints / tolerance,
         }
     }
 
@@ -147,12 +161,15 @@ impl Ratios {
             creep: self.creep > 1.0,
             travel: self.travel > 1.0,
             residual: self.residual > 1.0,
+            forces: self.forces > 1.0,
+            joints: self.joints > 1.0,
         }
     }
 
     /// The largest of those that more sweeps lower, but for the residual.
     fn of_solve(&self) -> f64 {
-        self.overlap.max(self.walls).max(self.creep)
+        let of_contacts = self.overlap.max(self.walls).max(self.creep);
+        of_contacts.max(self.forces)
     }
 }
 
@@ -185,10 +202,11 @@ impl World {
         if self.accuracy.is_none() && !is_look {
             return;
         }
-        let errors = StepErrors {
-            residual: report.residual,
-            ..self.errors()
-        };
+        let mut errors = self.errors();
+        errors.residual = report.residual;
+        self.tool_work
+            .follow(self.work_of_tools(), errors.stored_energy);
+        errors.stored_share = self.tool_work.stored_share();
         report.errors = Some(errors);
         let Some(tolerance) = self.accuracy else {
             return;
@@ -198,22 +216,30 @@ impl World {
             Method::SubStepped(_) => {}
             Method::WholeStep(_) => ratios.travel /= WHOLE_STEP_TRAVEL,
             // Springs obey their law at any stable substep, and slip to load.
-            Method::Smooth(_) => (ratios.overlap, ratios.walls, ratios.creep) = (0.0, 0.0, 0.0),
+            Method::Smooth(_) => {
+                (ratios.overlap, ratios.walls, ratios.creep) = (0.0, 0.0, 0.0);
+                ratios.forces = 0.0;
+            }
         }
         report.missed = ratios.missed();
         let next = self.corrected_step(self.corrected_sweeps(ratios, is_look), ratios, is_look);
         self.set_next_resolution(next);
     }
 
-    /// Sweeps by (1), at a look.
+    /// Sweeps by (1), at a look; sooner where joints gape, which follow substeps at once.
     fn corrected_sweeps(&self, ratios: Ratios, is_look: bool) -> Resolution {
         let (exponent, error) = match self.method {
-            Method::SubStepped(_) => (0.5, ratios.of_solve().max(ratios.residual)),
+            Method::SubStepped(_) if is_look => {
+                let of_substeps = ratios.residual.max(ratios.joints);
+                (0.5, ratios.of_solve().max(of_substeps))
+            }
+            Method::SubStepped(_) => (0.5, ratios.joints.max(IDLE)),
             // The solve itself sees to the residual.
-            Method::WholeStep(_) => (1.0, ratios.of_solve()),
-            Method::Smooth(_) => return self.next,
+            Method::WholeStep(_) if is_look => (1.0, ratios.of_solve()),
+            Method::WholeStep(_) | Method::Smooth(_) => return self.next,
         };
-        if !is_look || (IDLE..=AIM).contains(&error) {
+        let is_idle = error < IDLE && ratios.relaxed_forces <= AIM;
+        if !is_idle && error <= AIM {
             return self.next;
         }
         let change = (error / AIM).powf(exponent).clamp(CHANGE[0], CHANGE[1]);
@@ -228,10 +254,14 @@ impl World {
         let Some(longest) = self.longest_step else {
             return next;
         };
-        // (2) of `errors`: a fourth for each halving.
-        let halvings = (0.5 * ratios.travel.log2()).ceil().max(0.0) as i32;
+        // (2) of `errors`, and what joints gape: a fourth for each halving.
+        let ratio = match self.method {
+            Method::WholeStep(_) => ratios.travel.max(ratios.joints),
+            Method::SubStepped(_) | Method::Smooth(_) => ratios.travel,
+        };
+        let halvings = (0.5 * ratio.log2()).ceil().max(0.0) as i32;
         let longer = is_look
-            && 4.0 * ratios.travel < TRAVEL_IDLE
+            && 4.0 * ratio < TRAVEL_IDLE
             && 2.0 * self.step <= longest
             && self.clock.may_begin(next.level - 1, self.steps_done);
         let level = self.clock.within(next.level + halvings - i32::from(longer));

@@ -145,6 +145,14 @@ impl Method {
         }
     }
 
+    /// Stiffness cap κ of its rows; zero for none.
+    pub(crate) fn stiffness_cap(&self) -> f64 {
+        match self {
+            Method::SubStepped(m) => m.stiffness_cap,
+            Method::WholeStep(_) | Method::Smooth(_) => 0.0,
+        }
+    }
+
     /// Sets the number that [`Method::sweeps`] gives.
     pub fn set_sweeps(&mut self, sweeps: usize) {
         match self {

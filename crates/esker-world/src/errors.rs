@@ -23,9 +23,12 @@
 //!
 //!   with the speed of those that carry the energy: a few stray grains do not
 //!   count, one heavy ball does.
+//! * The error of the forces of tools, see [`crate::tool_forces`].
+//! * The violation of joints: gaps, and what tilts move at the ends of the bodies, over the
+//!   mean diameter.
 //! * The residual of the solve, where it was measured.
 
-use esker_contact::Impulse;
+use esker_contact::{Impulse, highest_cap};
 use esker_parallel::Team;
 
 use crate::World;
@@ -35,12 +38,14 @@ use crate::grains::GrainId;
 use crate::material::PairTable;
 use crate::world::pair_of;
 
+/// Share of the substeps that is left where they are relaxed.
+const RELAXED: f64 = crate::accuracy::CHANGE[0];
 /// Share of contacts that the 99.9th percentile leaves out.
 const LEFT_OUT: f64 = 0.001;
 /// Share of the friction bound below which a contact should stick.
 const STICKING: f64 = 0.95;
 
-/// Errors of one step, all dimensionless.
+/// Errors of one step, dimensionless but for energies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepErrors {
     /// Mean excess (1) of touching contacts.
@@ -53,10 +58,32 @@ pub struct StepErrors {
     pub creep: f64,
     /// Travel (2).
     pub travel: f64,
+    /// How much softer loaded contacts are than their law: `s` of the module `tool_forces`.
+    pub softening: f64,
+    /// The same as it would be if substeps were relaxed at one look.
+    pub relaxed_softening: f64,
+    /// Energy stored in contacts, J.
+    pub stored_energy: f64,
+    /// Share of the work of tools that is stored there, see [`crate::state::ToolWork`].
+    pub stored_share: f64,
+    /// Largest violation of a joint, over the mean diameter.
+    pub joints: f64,
     /// Residual of the contact problem; `None` where it was not measured.
     pub residual: Option<f64>,
     /// The contact with the largest excess, if any has one.
     pub worst: Option<WorstContact>,
+}
+
+impl StepErrors {
+    /// Share by which the forces of tools are too small: (2) of the module `tool_forces`.
+    pub fn tool_force(&self) -> f64 {
+        self.softening * self.stored_share
+    }
+
+    /// The same as it would be if substeps were relaxed.
+    pub fn relaxed_tool_force(&self) -> f64 {
+        self.relaxed_softening * self.stored_share
+    }
 }
 
 /// The contact that is most in excess of its law.
@@ -89,12 +116,54 @@ struct ContactError {
     with_wall: bool,
     /// Slip speed, m/s, where friction could hold the contact; else NaN.
     slip: f32,
+    load: ContactLoad,
+}
+
+/// What the softness of contacts is computed from, J.
+#[derive(Clone, Copy, Debug, Default)]
+struct ContactLoad {
+    /// `f δ`.
+    work: f64,
+    /// `f x` of (1) of `tool_forces`, and as it would be with fewer substeps.
+    softened: f64,
+    relaxed: f64,
+    /// `q f δ`.
+    exponent: f64,
+    stored: f64,
+}
+
+impl ContactLoad {
+    const NONE: ContactLoad = ContactLoad {
+        work: 0.0,
+        softened: 0.0,
+        relaxed: 0.0,
+        exponent: 0.0,
+        stored: 0.0,
+    };
+
+    fn add(&mut self, other: &Self) {
+        self.work += other.work;
+        self.softened += other.softened;
+        self.relaxed += other.relaxed;
+        self.exponent += other.exponent;
+        self.stored += other.stored;
+    }
+
+    /// `s` of `tool_forces` where this is the work done beyond the law.
+    fn softening(&self, beyond: f64) -> f64 {
+        if beyond > 0.0 {
+            1.0 - (1.0 - beyond / self.work).powf(self.exponent / self.work)
+        } else {
+            0.0
+        }
+    }
 }
 
 const APART: ContactError = ContactError {
     excess: f32::NAN,
     with_wall: false,
     slip: f32::NAN,
+    load: ContactLoad::NONE,
 };
 
 /// Reused storage.
@@ -109,10 +178,12 @@ struct Finished<'a> {
     end: EndOfStep<'a>,
     pairs: &'a PairTable,
     substep: f64,
+    /// Stiffness cap κ.
+    cap: f64,
 }
 
 impl World {
-    /// Errors of the last step, but for the residual.
+    /// Errors of the last step, but for the residual and the forces of tools.
     pub fn errors(&mut self) -> StepErrors {
         let [diameter, _] = self.mean_and_max_diameter();
         let fall = (self.gravity.length() * diameter).sqrt();
@@ -128,6 +199,7 @@ impl World {
             },
             pairs: &self.pairs,
             substep: self.step / self.method.moves(),
+            cap: self.method.stiffness_cap(),
         };
         let (contacts, impulses) = (&work.contacts, &work.impulses);
         team.fill(&mut work.errors.contacts, contacts.len(), |i| {
@@ -137,6 +209,7 @@ impl World {
             finished.worst_contact(&contacts[i], excess)
         });
         errors.travel = finished.travel(team, diameter);
+        errors.joints = self.largest_joint_violation() / diameter;
         errors
     }
 }
@@ -146,11 +219,13 @@ impl ErrorScratch {
     fn summed(&mut self, fall: f64, named: impl Fn(usize, f32) -> WorstContact) -> StepErrors {
         let ErrorScratch { contacts, sorted } = self;
         let (mut sum, mut touching, mut worst) = (0.0, 0_usize, (0.0_f32, None));
+        let mut load = ContactLoad::NONE;
         for (i, error) in contacts.iter().enumerate() {
             if !error.excess.is_nan() {
                 touching += 1;
                 sum += f64::from(error.excess.max(0.0));
             }
+            load.add(&error.load);
             if error.excess > worst.0 {
                 worst = (error.excess, Some(i));
             }
@@ -175,6 +250,9 @@ impl ErrorScratch {
             } else {
                 0.0
             },
+            softening: load.softening(load.softened),
+            relaxed_softening: load.softening(load.relaxed),
+            stored_energy: load.stored,
             worst: worst.1.map(|i| named(i, worst.0)),
             ..Default::default()
         }
@@ -198,25 +276,34 @@ impl Finished<'_> {
             Partner::Grain(j) => (inverse_mass(contact.grain) + inverse_mass(j), false),
             Partner::Wall(_) => (inverse_mass(contact.grain), true),
         };
-        let excess = if overlap > 0.0 {
+        let mut error = ContactError { with_wall, ..APART };
+        if overlap > 0.0 {
             let stiffness = pair.stiffness(contact.elastic_radius);
-            let elastic = pair.static_overlap(stiffness, impulse.normal / self.substep);
+            let force = impulse.normal / self.substep;
+            let elastic = pair.static_overlap(stiffness, force);
             let damping_time = pair.damping_time(stiffness, mobility, overlap);
             let damped = damping_time * relative.dot(normal).abs();
-            ((overlap - elastic - damped) / contact.diameter()) as f32
-        } else {
-            f32::NAN
-        };
+            let excess = overlap - elastic - damped;
+            error.excess = (excess / contact.diameter()) as f32;
+            let work = force * overlap;
+            let cap = highest_cap(self.cap, pair.law.restitution);
+            let phase = pair.frequency(stiffness, mobility, overlap) * self.substep / RELAXED;
+            let hardest = cap * phase * phase;
+            let beyond = excess.clamp(0.0, overlap);
+            error.load = ContactLoad {
+                work,
+                softened: force * beyond,
+                relaxed: work * (1.0 - hardest.max(1.0).recip()),
+                exponent: pair.force_exponent() * work,
+                stored: pair.elastic_energy(stiffness, elastic) + 0.5 * force * beyond,
+            };
+        }
         let bound = STICKING * pair.law.friction * impulse.normal;
         let sticks = impulse.normal > 0.0 && impulse.friction.length_squared() < bound * bound;
-        ContactError {
-            excess,
-            with_wall,
-            slip: match sticks {
-                true => relative.reject_from_normalized(normal).length() as f32,
-                false => f32::NAN,
-            },
+        if sticks {
+            error.slip = relative.reject_from_normalized(normal).length() as f32;
         }
+        error
     }
 
     fn travel(&self, team: &mut Team, diameter: f64) -> f64 {

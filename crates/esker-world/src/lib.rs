@@ -76,6 +76,7 @@ mod smooth;
 pub mod state;
 mod step;
 mod supply;
+mod tool_forces;
 mod validate;
 mod wall;
 mod world;

@@ -134,6 +134,15 @@ impl BodyMotion {
 }
 
 impl World {
+    /// Work of tools on the grains since the start, J: of moving walls, and of bodies that joints
+    /// hold.
+    pub(crate) fn work_of_tools(&self) -> f64 {
+        let jointed = self.bodies.iter().zip(&self.grains.jointed);
+        let of_bodies = jointed.filter(|(_, jointed)| **jointed);
+        let of_walls = self.walls.iter().map(|wall| wall.total_load.work);
+        of_walls.sum::<f64>() + of_bodies.map(|(body, _)| body.total_load.work).sum::<f64>()
+    }
+
     /// Books the impulses of the step that was just made on the walls and on the bodies of
     /// their own. Returns the work of the walls' drives in it, J.
     pub(crate) fn book_loads(&mut self) -> f64 {

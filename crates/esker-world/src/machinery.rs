@@ -491,6 +491,20 @@ impl World {
         self.machinery.machines.drive(drive)
     }
 
+    /// Largest violation of a joint now, m: its gap, or what its tilt moves at the far end of
+    /// one of its bodies.
+    pub(crate) fn largest_joint_violation(&self) -> f64 {
+        let first = self.grains.count();
+        let joints = self.machinery.machines.violations();
+        let of_joint = joints.map(|(bodies, violation)| {
+            let rows = bodies.into_iter().flatten().map(|body| first + body);
+            let reach = rows.map(|row| self.grains.bounding_radius(row));
+            let tilted = violation.angle * reach.fold(0.0, f64::max);
+            violation.distance.max(tilted)
+        });
+        of_joint.fold(0.0, f64::max)
+    }
+
     /// A coordinate of a joint, rad or m; `None` where its kind has none.
     pub fn joint_coordinate(&self, at: JointCoordinate) -> Option<f64> {
         self.machinery.machines.coordinate(at)

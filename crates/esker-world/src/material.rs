@@ -85,6 +85,12 @@ impl PairConstants {
         matches!(self.elastic, Elastic::Hertz(_))
     }
 
+    /// Power of the overlap with which the force grows.
+    #[inline]
+    pub fn force_exponent(&self) -> f64 {
+        if self.is_hertz() { 1.5 } else { 1.0 }
+    }
+
     /// Stiffness `k`: N/m^(3/2) for Hertz, N/m else. `length` is the effective radius
     /// of a curved contact, the length of a flat one (`ContactGeometry::elastic_radius`).
     #[inline]
@@ -109,8 +115,7 @@ impl PairConstants {
     /// Elastic energy at an overlap, J: the static force integrated.
     #[inline]
     pub fn elastic_energy(&self, stiffness: f64, overlap: f64) -> f64 {
-        let exponent = if self.is_hertz() { 1.5 } else { 1.0 };
-        self.static_force(stiffness, overlap) * overlap / (exponent + 1.0)
+        self.static_force(stiffness, overlap) * overlap / (self.force_exponent() + 1.0)
     }
 
     /// Static overlap under a force, m.
@@ -128,15 +133,21 @@ impl PairConstants {
         self.damping
     }
 
-    /// Damping time `c` of a contact at an overlap, s, with the mobility `S_n`:
-    /// the material's own, where nothing is frozen over a step.
-    pub fn damping_time(&self, stiffness: f64, mobility: f64, overlap: f64) -> f64 {
+    /// Frequency `ω` of a contact at an overlap, rad/s, with the mobility `S_n`.
+    pub fn frequency(&self, stiffness: f64, mobility: f64, overlap: f64) -> f64 {
         let square = if self.is_hertz() {
             mobility * stiffness * overlap.sqrt()
         } else {
             mobility * stiffness
         };
-        self.damping.time(square.sqrt(), 0.0)
+        square.sqrt()
+    }
+
+    /// Damping time `c` of a contact at an overlap, s, with the mobility `S_n`:
+    /// the material's own, where nothing is frozen over a step.
+    pub fn damping_time(&self, stiffness: f64, mobility: f64, overlap: f64) -> f64 {
+        let frequency = self.frequency(stiffness, mobility, overlap);
+        self.damping.time(frequency, 0.0)
     }
 
     /// Stabilisation parameters of a step for contacts of a class.

@@ -30,6 +30,7 @@ use crate::validate::validate;
 
 pub use crate::history::Remembered;
 pub use crate::supply::{EmitterProgress, Taken};
+pub use crate::tool_forces::ToolWork;
 
 /// One grain with everything that differs from grain to grain.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,6 +100,8 @@ pub struct WorldState {
     pub machines: MachineState,
     /// The energy ledger, where it is kept.
     pub energy: Option<EnergyLedger>,
+    /// What became of the work of tools.
+    pub tool_work: ToolWork,
 }
 
 /// Why a state does not belong to a definition, or to any world.
@@ -191,6 +194,7 @@ impl World {
             },
             machines: self.machinery.machines.state(),
             energy: self.energy,
+            tool_work: self.tool_work,
         }
     }
 
@@ -267,6 +271,7 @@ impl World {
             body.load = load;
             body.total_load = total;
         }
+        world.tool_work = state.tool_work;
         if def.energy_ledger
             && let Some(ledger) = state.energy
         {

@@ -740,14 +740,10 @@ fn step_constants<'a>(
     step: f64,
     gravity: DVec3,
 ) -> StepConstants<'a> {
-    let cap = match method {
-        Method::SubStepped(m) => m.stiffness_cap,
-        Method::WholeStep(_) | Method::Smooth(_) => 0.0,
-    };
     StepConstants {
         step,
         substep: step / method.moves(),
-        cap,
+        cap: method.stiffness_cap(),
         gravity: gravity.length(),
         settings,
     }

@@ -26,6 +26,7 @@ use crate::packing::{self, PackingError};
 use crate::periodic::Periodic;
 use crate::step::Workspace;
 use crate::supply::{Emitter, Sink};
+use crate::tool_forces::ToolWork;
 use crate::validate::validate;
 use crate::wall::Wall;
 
@@ -68,6 +69,7 @@ pub struct World {
     pub(crate) thread_choice: Option<ThreadChoice>,
     pub(crate) plain_order: bool,
     pub(crate) energy: Option<EnergyLedger>,
+    pub(crate) tool_work: ToolWork,
     pub(crate) workspace: Workspace,
 }
 
@@ -139,6 +141,7 @@ impl World {
             energy: def
                 .energy_ledger
                 .then(|| EnergyLedger::open(grains.kinetic_energy())),
+            tool_work: ToolWork::default(),
             grains,
             shapes: {
                 let of_bodies = def.bodies.iter().map(|body| body.shape.clone());

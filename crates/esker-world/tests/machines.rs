@@ -93,6 +93,45 @@ fn run(world: &mut World, seconds: f64) {
     }
 }
 
+fn pendulum(method: Method, step: f64) -> WorldDef {
+    let mut def = common::scene(material(2500.0, 1e9, 0.3), LAW, method, step);
+    def.bodies = vec![body("rod", [1.0, 0.1, 0.1], 1.0, DVec3::X * 0.5)];
+    let pivot = [DVec3::ZERO, DVec3::Y];
+    def.joints = vec![joint(&def, JointKind::Revolute, [None, Some(0)], pivot)];
+    def
+}
+
+/// Gaps fall with the square of the substep, of which there are as many as the accuracy needs.
+#[test]
+fn joints_gape_by_no_more_than_a_stated_accuracy() {
+    let tolerance = 1e-6;
+    let mut def = pendulum(sub_stepped(10), 5e-3);
+    def.accuracy = Some(tolerance);
+    let mut world = World::new(&def).unwrap();
+    run(&mut world, 2.0);
+    // A gap of 4.59e-6 m at ten substeps; the rod is as large as a ball of 0.267 m.
+    let diameter = (6.0 * 0.01 / std::f64::consts::PI).cbrt();
+    let formula = 10.0 * (4.59e-6 / (tolerance * diameter)).sqrt();
+    let (mut most, mut missed) = (0, 0);
+    for _ in 0..400 {
+        missed += usize::from(world.step().unwrap().missed.joints);
+        most = most.max(world.method().sweeps());
+    }
+    let ratio = most as f64 / formula;
+    assert!((0.8..1.6).contains(&ratio), "{ratio}");
+    assert!(missed <= 4);
+    assert!(world.joint(0).violation.distance <= tolerance * diameter);
+    // Whole steps have no substeps: their length is what counts.
+    let mut def = pendulum(methods()[1].clone(), 5e-3);
+    def.accuracy = Some(1e-5);
+    def.longest_step = Some(5e-3);
+    let mut world = World::new(&def).unwrap();
+    run(&mut world, 2.0);
+    assert!(world.step_length() <= 5e-3 / 8.0, "{}", world.step_length());
+    let missed = (0..400).filter(|_| world.step().unwrap().missed.joints);
+    assert!(missed.count() <= 4);
+}
+
 /// A rod of 1 m and 1 kg, pivoted at its end and released level: only the substep matters, and
 /// its angle, energy and joint are as exact as the reference says for it.
 #[test]
@@ -102,10 +141,7 @@ fn a_pendulum_swings_as_the_substep_says() {
         (5e-3, 5, 1.83e-5, -4.5e-4),
         (5e-3, 10, 4.59e-6, -2.3e-4),
     ] {
-        let mut def = common::scene(material(2500.0, 1e9, 0.3), LAW, sub_stepped(substeps), step);
-        def.bodies = vec![body("rod", [1.0, 0.1, 0.1], 1.0, DVec3::X * 0.5)];
-        let pivot = [DVec3::ZERO, DVec3::Y];
-        def.joints = vec![joint(&def, JointKind::Revolute, [None, Some(0)], pivot)];
+        let def = pendulum(sub_stepped(substeps), step);
         let mut world = World::new(&def).unwrap();
         run(&mut world, 2.0);
         let along = world.body_pose(0).orientation * DVec3::X;

@@ -22,6 +22,9 @@ const SINKS_FILE_NAME: &str = "sinks.csv";
 /// Excess of the worst contact from which on it is shown, in diameters.
 const SHOWN_EXCESS: f64 = 0.01;
 
+/// Error of the forces of tools from which on it is shown.
+const SHOWN_FORCE_ERROR: f64 = 0.01;
+
 /// The summary; field names are the keys of `summary.json`.
 #[derive(Serialize)]
 pub struct Summary {
@@ -55,6 +58,9 @@ pub struct Summary {
     bodies: Vec<BodySummary>,
     /// Where the scene has joints.
     machines: Option<MachineSummary>,
+    /// Share by which the forces of moving walls and machines are too small on average, because
+    /// contacts yield more than their law says; where these tools did any work.
+    tool_force_error: Option<f64>,
     mean_residual: Option<f64>,
     worst_residual: Option<f64>,
     tolerance: Option<f64>,
@@ -100,6 +106,8 @@ struct MissedSteps {
     creep: u64,
     travel: u64,
     residual: u64,
+    forces: u64,
+    joints: u64,
 }
 
 impl MissedSteps {
@@ -111,6 +119,8 @@ impl MissedSteps {
             (self.creep, "creep"),
             (self.travel, "steps too long for the speeds"),
             (self.residual, "the residual"),
+            (self.forces, "forces of tools"),
+            (self.joints, "joints"),
         ];
         reasons.sort_by_key(|&(count, _)| std::cmp::Reverse(count));
         let missed = reasons.iter().filter(|&&(count, _)| count > 0);
@@ -134,7 +144,16 @@ struct WorstSummary {
 impl WorstSummary {
     /// `None` where no contact was beyond its law.
     fn new(world: &World, worst: &Worst) -> Option<Self> {
-        let grain = |slot: f64| format!("grain {slot}");
+        let bodies = &world.bodies;
+        let first_body = world.grains.count();
+        let body_slots = &world.grains.id[first_body..];
+        let grain = |slot: f64| {
+            let body = body_slots.iter().position(|id| f64::from(id.slot) == slot);
+            match body {
+                Some(body) => format!("body {}", bodies[body].name),
+                None => format!("grain {slot}"),
+            }
+        };
         let other = match worst.other {
             wall if wall < 0.0 => format!("wall {}", world.walls[(-1.0 - wall) as usize].name),
             slot => grain(slot),
@@ -217,6 +236,8 @@ impl Summary {
                 creep: totals.missed_creep as u64,
                 travel: totals.missed_travel as u64,
                 residual: totals.missed_residual as u64,
+                forces: totals.missed_forces as u64,
+                joints: totals.missed_joints as u64,
             },
             step: ratio(world.time(), world.steps_done as f64),
             shortest_step: totals.shortest_step,
@@ -226,6 +247,8 @@ impl Summary {
         let worst_contact = WorstSummary::new(world, &totals.worst);
         let energy = EnergySummary::new(world);
         let steps = world.steps_done as f64;
+        let tool_force =
+            (totals.tool_energy_sum > 0.0).then(|| totals.tool_force_sum / totals.tool_energy_sum);
         let verdict = Verdict::new(&Evidence {
             mean_overlap: totals.mean_overlap,
             high_excess: ratio(totals.high_excess_sum, totals.judged),
@@ -236,6 +259,8 @@ impl Summary {
                 let mean = totals.residual_sum / totals.residual_count;
                 (mean, totals.residual_count as u64)
             }),
+            tool_force,
+            joints: totals.worst_joints,
             unconverged: ratio(totals.unconverged, steps),
             missed: accuracy
                 .as_ref()
@@ -283,6 +308,7 @@ impl Summary {
                 .map(|body| BodySummary::new(world, body))
                 .collect(),
             machines: MachineSummary::new(world),
+            tool_force_error: tool_force,
             mean_residual: seen.then(|| totals.residual_sum / totals.residual_count),
             worst_residual: seen.then_some(totals.worst_residual),
             tolerance: world.method().tolerance(),
@@ -384,6 +410,12 @@ impl Summary {
         let machines = self.machines.iter().flat_map(MachineSummary::lines);
         for line in ledger.chain(drives).chain(machines) {
             println!("{line}");
+        }
+        if let Some(error) = self.tool_force_error.filter(|e| *e > SHOWN_FORCE_ERROR) {
+            println!(
+                "  tools       forces about {:.1} % too small: contacts yield more than their law says",
+                100.0 * error
+            );
         }
         let residual = match (self.mean_residual, self.worst_residual) {
             (Some(mean), Some(worst)) => format!("residual mean {mean:.1e}, worst {worst:.1e}"),

@@ -34,6 +34,13 @@ pub struct Totals {
     pub(super) missed_creep: f64,
     pub(super) missed_travel: f64,
     pub(super) missed_residual: f64,
+    pub(super) missed_forces: f64,
+    pub(super) missed_joints: f64,
+    /// Errors of the forces of tools, weighted with the energy that these stored in contacts,
+    /// and the weights, J.
+    pub(super) tool_force_sum: f64,
+    pub(super) tool_energy_sum: f64,
+    pub(super) worst_joints: f64,
     pub(super) worst: Worst,
     pub(super) threads_sum: f64,
     pub(super) sweeps_sum: f64,
@@ -82,7 +89,7 @@ const OUTER_CONTACTS: &str = "most_outer_contacts.";
 type Number = fn(&mut Totals) -> &mut f64;
 
 /// The numbers of [`Totals`] but for the stages, by the names they have in checkpoints.
-const NUMBERS: [(&str, Number); 33] = [
+const NUMBERS: [(&str, Number); 38] = [
     ("wall", |t| &mut t.wall),
     ("contacts", |t| &mut t.contacts),
     ("touching", |t| &mut t.touching),
@@ -106,6 +113,11 @@ const NUMBERS: [(&str, Number); 33] = [
     ("missed_creep", |t| &mut t.missed_creep),
     ("missed_travel", |t| &mut t.missed_travel),
     ("missed_residual", |t| &mut t.missed_residual),
+    ("missed_forces", |t| &mut t.missed_forces),
+    ("missed_joints", |t| &mut t.missed_joints),
+    ("tool_force_sum", |t| &mut t.tool_force_sum),
+    ("tool_energy_sum", |t| &mut t.tool_energy_sum),
+    ("worst_joints", |t| &mut t.worst_joints),
     ("worst_contact_excess", |t| &mut t.worst.excess),
     ("worst_contact_overlap", |t| &mut t.worst.overlap),
     ("worst_contact_time", |t| &mut t.worst.time),
@@ -157,6 +169,10 @@ impl Totals {
             self.high_excess_sum += high;
             self.worst_high_excess = self.worst_high_excess.max(high);
             self.worst_travel = self.worst_travel.max(errors.travel);
+            self.worst_joints = self.worst_joints.max(errors.joints);
+            let energy = errors.stored_share * errors.stored_energy;
+            self.tool_force_sum += energy * errors.tool_force();
+            self.tool_energy_sum += energy;
             if let Some(worst) = &errors.worst {
                 self.worst.keep(worst, report.time);
             }
@@ -169,6 +185,8 @@ impl Totals {
             (&mut self.missed_creep, missed.creep),
             (&mut self.missed_travel, missed.travel),
             (&mut self.missed_residual, missed.residual),
+            (&mut self.missed_forces, missed.forces),
+            (&mut self.missed_joints, missed.joints),
         ] {
             *count += f64::from(u8::from(missed));
         }

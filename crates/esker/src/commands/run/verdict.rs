@@ -16,6 +16,10 @@ const WAY: [f64; 2] = [0.5, 2.0];
 /// Mean residual: at 0.1 forces and angles have stopped to change, at 1 nothing
 /// is solved.
 const RESIDUAL: [f64; 2] = [0.2, 0.6];
+/// Share by which the forces of tools are too small.
+const TOOL_FORCE: [f64; 2] = [0.03, 0.2];
+/// Largest violation of a joint, in diameters.
+const JOINTS: [f64; 2] = [0.05, 0.5];
 /// Looks at the residual that a mean needs: of the first steps it says nothing.
 const LOOKS: u64 = 10;
 /// Largest overlap ever, in diameters.
@@ -69,6 +73,10 @@ pub struct Evidence {
     pub worst_overlap: f64,
     /// Mean residual, and how often it was measured.
     pub residual: Option<(f64, u64)>,
+    /// Share by which the forces of tools are too small, where there are tools.
+    pub tool_force: Option<f64>,
+    /// Largest violation of a joint, in diameters.
+    pub joints: f64,
     /// Share of steps that missed the solver's tolerance.
     pub unconverged: f64,
     /// Share of steps that missed the stated accuracy, and what they missed.
@@ -155,6 +163,25 @@ impl Verdict {
                 ]
             });
         }
+        judge(e.tool_force.unwrap_or(0.0), TOOL_FORCE, &|| {
+            [
+                format!(
+                    "forces of moving walls and machines are about {:.0} % too small: contacts \
+                     yield more than their law says",
+                    100.0 * e.tool_force.unwrap_or(0.0)
+                ),
+                "more substeps or sweeps, or state `tolerance = \"1%\"`".into(),
+            ]
+        });
+        judge(e.joints, JOINTS, &|| {
+            [
+                format!(
+                    "joints gaped by up to {:.0} % of a mean diameter",
+                    100.0 * e.joints
+                ),
+                "more substeps, or a shorter `step`".into(),
+            ]
+        });
         judge(e.unconverged, MISSED, &|| {
             [
                 format!(
