@@ -325,6 +325,12 @@ impl FactoredOperator {
         mobility
     }
 
+    /// The same problem with `W` as a sparse matrix.
+    pub fn assemble(&self) -> AssembledProblem {
+        self.space
+            .assemble(self.offset.clone(), self.limits.clone())
+    }
+
     /// Velocities `M⁻¹ Gᵀ λ` of the degrees of freedom.
     pub fn velocities(&self, lambda: &[f64]) -> Vec<f64> {
         let mut velocities = vec![0.0; self.space.mass.len()];

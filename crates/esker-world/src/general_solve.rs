@@ -2,8 +2,8 @@
 //! outside a run.
 
 use esker_contact::{
-    BodyOperator, BodyState, ContactOperator, ContactProblem, FrictionLaw, Impulse, Measure,
-    ProblemError,
+    AssembledProblem, BodyOperator, BodyState, ContactOperator, ContactProblem, FrictionLaw,
+    Impulse, Measure, ProblemError,
 };
 use esker_solver::sweep::{Stop, SweepReport};
 use esker_solver::{Status, Stopping, UnknownSolver, by_name};
@@ -12,6 +12,9 @@ use crate::World;
 use crate::definition::{Method, WholeStep};
 use crate::machinery::Machinery;
 use crate::step::StepError;
+
+/// Contacts of machines at most of which a problem is written.
+const MOST_COUPLED: usize = 1500;
 
 /// Tolerance where a scene sets none: general solvers work towards one.
 const DEFAULT_TOLERANCE: f64 = 1e-6;
@@ -26,11 +29,17 @@ pub enum SolveError {
     #[error(transparent)]
     Problem(#[from] ProblemError),
     /// Contacts with machines are no problem of bodies alone.
-    #[error(
-        "contact problems of scenes with joints cannot be written yet: leave the joints out, or \
-         take the machine's motion for walls"
-    )]
+    #[error("contacts with machines are no problem of bodies alone: take `coupled_problem_ahead`")]
     Machines,
+    /// All contacts of a machine are coupled with each other.
+    #[error(
+        "machines have {contacts} contacts, and a problem in which each is coupled with each \
+         takes too much space above {MOST_COUPLED}"
+    )]
+    TooManyCoupled {
+        /// How many.
+        contacts: usize,
+    },
 }
 
 /// Solves `problem`, with the rows of machines, with the method of a name from the impulses given;
@@ -79,11 +88,35 @@ impl World {
     /// step, does not change.
     pub fn problem_ahead(&mut self) -> Result<ContactProblem, StepError> {
         if !self.machinery.is_empty() {
-            return Err(StepError::Solve {
-                step: self.steps_done + 1,
-                source: SolveError::Machines,
-            });
+            return Err(self.cannot_solve(SolveError::Machines));
         }
+        self.with_problem_ahead(|_, problem| Ok(problem))
+    }
+
+    /// The same together with the rows of the machines, as a problem of impulses alone: rows of
+    /// machines with bounds come after the contacts, a limit as a contact without friction and a
+    /// motor as friction under a constant load.
+    pub fn coupled_problem_ahead(&mut self) -> Result<AssembledProblem, StepError> {
+        self.with_problem_ahead(|machinery, problem| {
+            let contacts = machinery.contacts();
+            if contacts > MOST_COUPLED {
+                return Err(SolveError::TooManyCoupled { contacts });
+            }
+            Ok(machinery.couple(&problem)?.assemble())
+        })
+    }
+
+    fn cannot_solve(&self, source: SolveError) -> StepError {
+        StepError::Solve {
+            step: self.steps_done + 1,
+            source,
+        }
+    }
+
+    fn with_problem_ahead<T>(
+        &mut self,
+        make: impl FnOnce(&Machinery, ContactProblem) -> Result<T, SolveError>,
+    ) -> Result<T, StepError> {
         let whole_step = Method::WholeStep(WholeStep::default());
         let method = std::mem::replace(&mut self.method, whole_step);
         let next_step = self.next_step_length();
@@ -92,9 +125,10 @@ impl World {
         let walls = self.walls.clone();
         self.set_wall_velocities();
         let problem = self.whole_step_problem();
+        let made = problem.map(|problem| make(&self.machinery, problem));
         (self.method, self.step) = (method, step);
         (self.workspace, self.walls) = (workspace, walls);
-        problem
+        made?.map_err(|source| self.cannot_solve(source))
     }
 }
 

@@ -122,6 +122,11 @@ impl Machinery {
         self.machines.is_empty()
     }
 
+    /// How many contacts machines have in this step.
+    pub(crate) fn contacts(&self) -> usize {
+        self.sides.len()
+    }
+
     /// Where contacts have jointed bodies, and what moves these in a step that begins at `time`
     /// with substeps of this length, s.
     pub(crate) fn running(&mut self, time: f64, length: f64) -> (&[JointedSide], Running<'_>) {

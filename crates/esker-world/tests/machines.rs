@@ -7,6 +7,7 @@ use esker_geometry::{BodyShape, OpenFaces, Pose, Side, WallShape};
 use esker_machine::{
     BodyPose, Coordinate, DriveDef, DriveKind, JointCoordinate, JointDef, JointKind, Signal,
 };
+use esker_solver::{Status, Stopping, by_name};
 use esker_world::World;
 use esker_world::definition::*;
 use glam::DVec3;
@@ -159,6 +160,39 @@ fn a_pendulum_swings_as_the_substep_says() {
     }
 }
 
+/// A block on a floor, free to move along x and z, that a motor of limited force pushes along x.
+fn pushed_block(method: Method, limit: f64) -> WorldDef {
+    let mut def = common::scene(material(2000.0, 1e9, 0.3), LAW, method, 5e-3);
+    def.walls.push(common::floor());
+    // Free to move along x and z: no joint carries the weight.
+    def.bodies = vec![
+        body("slide", [0.05, 0.05, 0.05], 1.0, DVec3::new(-0.5, 0.0, 0.5)),
+        body("block", [0.2, 0.2, 0.1], 10.0, DVec3::Z * 0.05),
+    ];
+    def.joints = vec![
+        joint(
+            &def,
+            JointKind::Prismatic,
+            [None, Some(0)],
+            [DVec3::new(-0.5, 0.0, 0.5), DVec3::X],
+        ),
+        joint(
+            &def,
+            JointKind::Prismatic,
+            [Some(0), Some(1)],
+            [DVec3::Z * 0.05, DVec3::Z],
+        ),
+    ];
+    def.joints[1].name = "lift".into();
+    def.drives = vec![drive(
+        DriveKind::VelocityMotor,
+        Coordinate::Slide,
+        0.5,
+        Some(limit),
+    )];
+    def
+}
+
 /// A motor pushes a block along a floor: with less than the friction it stands and shows what it
 /// pushes with, with more it accelerates as the difference says and then holds its speed with
 /// the friction's force.
@@ -170,34 +204,7 @@ fn a_motor_pushes_a_block_along_a_floor() {
         .iter()
         .flat_map(|method| cases.map(|case| (method, case)))
     {
-        let mut def = common::scene(material(2000.0, 1e9, 0.3), LAW, method.clone(), 5e-3);
-        def.walls.push(common::floor());
-        // Free to move along x and z: no joint carries the weight.
-        def.bodies = vec![
-            body("slide", [0.05, 0.05, 0.05], 1.0, DVec3::new(-0.5, 0.0, 0.5)),
-            body("block", [0.2, 0.2, 0.1], 10.0, DVec3::Z * 0.05),
-        ];
-        def.joints = vec![
-            joint(
-                &def,
-                JointKind::Prismatic,
-                [None, Some(0)],
-                [DVec3::new(-0.5, 0.0, 0.5), DVec3::X],
-            ),
-            joint(
-                &def,
-                JointKind::Prismatic,
-                [Some(0), Some(1)],
-                [DVec3::Z * 0.05, DVec3::Z],
-            ),
-        ];
-        def.joints[1].name = "lift".into();
-        def.drives = vec![drive(
-            DriveKind::VelocityMotor,
-            Coordinate::Slide,
-            0.5,
-            Some(limit),
-        )];
+        let def = pushed_block(method.clone(), limit);
         let mut world = World::new(&def).unwrap();
         run(&mut world, 0.1);
         let start = (world.time(), world.body_velocity(1)[0].x);
@@ -226,6 +233,40 @@ fn a_motor_pushes_a_block_along_a_floor() {
             (load.z / (10.0 * G) - 1.0).abs() < 1e-3,
             "{load} {method:?}"
         );
+    }
+}
+
+/// The problem of a step with its machine, solved outside the world, has the impulses of the step:
+/// the floor carries the weight, and the motor pushes with all it has.
+#[test]
+fn the_problem_ahead_of_a_machine_is_that_of_its_step() {
+    let step = 5e-3;
+    // From a state of substeps, which are softer, a whole step sets out with a little more.
+    for (method, accuracy) in [(sub_stepped(10), 0.02), (methods()[2].clone(), 1e-3)] {
+        let mut world = World::new(&pushed_block(method, 60.0)).unwrap();
+        run(&mut world, 0.1);
+        assert!(world.problem_ahead().is_err());
+        let state = world.state();
+        let problem = world.coupled_problem_ahead().unwrap();
+        assert!(world.state() == state, "only scratch changes");
+        let mut impulses = vec![0.0; problem.offset.len()];
+        let stopping = Stopping {
+            tolerance: 1e-9,
+            iterations: 1000,
+            ..Default::default()
+        };
+        let solver = by_name("newton").unwrap();
+        let report = solver.solve(&problem, &mut impulses, &stopping);
+        assert_eq!(report.status, Status::Converged);
+        let blocks: Vec<_> = impulses.chunks(problem.block).collect();
+        let (motor, contacts) = blocks.split_last().unwrap();
+        assert_eq!(contacts.len(), 4);
+        let weight: f64 = contacts.iter().map(|of_contact| of_contact[0]).sum();
+        assert!(
+            (weight / (10.0 * G * step) - 1.0).abs() < accuracy,
+            "{weight}"
+        );
+        assert!((motor[1].abs() / (60.0 * step) - 1.0).abs() < 1e-6);
     }
 }
 

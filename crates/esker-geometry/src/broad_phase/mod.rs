@@ -211,12 +211,21 @@ const ROOM: usize = 8;
 
 /// Spheres that a thread takes at a time.
 const CHUNK: usize = 64;
+/// Finer spheres per coarse one from which on a thread takes part of the cells around one coarse
+/// sphere at a time: a few giants would be the work of one thread.
+const SHARED_GIANT: usize = 512;
+/// Parts at most into which the cells around a giant are cut.
+const MAX_SLABS: usize = 64;
 
 /// A part of the search: the pairs of one level with itself or with a finer one.
 struct Search<'a> {
     level: &'a Level,
     finer: Option<&'a Level>,
-    /// Spheres of the level that are taken.
+    /// Spheres of the level that a thread takes at a time.
+    chunk: usize,
+    /// Parts into which the cells around each of them are cut.
+    slabs: usize,
+    /// Chunks and slabs that are taken.
     taken: AtomicUsize,
 }
 
@@ -306,12 +315,13 @@ impl<T: UserData> BroadPhase<T> {
             output.clear();
             output.reserve(ROOM * self.keys.len() / worker.count);
             'searches: for search in searches() {
-                while let Some(slots) = search.take() {
+                while let Some((slots, slab)) = search.take() {
                     let before = output.len();
                     let max = limit.saturating_sub(found.load(Ordering::Relaxed));
                     let last = self.pairs_of(Task {
                         search,
                         slots,
+                        slab,
                         max: before + max,
                         output: &mut output,
                         describe: &describe,
@@ -339,11 +349,9 @@ impl<T: UserData> BroadPhase<T> {
     fn searches(&self) -> [Option<Search<'_>>; MAX_LEVELS * (MAX_LEVELS + 1) / 2] {
         let mut all = self.levels.iter().enumerate().flat_map(|(depth, level)| {
             let finer = self.levels[depth + 1..].iter().map(Some);
-            std::iter::once(None).chain(finer).map(move |finer| Search {
-                level,
-                finer,
-                taken: AtomicUsize::new(0),
-            })
+            std::iter::once(None)
+                .chain(finer)
+                .map(move |finer| Search::new(level, finer))
         });
         std::array::from_fn(|_| all.next())
     }
@@ -514,6 +522,7 @@ impl<T: UserData> BroadPhase<T> {
         let Task {
             search,
             slots,
+            slab,
             max,
             output,
             describe,
@@ -523,7 +532,7 @@ impl<T: UserData> BroadPhase<T> {
         for slot in slots {
             last = slot;
             if let Some(finer) = search.finer {
-                let mut runs = FinerRuns::around(self, finer, slot);
+                let mut runs = FinerRuns::around(self, finer, slot, [slab, search.slabs]);
                 while let Some(run) = runs.next(&self.keys) {
                     // SAFETY: passed on to the caller.
                     unsafe { self.pairs_in_run::<W, C>(slot, run, output, describe) };
@@ -590,18 +599,27 @@ impl<T: UserData> BroadPhase<T> {
     }
 }
 
-/// The runs of a finer level that may hold spheres near one of a coarser level.
+/// The runs of a finer level that may hold spheres near one of a coarser level: of all of them, or
+/// of one slab of the cells around it.
 struct FinerRuns<'a> {
     finer: &'a Level,
     from: [i64; 3],
     to: [i64; 3],
-    /// The row to look at next.
-    row: [i64; 2],
+    /// Rows of cells along the first axis that are left to look at.
+    rows: Range<usize>,
+    /// All there is, where that is less work than to look at all rows.
+    everything: Option<Range<usize>>,
     at: usize,
 }
 
 impl<'a> FinerRuns<'a> {
-    fn around<T>(spheres: &BroadPhase<T>, finer: &'a Level, slot: usize) -> Self {
+    /// `slab` is which of how many.
+    fn around<T>(
+        spheres: &BroadPhase<T>,
+        finer: &'a Level,
+        slot: usize,
+        [slab, slabs]: [usize; 2],
+    ) -> Self {
         let (centre, reach) = (spheres.spheres.centre(slot), spheres.spheres.reach(slot));
         // A fine sphere reaches half the width of equation (1) less the slack; rounding is
         // monotone.
@@ -612,32 +630,33 @@ impl<'a> FinerRuns<'a> {
         );
         let from = [0, 1, 2].map(|k| from[k].max(finer.min[k]));
         let to = [0, 1, 2].map(|k| to[k].min(finer.max[k]));
+        let [x, y, z] = [0, 1, 2].map(|k| (to[k] - from[k] + 1).max(0) as usize);
+        let rows = if x > 0 { y.saturating_mul(z) } else { 0 };
+        let part = |count: usize| count * slab / slabs..count * (slab + 1) / slabs;
+        let count = finer.range.len();
+        // A giant among few.
+        let is_giant = rows > count;
         FinerRuns {
             finer,
             from,
             to,
-            row: [from[1], from[2]],
+            rows: part(if is_giant { 0 } else { rows }),
+            everything: is_giant.then(|| {
+                let part = part(count);
+                finer.range.start + part.start..finer.range.start + part.end
+            }),
             at: finer.range.start,
         }
     }
 
     fn next(&mut self, keys: &[u64]) -> Option<Range<usize>> {
+        if let Some(run) = self.everything.take() {
+            return Some(run);
+        }
         let (from, to, finer) = (self.from, self.to, self.finer);
-        let [y, z] = self.row;
-        if from[0] > to[0] || y > to[1] || z > to[2] {
-            return None;
-        }
-        let rows = (to[1] - from[1] + 1) * (to[2] - from[2] + 1);
-        if rows as usize > finer.range.len() {
-            // A giant among few: looking at all of them is less work than at all rows.
-            self.row[1] = i64::MAX;
-            return Some(finer.range.clone());
-        }
-        self.row = if y < to[1] {
-            [y + 1, z]
-        } else {
-            [from[1], z + 1]
-        };
+        let row = self.rows.next()? as i64;
+        let width = to[1] - from[1] + 1;
+        let (y, z) = (from[1] + row % width, from[2] + row / width);
         let keys = &keys[..finer.range.end];
         let start = advance(keys, self.at, finer.key([from[0], y, z]));
         self.at = advance(keys, start, finer.key([to[0], y, z]) + 1);
@@ -650,18 +669,39 @@ struct Task<'a, C, D> {
     search: &'a Search<'a>,
     /// The spheres whose pairs are looked for.
     slots: Range<usize>,
+    /// In which of the search's slabs.
+    slab: usize,
     /// The output may grow just beyond this length.
     max: usize,
     output: &'a mut Vec<C>,
     describe: &'a D,
 }
 
-impl Search<'_> {
-    /// The next chunk of spheres, until all are taken.
-    fn take(&self) -> Option<Range<usize>> {
+impl<'a> Search<'a> {
+    fn new(level: &'a Level, finer: Option<&'a Level>) -> Self {
+        let finer_count = finer.map_or(0, |finer| finer.range.len());
+        let per_sphere = finer_count / level.range.len().max(1);
+        let (chunk, slabs) = if per_sphere < SHARED_GIANT {
+            (CHUNK, 1)
+        } else {
+            (1, (per_sphere / SHARED_GIANT).min(MAX_SLABS))
+        };
+        Search {
+            level,
+            finer,
+            chunk,
+            slabs,
+            taken: AtomicUsize::new(0),
+        }
+    }
+
+    /// The next chunk of spheres and slab of the cells around them, until all are taken.
+    fn take(&self) -> Option<(Range<usize>, usize)> {
         let all = &self.level.range;
-        let start = all.start + self.taken.fetch_add(CHUNK, Ordering::Relaxed);
-        (start < all.end).then(|| start..all.end.min(start + CHUNK))
+        let next = self.taken.fetch_add(1, Ordering::Relaxed);
+        let start = all.start + next / self.slabs * self.chunk;
+        let slots = start..all.end.min(start + self.chunk);
+        (start < all.end).then_some((slots, next % self.slabs))
     }
 }
 

@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args;
+use esker_record::fclib::{self, FclibProblem};
 use esker_record::problem_file::write_problem;
 use esker_world::World;
 
@@ -57,7 +58,7 @@ pub struct Arguments {
     /// Print where the time goes, and write a trace for trace viewers
     #[arg(long)]
     profile: bool,
-    /// Write the contact problem after so many steps to problem-N.esker, for `esker solve`
+    /// Write the contact problem after so many steps to problem-N.esker (problem-N.hdf5 where there are joints), for `esker solve`
     #[arg(long, value_name = "N")]
     dump_step: Vec<u64>,
     /// Print the summary as JSON on standard output
@@ -188,12 +189,25 @@ fn simulate(
             profile.add(report.step, report.times);
         }
         if watch.dump_steps.contains(&report.step) {
-            let path = watch.folder.join(format!("problem-{}.esker", report.step));
-            write_problem(&path, &world.problem_ahead()?)?;
+            write_problem_ahead(world, watch.folder)?;
         }
         progress.show(&report, totals.wall);
     }
     progress.finish();
+    Ok(())
+}
+
+/// Writes the contact problem of the step to come: where there are machines, with their joints, in
+/// the layout of FCLIB.
+fn write_problem_ahead(world: &mut World, folder: &Path) -> anyhow::Result<()> {
+    let name = format!("problem-{}", world.steps_done);
+    if world.machines().is_empty() {
+        let problem = world.problem_ahead()?;
+        write_problem(&folder.join(name).with_extension("esker"), &problem)?;
+    } else {
+        let problem = FclibProblem::Local(world.coupled_problem_ahead()?);
+        fclib::write(&folder.join(name).with_extension("hdf5"), &problem)?;
+    }
     Ok(())
 }
 
