@@ -22,11 +22,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use esker_contact::{
-    BodyState, ContactProblem, EnergyLoss, GeneralContact, Impulse, ResidualSum, RowCompliance,
+    BodyState, ContactProblem, EnergyLoss, GeneralContact, Impulse, RowCompliance,
 };
 use esker_parallel::{SharedSlice, Team, Worker, resize};
 use glam::DVec3;
 
+use crate::block_residual::residual_of;
 use crate::body_pass::{self, BodyColumns};
 use crate::energy_losses::EnergyLosses;
 use crate::impulse_sums::ImpulseSums;
@@ -430,7 +431,7 @@ impl BlockSweeper {
         impacted.into_inner()
     }
 
-    /// Residual of the last substep's rows (see [`ResidualSum`]); call before
+    /// Residual of the last substep's rows (see [`esker_contact::ResidualSum`]); call before
     /// [`BlockSweeper::forget_impacts`]. Impact rows are exact and belong to what
     /// had to be solved alone. `row(i)` is the contact at place `i` of the plan's order.
     pub fn substep_residual(
@@ -689,29 +690,6 @@ impl BlockSweeper {
         self.packed.impulses(team, plan, impulses);
         report
     }
-}
-
-/// Sums a residual over all contacts: `add(sum, group, lane, descriptor)`.
-pub fn residual_of(
-    team: &mut Team,
-    plan: &SweepPlan,
-    add: impl Fn(&mut ResidualSum, usize, usize, usize) + Sync,
-) -> f64 {
-    team.fold(
-        plan.group_count(),
-        ResidualSum::default(),
-        |groups| {
-            let mut sum = ResidualSum::default();
-            for g in groups {
-                for (lane, i) in (plan.groups[g]..plan.groups[g + 1]).enumerate() {
-                    add(&mut sum, g, lane, i as usize);
-                }
-            }
-            sum
-        },
-        |a, b| a.plus(b),
-    )
-    .relative()
 }
 
 /// Bytes of contacts that stay in the nearer caches from sweep to sweep: asking

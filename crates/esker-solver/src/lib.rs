@@ -20,6 +20,7 @@
 pub mod accelerated_gradient;
 pub mod anderson;
 pub mod auto;
+mod block_residual;
 pub mod block_sweep;
 mod body_pass;
 pub mod cluster;

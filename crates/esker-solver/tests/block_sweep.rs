@@ -237,7 +237,7 @@ fn crowd_with_locks(side: usize, rolls: bool, locks: bool) -> Crowd {
         }
     }
     let mut plan = SweepPlan::default();
-    plan.build(&mut Team::new(1), &descriptors[..], (&centres, 3.5 * d));
+    plan.build(&mut Team::new(1), &descriptors[..], (movable, 3.5 * d));
     let rows = plan.order.iter().map(|&i| rows[i as usize]).collect();
     let accelerations = (FIRST_ACCELERATED..movable).map(|_| Acceleration {
         linear: noise.vector(3.0),

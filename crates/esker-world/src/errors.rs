@@ -26,7 +26,7 @@
 //! * The residual of the solve, where it was measured.
 
 use esker_contact::Impulse;
-use esker_parallel::Team;
+use esker_parallel::{ExactSum, Team};
 
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
@@ -114,7 +114,7 @@ struct Finished<'a> {
 impl World {
     /// Errors of the last step, but for the residual.
     pub fn errors(&mut self) -> StepErrors {
-        let [diameter, _] = self.mean_and_max_diameter();
+        let diameter = self.workspace.diameters.mean;
         let fall = (self.gravity.length() * diameter).sqrt();
         let (work, team) = (&mut self.workspace, &mut self.team);
         let finished = Finished {
@@ -145,11 +145,11 @@ impl ErrorScratch {
     /// Errors of all contacts together; `fall` is the speed `√(g d)`, m/s.
     fn summed(&mut self, fall: f64, named: impl Fn(usize, f32) -> WorstContact) -> StepErrors {
         let ErrorScratch { contacts, sorted } = self;
-        let (mut sum, mut touching, mut worst) = (0.0, 0_usize, (0.0_f32, None));
+        let (mut sum, mut touching, mut worst) = (ExactSum::default(), 0_usize, (0.0_f32, None));
         for (i, error) in contacts.iter().enumerate() {
             if !error.excess.is_nan() {
                 touching += 1;
-                sum += f64::from(error.excess.max(0.0));
+                sum.add(f64::from(error.excess.max(0.0)));
             }
             if error.excess > worst.0 {
                 worst = (error.excess, Some(i));
@@ -167,7 +167,7 @@ impl ErrorScratch {
             }
         };
         StepErrors {
-            mean_excess: sum / touching.max(1) as f64,
+            mean_excess: sum.value() / touching.max(1) as f64,
             grain_excess: percentile(LEFT_OUT, &excess_of(false)),
             wall_excess: percentile(LEFT_OUT, &excess_of(true)),
             creep: if fall > 0.0 {
@@ -221,18 +221,23 @@ impl Finished<'_> {
 
     fn travel(&self, team: &mut Team, diameter: f64) -> f64 {
         let grains = self.end.grains;
-        let (cubes, squares) = team.fold(
+        // The order in which grains are stored does not enter.
+        let sums = team.fold(
             grains.len(),
-            (0.0, 0.0),
+            [ExactSum::default(); 2],
             |range| {
-                range.fold((0.0, 0.0), |(cubes, squares), i| {
+                let mut sums = [ExactSum::default(); 2];
+                for i in range {
                     let square = grains.state[i].velocity.length_squared();
                     let energy = grains.mass[i] * square;
-                    (cubes + energy * square.sqrt(), squares + energy)
-                })
+                    sums[0].add(energy * square.sqrt());
+                    sums[1].add(energy);
+                }
+                sums
             },
-            |a, b| (a.0 + b.0, a.1 + b.1),
+            |a, b| [a[0].plus(&b[0]), a[1].plus(&b[1])],
         );
+        let [cubes, squares] = sums.map(|sum| sum.value());
         if squares > 0.0 {
             let way = cubes / squares * self.end.step / diameter;
             0.5 * way * way

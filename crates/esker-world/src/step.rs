@@ -2,7 +2,7 @@
 
 use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse};
 use esker_geometry::TooManyPairs;
-use esker_parallel::{SharedSlice, Team};
+use esker_parallel::{ExactSum, SharedSlice, Team};
 use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
 use esker_solver::jointed::Jointed;
 use esker_solver::packed::{Packing, RowKind};
@@ -25,7 +25,7 @@ use crate::errors::ErrorScratch;
 use crate::forces::BodyForces;
 use crate::general_solve::{self, SolveError};
 use crate::ghosts::Ghosts;
-use crate::grains::{GrainId, Grains, locks_of_row, shape_of};
+use crate::grains::{Diameters, GrainId, Grains, locks_of_row, shape_of};
 use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
 use crate::load::LoadIntegral;
@@ -38,6 +38,8 @@ use crate::smooth::{self, SmoothStepper};
 /// Scratch of a step: reused, never part of the state.
 #[derive(Default)]
 pub(crate) struct Workspace {
+    /// Of the grains of the step. Written by stage `find_pairs`.
+    pub(crate) diameters: Diameters,
     pub(crate) collider: Collider,
     /// Grains in the middle of the step, where some are no spheres. Written by
     /// stage `find_pairs`.
@@ -79,7 +81,7 @@ pub enum StepError {
         grain.slot, grain.generation
     )]
     NonFinite {
-        /// The first such grain.
+        /// Such a grain, of several the one with the smallest id.
         grain: GrainId,
         /// The step.
         step: u64,
@@ -112,9 +114,6 @@ pub enum StepError {
 #[derive(Clone, Copy)]
 struct Detection {
     reach: Reach,
-    /// Of the grains, m.
-    mean_diameter: f64,
-    max_diameter: f64,
     /// Time at the middle of the step, s.
     middle: f64,
 }
@@ -167,7 +166,8 @@ impl World {
             cohesive_gap: self.pairs.longest_cohesive_gap(),
             impact_chain: self.method.impact_chain(),
         };
-        let [mean_diameter, max_diameter] = self.mean_and_max_diameter();
+        let diameters = self.grains.diameters(&mut self.team);
+        self.workspace.diameters = diameters;
         let middle = self.time() + 0.5 * self.step;
         let (team, midpoints) = (&mut self.team, &mut self.workspace.midpoints);
         midpoints.set(team, &self.grains, self.step);
@@ -179,7 +179,7 @@ impl World {
             middle,
             history: &self.history,
             periodic: self.periodic,
-            mean_diameter,
+            diameters,
             reach,
         };
         let found = self.workspace.collider.find_pairs(team, scene);
@@ -187,23 +187,14 @@ impl World {
             step: self.steps_done + 1,
             source,
         })?;
-        Ok(Detection {
-            reach,
-            mean_diameter,
-            max_diameter,
-            middle,
-        })
+        Ok(Detection { reach, middle })
     }
 
     fn collide(&mut self, detection: Detection) {
-        let Detection {
-            reach,
-            mean_diameter,
-            max_diameter,
-            middle,
-        } = detection;
+        let Detection { reach, middle } = detection;
         let constants = step_constants(&self.contact, &self.method, self.step, self.gravity);
         let (work, pairs) = (&mut self.workspace, &self.pairs);
+        let diameters = work.diameters;
         let equations = &mut work.equations;
         equations.set_laws(pairs, constants, &self.grains);
         let scene = Scene {
@@ -214,11 +205,11 @@ impl World {
             middle,
             history: &self.history,
             periodic: self.periodic,
-            mean_diameter,
+            diameters,
             reach,
         };
         let order = Order {
-            edge: block_edge(self.grains.len(), mean_diameter, max_diameter),
+            edge: block_edge(self.grains.len(), diameters.mean, diameters.max),
             laws: (pairs, equations.laws_of_pairs()),
             following: equations.following(),
             plain: self.plain_order,
@@ -665,34 +656,36 @@ impl World {
     fn measure_overlaps(&mut self, report: &mut StepReport) {
         let contacts = &self.workspace.contacts;
         // Number, sum and largest.
+        let nothing = (0, ExactSum::default(), 0.0);
         let (touching, sum, max) = self.team.fold(
             contacts.len(),
-            (0, 0.0, 0.0),
+            nothing,
             |range| {
                 let touching = contacts[range].iter().filter(|c| c.overlap > 0.0);
-                touching.fold((0, 0.0, 0.0), |(n, sum, max), c| {
+                touching.fold(nothing, |(n, mut sum, max), c| {
                     let overlap = c.overlap / c.diameter();
-                    (n + 1, sum + overlap, f64::max(max, overlap))
+                    sum.add(overlap);
+                    (n + 1, sum, f64::max(max, overlap))
                 })
             },
-            |a, b| (a.0 + b.0, a.1 + b.1, f64::max(a.2, b.2)),
+            |a, b| (a.0 + b.0, a.1.plus(&b.1), f64::max(a.2, b.2)),
         );
         report.touching = touching;
         report.max_overlap = max;
         if touching > 0 {
-            report.mean_overlap = sum / touching as f64;
+            report.mean_overlap = sum.value() / touching as f64;
         }
     }
 
     fn check_finite(&self, time: f64) -> Result<(), StepError> {
         let grains = &self.grains;
-        let broken = (0..grains.len()).find(|&i| {
+        let broken = (0..grains.len()).filter(|&i| {
             let state = &grains.state[i];
             !(grains.position[i].is_finite()
                 && state.velocity.is_finite()
                 && state.angular_velocity.is_finite())
         });
-        match broken {
+        match broken.min_by_key(|&i| grains.id[i]) {
             None => Ok(()),
             Some(i) => Err(StepError::NonFinite {
                 grain: grains.id[i],
@@ -701,26 +694,6 @@ impl World {
                 position: grains.position[i],
                 velocity: grains.state[i].velocity,
             }),
-        }
-    }
-
-    pub(crate) fn mean_and_max_diameter(&mut self) -> [f64; 2] {
-        let grains = &self.grains;
-        let radius = &grains.radius;
-        let (sum, max) = self.team.fold(
-            radius.len(),
-            (0.0, 0.0),
-            |range| {
-                range.fold((0.0, 0.0), |(sum, max), i| {
-                    (sum + radius[i], f64::max(max, grains.bounding_radius(i)))
-                })
-            },
-            |a, b| (a.0 + b.0, f64::max(a.1, b.1)),
-        );
-        if sum > 0.0 {
-            [2.0 * sum / radius.len() as f64, 2.0 * max]
-        } else {
-            [1.0, 1.0]
         }
     }
 
