@@ -31,6 +31,12 @@ pub struct ExactSum {
 }
 
 impl ExactSum {
+    /// The sum of nothing.
+    pub const ZERO: Self = ExactSum {
+        limbs: [0; LIMBS],
+        beyond: 0.0,
+    };
+
     /// Adds a number.
     #[inline]
     pub fn add(&mut self, x: f64) {

@@ -201,7 +201,6 @@ impl SharedCoupling<'_, '_> {
         // SAFETY: passed on to the caller; every side has a ghost of its own.
         unsafe {
             if let Some(before) = before {
-                // Not what ghosts have now: impulses of impacts were subtracted from that.
                 self.for_each_ghost(worker, work, |ghost, _, velocity| {
                     before.set(ghost, velocity)
                 });

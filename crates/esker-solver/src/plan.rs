@@ -275,12 +275,6 @@ impl SweepPlan {
         !self.copies.is_empty() && block + 2 == self.blocks.len()
     }
 
-    /// Whether the block that joins copies is of this colour.
-    #[inline]
-    pub(crate) fn joins_copies_in(&self, colour: usize) -> bool {
-        !self.copies.is_empty() && colour + 2 == self.colours.len()
-    }
-
     /// A stable counting sort by block, colour after colour: every worker
     /// counts and then places its own part of the contacts. Returns whether
     /// contacts act on copies; there is then a last block, be it empty.

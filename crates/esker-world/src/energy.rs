@@ -225,21 +225,14 @@ impl World {
     /// `Σ m x`, kg m.
     fn first_moment_of_mass(&mut self) -> DVec3 {
         let grains = &self.grains;
-        let moments = self.team.fold(
-            grains.len(),
-            [ExactSum::default(); 3],
-            |range| {
-                let mut sums = [ExactSum::default(); 3];
-                for i in range {
-                    let moment = grains.position[i] * grains.mass[i];
-                    for (sum, x) in sums.iter_mut().zip(moment.to_array()) {
-                        sum.add(x);
-                    }
+        let moments = self
+            .team
+            .reduce(grains.len(), |sums: &mut [ExactSum; 3], i| {
+                let moment = grains.position[i] * grains.mass[i];
+                for (sum, x) in sums.iter_mut().zip(moment.to_array()) {
+                    sum.add(x);
                 }
-                sums
-            },
-            |a, b| std::array::from_fn(|k| a[k].plus(&b[k])),
-        );
+            });
         DVec3::from_array(moments.map(|sum| sum.value()))
     }
 

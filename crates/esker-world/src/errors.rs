@@ -221,22 +221,12 @@ impl Finished<'_> {
 
     fn travel(&self, team: &mut Team, diameter: f64) -> f64 {
         let grains = self.end.grains;
-        // The order in which grains are stored does not enter.
-        let sums = team.fold(
-            grains.len(),
-            [ExactSum::default(); 2],
-            |range| {
-                let mut sums = [ExactSum::default(); 2];
-                for i in range {
-                    let square = grains.state[i].velocity.length_squared();
-                    let energy = grains.mass[i] * square;
-                    sums[0].add(energy * square.sqrt());
-                    sums[1].add(energy);
-                }
-                sums
-            },
-            |a, b| [a[0].plus(&b[0]), a[1].plus(&b[1])],
-        );
+        let sums = team.reduce(grains.len(), |[cubes, squares]: &mut [ExactSum; 2], i| {
+            let square = grains.state[i].velocity.length_squared();
+            let energy = grains.mass[i] * square;
+            cubes.add(energy * square.sqrt());
+            squares.add(energy);
+        });
         let [cubes, squares] = sums.map(|sum| sum.value());
         if squares > 0.0 {
             let way = cubes / squares * self.end.step / diameter;

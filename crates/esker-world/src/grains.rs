@@ -4,7 +4,7 @@
 
 use esker_contact::BodyState;
 use esker_geometry::{Aabb, BodyShape};
-use esker_parallel::{ExactSum, Team};
+use esker_parallel::{ExactSum, Max, Min, Team};
 use glam::{DMat3, DQuat, DVec3};
 
 use crate::definition::Locks;
@@ -264,24 +264,16 @@ impl Grains {
         if self.radius.is_empty() {
             return Diameters::default();
         }
-        let nothing = (ExactSum::default(), f64::INFINITY, 0.0);
-        let (sum, min, max) = team.fold(
-            self.radius.len(),
-            nothing,
-            |range| {
-                range.fold(nothing, |(mut sum, min, max), i| {
-                    let radius = self.radius[i];
-                    sum.add(radius);
-                    let outer = self.bounding_radius(i);
-                    (sum, f64::min(min, radius), f64::max(max, outer))
-                })
-            },
-            |a, b| (a.0.plus(&b.0), f64::min(a.1, b.1), f64::max(a.2, b.2)),
-        );
+        let add = |(sum, min, max): &mut (ExactSum, Min, Max), i: usize| {
+            sum.add(self.radius[i]);
+            min.add(self.radius[i]);
+            max.add(self.bounding_radius(i));
+        };
+        let (sum, min, max) = team.reduce(self.radius.len(), add);
         Diameters {
             mean: 2.0 * sum.value() / self.radius.len() as f64,
-            min: 2.0 * min,
-            max: 2.0 * max,
+            min: 2.0 * min.0,
+            max: 2.0 * max.0,
         }
     }
 

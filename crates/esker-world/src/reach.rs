@@ -234,7 +234,9 @@ impl MeanVelocityField {
         out: &mut Vec<f64>,
     ) {
         self.lay_cells(team, grains, diameters);
-        self.slow = reach.slow_enough(0.5 * diameters.max, 0.5 * self.edge).powi(2);
+        self.slow = reach
+            .slow_enough(0.5 * diameters.max, 0.5 * self.edge)
+            .powi(2);
         self.take_means(team, grains);
         self.far = self.take_deviations(team, grains, reach);
         self.compare_cells(team, walls, reach);

@@ -2,10 +2,10 @@
 
 use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse};
 use esker_geometry::TooManyPairs;
-use esker_parallel::{ExactSum, SharedSlice, Team};
-use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
+use esker_parallel::{ExactSum, Max, SharedSlice, Team};
+use esker_solver::backend::{Partners, SubstepBackend, SubstepRun};
+use esker_solver::block_sweep::{BlockSweeper, WholeStepProblem};
 use esker_solver::jointed::Jointed;
-use esker_solver::packed::{Packing, RowKind};
 use esker_solver::plan::block_edge;
 use esker_solver::sweep::{Stop, SweepReport};
 use glam::DVec3;
@@ -288,19 +288,12 @@ impl World {
         };
         match &self.method {
             Method::SubStepped(_) => {
-                let packing = Packing {
-                    kind: RowKind::Substep,
-                    laws: &work.equations.laws,
-                    compliance: work.equations.compliance,
-                    general: &work.equations.general,
-                    time: 0.0,
-                };
-                let (packed, plan) = (&mut work.sweeper.packed, &work.collider.plan);
-                let bodies = &work.equations.bodies;
+                let problem = work.equations.problem(&work.collider.plan);
+                let (backend, bodies) = (&mut work.sweeper, &work.equations.bodies);
                 if has_shapes {
-                    packed.pack(team, plan, packing, bodies, |i| rows.row::<true>(i));
+                    backend.upload(team, problem, bodies, |i| rows.row::<true>(i));
                 } else {
-                    packed.pack(team, plan, packing, bodies, |i| rows.row::<false>(i));
+                    backend.upload(team, problem, bodies, |i| rows.row::<false>(i));
                 }
             }
             Method::WholeStep(_) => work.whole.assemble(team, rows),
@@ -328,20 +321,21 @@ impl World {
             accelerations: work.forces.accelerations(),
             tracked: &work.tracked,
             movable: self.grains.len(),
-            compliance: work.equations.compliance,
             longest_sleep: work.collider.longest_sleep(method.substeps),
-            general: &work.equations.general,
         };
-        let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
-        sweeper.measure_losses(self.energy.is_some());
+        let (backend, plan) = (&mut work.sweeper, &work.collider.plan);
+        backend.measure_losses(self.energy.is_some());
         let (sides, mut machines) = self.machinery.running(time, step);
         let jointed = (!machines.is_empty()).then_some(Jointed {
             sides,
             count: self.bodies.len(),
             bodies: &mut machines,
         });
-        let bodies = &mut work.equations.bodies;
-        let impacts = sweeper.substeps(team, plan, bodies, run, jointed);
+        let mut bodies = std::mem::take(&mut work.equations.bodies);
+        let problem = work.equations.problem(plan);
+        let partners = Partners::alone(jointed);
+        let impacts = backend.advance(team, problem, &mut bodies, run, partners);
+        work.equations.bodies = bodies;
         let residual = measure.then(|| {
             let rows = Rows {
                 equations: &work.equations,
@@ -353,9 +347,9 @@ impl World {
                 impulses: &work.impulses,
                 constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
             };
-            sweeper.substep_residual(team, plan, &work.equations.bodies, run, |i| {
-                rows.row::<true>(i)
-            })
+            let problem = work.equations.problem(plan);
+            let bodies = &work.equations.bodies;
+            backend.residual(team, problem, bodies, run, |i| rows.row::<true>(i))
         });
         let (fall, accelerations) = (self.gravity * self.step, work.forces.accelerations());
         let bodies = &mut work.equations.bodies;
@@ -364,18 +358,17 @@ impl World {
                 .of(i)
                 .map_or(DVec3::ZERO, |a| a.linear * self.step)
         });
-        sweeper.forget_impacts();
-        sweeper.packed.impulses(team, plan, &mut work.impulses);
+        backend.download(team, plan, &mut work.impulses);
         work.tracked_impulses.clear();
         work.tracked_impulses
-            .extend_from_slice(sweeper.impulse_sums());
+            .extend_from_slice(backend.impulse_sums());
         let moved = Moved {
             midpoints: &work.midpoints,
             velocities: &work.equations.bodies,
             step: self.step,
         };
         moved.apply(team, &mut self.grains, |i| {
-            let [velocity, angular_velocity] = sweeper.moved(i);
+            let [velocity, angular_velocity] = backend.moved(i);
             (velocity * step, angular_velocity * step)
         });
         self.machinery.place_bodies(&mut self.grains);
@@ -391,7 +384,7 @@ impl World {
             impacts,
             residual,
         };
-        (advanced, sweeper.losses())
+        (advanced, backend.losses())
     }
 
     /// The problem of a whole step's main stage from the present state, without
@@ -655,23 +648,18 @@ impl World {
 
     fn measure_overlaps(&mut self, report: &mut StepReport) {
         let contacts = &self.workspace.contacts;
-        // Number, sum and largest.
-        let nothing = (0, ExactSum::default(), 0.0);
-        let (touching, sum, max) = self.team.fold(
-            contacts.len(),
-            nothing,
-            |range| {
-                let touching = contacts[range].iter().filter(|c| c.overlap > 0.0);
-                touching.fold(nothing, |(n, mut sum, max), c| {
-                    let overlap = c.overlap / c.diameter();
-                    sum.add(overlap);
-                    (n + 1, sum, f64::max(max, overlap))
-                })
-            },
-            |a, b| (a.0 + b.0, a.1.plus(&b.1), f64::max(a.2, b.2)),
-        );
+        let add = |(touching, sum, max): &mut (usize, ExactSum, Max), i: usize| {
+            let contact = &contacts[i];
+            if contact.overlap > 0.0 {
+                let overlap = contact.overlap / contact.diameter();
+                *touching += 1;
+                sum.add(overlap);
+                max.add(overlap);
+            }
+        };
+        let (touching, sum, max) = self.team.reduce(contacts.len(), add);
         report.touching = touching;
-        report.max_overlap = max;
+        report.max_overlap = max.0.max(0.0);
         if touching > 0 {
             report.mean_overlap = sum.value() / touching as f64;
         }
