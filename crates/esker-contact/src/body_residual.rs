@@ -152,17 +152,6 @@ impl ResidualSum {
         }
     }
 
-    /// This and another.
-    pub fn plus(&self, other: &Self) -> Self {
-        ResidualSum {
-            current: self.current + other.current,
-            start: self.start + other.start,
-            weight: self.weight + other.weight,
-            carried: self.carried + other.carried,
-            rounding: self.rounding + other.rounding,
-        }
-    }
-
     /// The residual: 0 when nothing had to be solved. (Impacts leave contacts just where their
     /// rows are met, so that rounding decides whether anything had to be.)
     pub fn relative(&self) -> f64 {

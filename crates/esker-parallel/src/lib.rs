@@ -15,22 +15,31 @@
 //!   index alone;
 //! * [`Team::select`] keeps the order of what it selects;
 //! * [`Team::fold`] sums over chunks of a fixed length and adds the chunks'
-//!   sums in order, so that rounding is the same too.
+//!   sums in order, so that rounding is the same too;
+//! * an [`ExactSum`] is the same in any order of its terms, and with that also for
+//!   any order in which they are stored; so is whatever [`Team::reduce`] gives;
+//! * [`SparseCells`] numbers the cells of space that things are in by where they are.
 //!
 //! This crate holds `unsafe` code: a closure is lent to other threads for the
 //! duration of one call, [`SharedSlice`] lets threads write to disjoint parts
 //! of one slice, and [`HugePages`] is an allocator. The invariants stand beside
 //! each use.
 
+mod exact_sum;
 mod huge_pages;
 mod prefetch;
+mod reduce;
 mod shared_slice;
 mod signal;
+mod sparse_cells;
 mod team;
 mod thread_choice;
 
+pub use exact_sum::ExactSum;
 pub use huge_pages::HugePages;
 pub use prefetch::{prefetch, prefetch_address};
+pub use reduce::{Max, Min, Reduce};
 pub use shared_slice::SharedSlice;
+pub use sparse_cells::{CellKey, FARTHEST_CELL, SparseCells, cell_coordinate};
 pub use team::{Team, Worker, clear_and_reserve, reserve_slack, resize};
 pub use thread_choice::ThreadChoice;

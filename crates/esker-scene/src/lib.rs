@@ -46,8 +46,8 @@ mod walk;
 use std::ops::Range;
 use std::path::Path;
 
-use esker_world::check::find_problems;
-use esker_world::packing::count_estimate;
+use esker_world::check::{find_problems, place_grains};
+use esker_world::packing::{PlacedGrains, count_estimate};
 use toml::de::DeTable;
 
 pub use color::parse_color;
@@ -75,8 +75,9 @@ pub fn load(path: impl AsRef<Path>) -> Result<Scene, SceneErrors> {
 pub struct Checked {
     /// The scene.
     pub scene: Scene,
-    /// Whether its grains were placed, so that it is known that they have room.
-    pub placed: bool,
+    /// Its grains at the start, where they were placed, so that it is known that they have
+    /// room.
+    pub grains: Option<PlacedGrains>,
 }
 
 /// Reads and checks a scene file whose own files come from `files`. Where it has
@@ -122,18 +123,20 @@ fn check(
 ) -> Result<Checked, SceneErrors> {
     let (scene, places) = read(text, file_name, files)?;
     let mut report = Report::new(file_name, text);
-    let grains: usize = scene.world.packings.iter().map(count_estimate).sum();
-    let placed = grains <= most_placed;
-    let problems = if placed {
-        find_problems(&scene.world)
+    let count: usize = scene.world.packings.iter().map(count_estimate).sum();
+    let (grains, problems) = if count <= most_placed {
+        match place_grains(&scene.world) {
+            Ok(grains) => (Some(grains), Vec::new()),
+            Err(problems) => (None, problems),
+        }
     } else {
         let mut without_grains = scene.world.clone();
         without_grains.packings.clear();
-        find_problems(&without_grains)
+        (None, find_problems(&without_grains))
     };
     report_all(problems, &places, &mut report);
     match report.is_empty() {
-        true => Ok(Checked { scene, placed }),
+        true => Ok(Checked { scene, grains }),
         false => Err(report.into_errors()),
     }
 }

@@ -18,49 +18,28 @@
 //! one thread, and barriers stand between colours: the invariants of
 //! the kernel. Passes over bodies work on disjoint parts.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use esker_contact::{
-    BodyState, ContactProblem, EnergyLoss, GeneralContact, Impulse, ResidualSum, RowCompliance,
-};
+use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse, RowCompliance};
 use esker_parallel::{SharedSlice, Team, Worker, resize};
 use glam::DVec3;
 
+use crate::backend::{
+    Exchange, Partners, SubstepBackend, SubstepProblem, SubstepRun, SubstepState,
+};
+use crate::block_residual::residual_of;
+use crate::block_shares::Shares;
 use crate::body_pass::{self, BodyColumns};
 use crate::energy_losses::EnergyLosses;
+use crate::impact_changes::{ImpactChanges, SharedChanges, VelocityChange};
 use crate::impulse_sums::ImpulseSums;
 use crate::jointed::{AfterSweep, Before, Coupling, Jointed, SharedCoupling};
 use crate::kernel::{self, Pass, SubstepTimes, Work};
 use crate::lanes::{Instructions, Quad};
-use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, apply_slot, clear_slot};
+use crate::packed::{Law, PackedContacts, Packing, Row, RowKind, clear_slot};
 use crate::plan::{LANES, SweepPlan};
 use crate::substep::{Acceleration, Accelerations, time_of_end};
 use crate::sweep::{SWEEPS_PER_CHECK, Stop, SweepReport, TangentCompliance};
-
-/// A step of substeps.
-#[derive(Clone, Copy, Debug)]
-pub struct SubstepRun<'a> {
-    /// How many substeps.
-    pub substeps: usize,
-    /// Length `h_s` of each, s.
-    pub step: f64,
-    /// Acceleration of every body with a finite mass, m/s².
-    pub gravity: DVec3,
-    /// What accelerates bodies besides, to the last movable one.
-    pub accelerations: Accelerations<'a>,
-    /// Contacts whose impulses over the step are wanted, as places of the plan's
-    /// order, ascending: those with walls ([`SweepPlan::fixed`]), or more.
-    pub tracked: &'a [u32],
-    /// Bodies that contacts can move; those after them belong to one contact each.
-    pub movable: usize,
-    /// Compliance of friction and rolling rows.
-    pub compliance: TangentCompliance,
-    /// Substeps that open contacts may stay without a look at most.
-    pub longest_sleep: f64,
-    /// General contacts, as they were packed.
-    pub general: &'a [GeneralContact],
-}
 
 /// A problem to solve over a whole step.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +79,7 @@ pub struct BlockSweeper {
     wake: Vec<u16>,
     /// Impact rows of the last substep, per worker.
     impacts: Vec<Impacts>,
+    impact_changes: ImpactChanges,
     /// Slots of all of them, sorted.
     all_impacts: Vec<u32>,
     shares: Shares,
@@ -109,28 +89,11 @@ pub struct BlockSweeper {
     losses: Option<EnergyLosses>,
 }
 
-/// Impact rows of a substep that one worker swept; those of different workers
+/// Slots of the impact rows of a substep that one worker swept; those of different workers
 /// share no cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Impacts {
-    /// Their slots, colour after colour.
-    slots: Vec<u32>,
-    /// How many there were after each colour.
-    ends: Vec<u32>,
-}
-
-impl Impacts {
-    fn clear(&mut self) {
-        self.slots.clear();
-        self.ends.clear();
-    }
-
-    fn of_colour(&self, colour: usize) -> &[u32] {
-        let start = colour.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.slots[start as usize..self.ends[colour] as usize]
-    }
-}
+struct Impacts(Vec<u32>);
 
 impl Default for BlockSweeper {
     fn default() -> Self {
@@ -144,6 +107,7 @@ impl Default for BlockSweeper {
             accelerations: Vec::new(),
             wake: Vec::new(),
             impacts: Vec::new(),
+            impact_changes: ImpactChanges::default(),
             all_impacts: Vec::new(),
             shares: Shares::default(),
             impulse_sums: ImpulseSums::default(),
@@ -167,61 +131,19 @@ impl BlockSweeper {
         }
     }
 
-    /// Sums of a body's velocities and angular velocities, `Σ v` and `Σ ω`, over the last
-    /// [`BlockSweeper::substeps`]: times `h_s` what it moved.
-    pub fn moved(&self, body: usize) -> [DVec3; 2] {
-        [&self.moved_velocity, &self.moved_angular_velocity]
-            .map(|sums| DVec3::from_slice(&sums[body].0))
-    }
-
-    /// Impulses of contacts over the last [`BlockSweeper::substeps`], impacts
-    /// included: one sum per contact of [`SubstepRun::tracked`], in its order.
-    pub fn impulse_sums(&self) -> &[Impulse] {
-        self.impulse_sums.sums()
-    }
-
-    /// Whether [`BlockSweeper::substeps`] find out where the energy goes: a
-    /// pass over all contacts in every substep.
+    /// Whether substeps find out where the energy goes: a pass over all contacts
+    /// in every one.
     pub fn measure_losses(&mut self, measure: bool) {
         if measure != self.losses.is_some() {
             self.losses = measure.then(EnergyLosses::default);
         }
     }
 
-    /// Energy that contacts took out of the motion in the last
-    /// [`BlockSweeper::substeps`]; zero where it was not measured.
+    /// Energy that contacts took out of the motion in the last step of substeps; zero
+    /// where it was not measured.
     pub fn losses(&self) -> EnergyLoss {
         let losses = self.losses.as_ref();
         losses.map_or_else(EnergyLoss::default, EnergyLosses::total)
-    }
-
-    /// One step of substeps over packed rows of kind [`RowKind::Substep`]:
-    /// bodies go from their velocities at the start of the step to those at
-    /// its end, and so do those that are `jointed`. Returns the number of impact rows.
-    pub fn substeps(
-        &mut self,
-        team: &mut Team,
-        plan: &SweepPlan,
-        bodies: &mut [BodyState],
-        run: SubstepRun<'_>,
-        jointed: Option<Jointed<'_>>,
-    ) -> usize {
-        let mut accelerations = std::mem::take(&mut self.accelerations);
-        plan.copies
-            .expand_accelerations(run.accelerations, &mut accelerations);
-        let run = SubstepRun {
-            movable: run.movable + plan.copies.count(),
-            accelerations: Accelerations {
-                first: run.accelerations.first,
-                list: &accelerations,
-            },
-            ..run
-        };
-        let impacts = self.with_copies(team, plan, bodies, |sweeper, team, bodies| {
-            sweeper.run_substeps(team, plan, bodies, run, jointed)
-        });
-        self.accelerations = accelerations;
-        impacts
     }
 
     /// Calls `sweep` with the bodies that the plan's contacts act on, copies
@@ -244,14 +166,18 @@ impl BlockSweeper {
         result
     }
 
-    fn run_substeps(
+    fn run_substeps<E: Exchange>(
         &mut self,
         team: &mut Team,
-        plan: &SweepPlan,
+        problem: SubstepProblem<'_>,
         bodies: &mut [BodyState],
         run: SubstepRun<'_>,
-        jointed: Option<Jointed<'_>>,
+        partners: Partners<'_, '_, E>,
     ) -> usize {
+        let SubstepProblem {
+            plan, compliance, ..
+        } = problem;
+        let Partners { jointed, exchange } = partners;
         let count = bodies.len();
         self.before_velocity.resize(count, Quad::default());
         self.before_angular_velocity.resize(count, Quad::default());
@@ -268,10 +194,11 @@ impl BlockSweeper {
         let moved_angular_velocity = SharedSlice::new(&mut self.moved_angular_velocity);
         let wake = SharedSlice::new(&mut self.wake);
         let impacts = SharedSlice::new(&mut self.impacts);
+        let changes = self.impact_changes.begin(run.movable);
         let bodies = SharedSlice::new(bodies);
         let waits = std::mem::take(&mut self.packed.waits);
         assert_eq!(waits.len(), plan.group_count(), "pack substep rows");
-        let work = work_of(&mut self.packed, plan, bodies, run.compliance);
+        let work = work_of(&mut self.packed, plan, bodies, compliance);
         let work = Work {
             before: before_velocity.as_mut_ptr(),
             before_angular_velocity: before_angular_velocity.as_mut_ptr(),
@@ -293,8 +220,16 @@ impl BlockSweeper {
         let fall = run.gravity * run.step;
         team.run(|worker| {
             // SAFETY: every worker has a list of its own.
-            let own_impacts = || unsafe { impacts.at(worker.index) };
+            let own_impacts = || unsafe { &mut impacts.at(worker.index).0 };
             let part = |length: usize| worker.part_of(length, 1);
+            let exchange_after = |colour: usize| {
+                if E::IS_NEEDED {
+                    worker.wait_for_all();
+                    on_first(worker, || {
+                        exchange.after_colour(colour, &mut SweptBodies { bodies, changes });
+                    });
+                }
+            };
             // Parts of bodies are disjoint, and barriers separate passes over
             // bodies from sweeps.
             let range = part(count);
@@ -335,7 +270,7 @@ impl BlockSweeper {
             }
             own_impacts().clear();
             worker.wait_for_all();
-            warm_start(shares, worker, plan, &work, instructions);
+            warm_start(shares, worker, plan, (&work, instructions), exchange_after);
             if let Some(coupling) = &coupling {
                 // SAFETY: barriers separate it from sweeps and passes over bodies.
                 unsafe { coupling.begin(worker, &work) };
@@ -343,17 +278,11 @@ impl BlockSweeper {
             let mut impacted_before = 0;
             for k in 0..run.substeps {
                 if k > 0 {
-                    // Subtracting impacts changes ghosts: they come after it.
-                    let impacted_now = impacted.load(Ordering::Relaxed);
-                    let has_impacts = impacted_now != impacted_before;
-                    impacted_before = impacted_now;
-                    let begin_ghosts = || {
-                        if let Some(coupling) = &coupling {
-                            // SAFETY: a barrier follows before anybody looks at ghosts.
-                            unsafe { coupling.begin_ghosts(worker, &work, before) };
-                        }
-                    };
                     let range = part(run.movable);
+                    // All counted theirs before the last barrier.
+                    let impacted_now = impacted.load(Ordering::Relaxed);
+                    let has_impacts = E::IS_NEEDED || impacted_now != impacted_before;
+                    impacted_before = impacted_now;
                     // SAFETY: parts are disjoint, and a barrier follows; the processor
                     // has the instructions.
                     unsafe {
@@ -362,34 +291,27 @@ impl BlockSweeper {
                             before_velocity: before_velocity.part(range.clone()),
                             before_angular_velocity: before_angular_velocity.part(range.clone()),
                             moved_velocity: moved_velocity.part(range.clone()),
-                            moved_angular_velocity: moved_angular_velocity.part(range),
+                            moved_angular_velocity: moved_angular_velocity.part(range.clone()),
                         };
                         body_pass::warm_start(instructions, columns);
-                    }
-                    if !has_impacts {
-                        begin_ghosts();
-                    }
-                    worker.wait_for_all();
-                    if has_impacts {
-                        for colour in 0..shares.colours {
-                            if plan.joins_copies_in(colour) {
-                                // SAFETY: this thread alone, between barriers.
-                                unsafe { on_first(worker, || plan.copies.join(work.bodies)) };
-                            }
-                            // SAFETY: blocks of one colour share no body.
-                            unsafe { subtract_impulses(&work, own_impacts().of_colour(colour)) };
-                            worker.wait_for_all();
-                            if plan.joins_copies_in(colour) {
-                                // SAFETY: likewise.
-                                unsafe { on_first(worker, || plan.copies.spread(work.bodies)) };
-                            }
+                        if has_impacts {
+                            changes.subtract(range.clone(), bodies.part(range), &plan.copies);
+                            clear_impulses(&work, own_impacts());
                         }
-                        if coupling.is_some() {
-                            begin_ghosts();
-                            worker.wait_for_all();
+                        if let Some(coupling) = &coupling {
+                            coupling.begin_ghosts(worker, &work, before);
                         }
                     }
                     own_impacts().clear();
+                    worker.wait_for_all();
+                    if has_impacts && !plan.copies.is_empty() {
+                        // SAFETY: this thread alone, between barriers.
+                        on_first(worker, || unsafe {
+                            plan.copies.join(work.bodies);
+                            changes.subtract_from_originals(work.bodies, &plan.copies);
+                            plan.copies.spread(work.bodies);
+                        });
+                    }
                 }
                 let times = SubstepTimes {
                     index: k,
@@ -403,9 +325,10 @@ impl BlockSweeper {
                         // SAFETY: the module's invariants.
                         unsafe {
                             let pass = Pass::Substep(times);
-                            let slots = &mut own_impacts().slots;
+                            let slots = own_impacts();
                             let first = slots.len();
                             sweep_block(instructions, &work, (plan, block), pass, slots);
+                            changes.add(&work, &slots[first..]);
                             sums.add_block(&work, block);
                             if let Some(coupling) = &coupling {
                                 coupling.sum_block(&work, block, &slots[first..]);
@@ -413,12 +336,11 @@ impl BlockSweeper {
                         }
                     },
                     |colour| {
-                        let own = own_impacts();
-                        own.ends.push(own.slots.len() as u32);
                         if colour + 1 == shares.colours {
-                            impacted.fetch_add(own.slots.len(), Ordering::Relaxed);
+                            impacted.fetch_add(own_impacts().len(), Ordering::Relaxed);
                         }
                     },
+                    exchange_after,
                 );
                 if let Some(coupling) = &coupling {
                     let is_last = k + 1 == run.substeps;
@@ -436,7 +358,7 @@ impl BlockSweeper {
                     }
                 }
                 if let Some(losses) = losses {
-                    let slots = &own_impacts().slots;
+                    let slots = own_impacts();
                     // SAFETY: the sweep has ended with a barrier, and the call
                     // ends with one.
                     unsafe { losses.add_substep(worker, &work, before_angular_velocity, slots) };
@@ -460,100 +382,6 @@ impl BlockSweeper {
         impacted.into_inner()
     }
 
-    /// Residual of the last substep's rows (see [`ResidualSum`]); call before
-    /// [`BlockSweeper::forget_impacts`]. Impact rows are exact and belong to what
-    /// had to be solved alone. `row(i)` is the contact at place `i` of the plan's order.
-    pub fn substep_residual(
-        &mut self,
-        team: &mut Team,
-        plan: &SweepPlan,
-        bodies: &[BodyState],
-        run: SubstepRun<'_>,
-        row: impl Fn(usize) -> Row + Sync,
-    ) -> f64 {
-        let impacted = &mut self.all_impacts;
-        impacted.clear();
-        impacted.extend(self.impacts.iter().flat_map(|own| &own.slots));
-        impacted.sort_unstable();
-        let impacted = &self.all_impacts;
-        let fall = run.gravity * run.step;
-        let before = |states: &[Quad], k: u32| {
-            DVec3::from_slice(&states[plan.copies.place_of(k) as usize].0)
-        };
-        let free = |k: u32| {
-            let body = bodies[k as usize];
-            let mut velocity = before(&self.before_velocity, k);
-            if body.inverse_mass > 0.0 {
-                velocity += fall;
-            }
-            let mut free = BodyState {
-                velocity,
-                angular_velocity: before(&self.before_angular_velocity, k),
-                ..body
-            };
-            let one = std::slice::from_mut(&mut free);
-            run.accelerations.act(k as usize, one, run.step);
-            free
-        };
-        residual_of(team, plan, |sum, g, lane, i| {
-            let mut row = row(i);
-            self.packed.bring_up_to_date(&mut row, g, lane);
-            let contact = &row.contact;
-            if self.wake[g] != 0 {
-                // Asleep: as it was at the start of the step.
-                let moved = |k: u32| self.moved(k as usize)[0] - bodies[k as usize].velocity;
-                let [a, b] = contact.bodies.map(moved);
-                row.spring.overlap -= run.step * contact.normal.dot(b - a);
-            }
-            let end = time_of_end(run.substeps - 1, run.substeps, run.step);
-            let rows = contact.rows(run.general, end);
-            let [a, b] = contact.bodies.map(|k| BodyState {
-                velocity: before(&self.before_velocity, k),
-                angular_velocity: before(&self.before_angular_velocity, k),
-                ..Default::default()
-            });
-            let at_start = contact.rows(run.general, end - run.step);
-            let u_n = at_start.normal_velocity(&a, &b);
-            let free = contact.bodies.map(free);
-            if impacted.binary_search(&((g * LANES + lane) as u32)).is_ok() {
-                let law = &self.packed.laws[plan.laws[g] as usize];
-                sum.add_impact(rows, -law.restitution * u_n, [&free[0], &free[1]]);
-                return;
-            }
-            let target = row.spring.target(u_n, run.step);
-            let compliance = RowCompliance {
-                normal: row.spring.compliance(),
-                tangent: run.compliance.friction,
-                rolling: run.compliance.rolling,
-            };
-            let now = contact.bodies.map(|k| &bodies[k as usize]);
-            let impulse = self.packed.impulse(g, lane);
-            if impulse.normal > 0.0 {
-                sum.add_weight(rows, now, fall.length());
-            }
-            sum.add(
-                rows,
-                target,
-                compliance,
-                now,
-                [&free[0], &free[1]],
-                &impulse,
-            );
-        })
-    }
-
-    /// Ends a step of substeps: impulses of impacts are forgotten, so that
-    /// what is left is fit to start the next step.
-    pub fn forget_impacts(&mut self) {
-        for own in &mut self.impacts {
-            for slot in own.slots.drain(..) {
-                let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
-                let rolling = self.packed.rolling.get_mut(group);
-                clear_slot(&mut self.packed.groups[group].rows, rolling, lane);
-            }
-        }
-    }
-
     /// Adds the velocity changes of the packed impulses to the bodies.
     pub fn apply_impulses(
         &mut self,
@@ -567,7 +395,7 @@ impl BlockSweeper {
             let bodies = SharedSlice::new(bodies);
             let work = work_of(&mut sweeper.packed, plan, bodies, compliance);
             let (shares, instructions) = (&sweeper.shares, sweeper.instructions);
-            team.run(|worker| warm_start(shares, worker, plan, &work, instructions));
+            team.run(|worker| warm_start(shares, worker, plan, (&work, instructions), |_| {}));
         });
     }
 
@@ -634,6 +462,7 @@ impl BlockSweeper {
                             }
                         }
                     },
+                    |_| {},
                     |_| {},
                 );
                 if let Some(coupling) = coupling {
@@ -728,27 +557,179 @@ impl BlockSweeper {
     }
 }
 
-/// Sums a residual over all contacts: `add(sum, group, lane, descriptor)`.
-pub fn residual_of(
-    team: &mut Team,
-    plan: &SweepPlan,
-    add: impl Fn(&mut ResidualSum, usize, usize, usize) + Sync,
-) -> f64 {
-    team.fold(
-        plan.group_count(),
-        ResidualSum::default(),
-        |groups| {
-            let mut sum = ResidualSum::default();
-            for g in groups {
-                for (lane, i) in (plan.groups[g]..plan.groups[g + 1]).enumerate() {
-                    add(&mut sum, g, lane, i as usize);
-                }
+impl SubstepBackend for BlockSweeper {
+    fn upload(
+        &mut self,
+        team: &mut Team,
+        problem: SubstepProblem<'_>,
+        bodies: &[BodyState],
+        row: impl Fn(usize) -> Row + Sync,
+    ) {
+        let packing = Packing {
+            kind: RowKind::Substep,
+            laws: problem.laws,
+            compliance: problem.compliance,
+            general: problem.general,
+            time: 0.0,
+        };
+        self.packed.pack(team, problem.plan, packing, bodies, row);
+    }
+
+    fn advance<E: Exchange>(
+        &mut self,
+        team: &mut Team,
+        problem: SubstepProblem<'_>,
+        bodies: &mut [BodyState],
+        run: SubstepRun<'_>,
+        partners: Partners<'_, '_, E>,
+    ) -> usize {
+        let copies = &problem.plan.copies;
+        let mut accelerations = std::mem::take(&mut self.accelerations);
+        copies.expand_accelerations(run.accelerations, &mut accelerations);
+        let run = SubstepRun {
+            movable: run.movable + copies.count(),
+            accelerations: Accelerations {
+                first: run.accelerations.first,
+                list: &accelerations,
+            },
+            ..run
+        };
+        let impacts = self.with_copies(team, problem.plan, bodies, |sweeper, team, bodies| {
+            sweeper.run_substeps(team, problem, bodies, run, partners)
+        });
+        self.accelerations = accelerations;
+        impacts
+    }
+
+    fn residual(
+        &mut self,
+        team: &mut Team,
+        problem: SubstepProblem<'_>,
+        bodies: &[BodyState],
+        run: SubstepRun<'_>,
+        row: impl Fn(usize) -> Row + Sync,
+    ) -> f64 {
+        let plan = problem.plan;
+        let impacted = &mut self.all_impacts;
+        impacted.clear();
+        impacted.extend(self.impacts.iter().flat_map(|own| &own.0));
+        impacted.sort_unstable();
+        let impacted = &self.all_impacts;
+        let fall = run.gravity * run.step;
+        let before = |states: &[Quad], k: u32| {
+            DVec3::from_slice(&states[plan.copies.place_of(k) as usize].0)
+        };
+        let free = |k: u32| {
+            let body = bodies[k as usize];
+            let mut velocity = before(&self.before_velocity, k);
+            if body.inverse_mass > 0.0 {
+                velocity += fall;
             }
-            sum
-        },
-        |a, b| a.plus(b),
-    )
-    .relative()
+            let mut free = BodyState {
+                velocity,
+                angular_velocity: before(&self.before_angular_velocity, k),
+                ..body
+            };
+            let one = std::slice::from_mut(&mut free);
+            run.accelerations.act(k as usize, one, run.step);
+            free
+        };
+        residual_of(team, plan, |sum, g, lane, i| {
+            let mut row = row(i);
+            self.packed.bring_up_to_date(&mut row, g, lane);
+            let contact = &row.contact;
+            if self.wake[g] != 0 {
+                // Asleep: as it was at the start of the step.
+                let moved = |k: u32| self.moved(k as usize)[0] - bodies[k as usize].velocity;
+                let [a, b] = contact.bodies.map(moved);
+                row.spring.overlap -= run.step * contact.normal.dot(b - a);
+            }
+            let end = time_of_end(run.substeps - 1, run.substeps, run.step);
+            let rows = contact.rows(problem.general, end);
+            let [a, b] = contact.bodies.map(|k| BodyState {
+                velocity: before(&self.before_velocity, k),
+                angular_velocity: before(&self.before_angular_velocity, k),
+                ..Default::default()
+            });
+            let at_start = contact.rows(problem.general, end - run.step);
+            let u_n = at_start.normal_velocity(&a, &b);
+            let free = contact.bodies.map(free);
+            if impacted.binary_search(&((g * LANES + lane) as u32)).is_ok() {
+                let law = &self.packed.laws[plan.laws[g] as usize];
+                sum.add_impact(rows, -law.restitution * u_n, [&free[0], &free[1]]);
+                return;
+            }
+            let target = row.spring.target(u_n, run.step);
+            let compliance = RowCompliance {
+                normal: row.spring.compliance(),
+                tangent: problem.compliance.friction,
+                rolling: problem.compliance.rolling,
+            };
+            let now = contact.bodies.map(|k| &bodies[k as usize]);
+            let impulse = self.packed.impulse(g, lane);
+            if impulse.normal > 0.0 {
+                sum.add_weight(rows, now, fall.length());
+            }
+            sum.add(
+                rows,
+                target,
+                compliance,
+                now,
+                [&free[0], &free[1]],
+                &impulse,
+            );
+        })
+    }
+
+    fn download(&mut self, team: &mut Team, plan: &SweepPlan, impulses: &mut Vec<Impulse>) {
+        for own in &mut self.impacts {
+            for slot in own.0.drain(..) {
+                let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
+                let rolling = self.packed.rolling.get_mut(group);
+                clear_slot(&mut self.packed.groups[group].rows, rolling, lane);
+            }
+        }
+        self.packed.impulses(team, plan, impulses);
+    }
+
+    fn moved(&self, body: usize) -> [DVec3; 2] {
+        [&self.moved_velocity, &self.moved_angular_velocity]
+            .map(|sums| DVec3::from_slice(&sums[body].0))
+    }
+
+    fn impulse_sums(&self) -> &[Impulse] {
+        self.impulse_sums.sums()
+    }
+}
+
+/// Bodies between two colours, as one thread that is alone sees them.
+struct SweptBodies<'a> {
+    bodies: SharedSlice<'a, BodyState>,
+    changes: SharedChanges<'a>,
+}
+
+impl SubstepState for SweptBodies<'_> {
+    fn velocity(&self, body: usize) -> [DVec3; 2] {
+        // SAFETY: all other threads wait.
+        let body = unsafe { self.bodies.at(body) };
+        [body.velocity, body.angular_velocity]
+    }
+
+    fn set_velocity(&mut self, body: usize, velocity: [DVec3; 2]) {
+        // SAFETY: all other threads wait.
+        let body = unsafe { self.bodies.at(body) };
+        [body.velocity, body.angular_velocity] = velocity;
+    }
+
+    fn impact_change(&self, body: usize) -> Option<VelocityChange> {
+        // SAFETY: all other threads wait.
+        unsafe { self.changes.get(body) }
+    }
+
+    fn set_impact_change(&mut self, body: usize, change: VelocityChange) {
+        // SAFETY: all other threads wait.
+        unsafe { self.changes.set(body, change) };
+    }
 }
 
 /// Bytes of contacts that stay in the nearer caches from sweep to sweep: asking
@@ -795,8 +776,8 @@ fn warm_start(
     shares: &Shares,
     worker: Worker<'_>,
     plan: &SweepPlan,
-    work: &Work<'_>,
-    instructions: Instructions,
+    (work, instructions): (&Work<'_>, Instructions),
+    meet: impl Fn(usize),
 ) {
     shares.for_each_block(
         worker,
@@ -806,6 +787,7 @@ fn warm_start(
             unsafe { sweep_block(instructions, work, block, pass, &mut Vec::new()) };
         },
         |_| {},
+        meet,
     );
 }
 
@@ -842,111 +824,17 @@ fn on_first(worker: Worker<'_>, run: impl FnOnce()) {
     worker.wait_for_all();
 }
 
-/// Takes the impulses of impacts of the last substep out of the velocities,
-/// where [`warm_start_bodies`] put them once more, and forgets them.
+/// Forgets the impulses of impacts of the last substep.
 ///
 /// # Safety
-/// No other thread touches the bodies or groups of these slots.
-unsafe fn subtract_impulses(work: &Work<'_>, slots: &[u32]) {
+/// No other thread touches the groups of these slots.
+unsafe fn clear_impulses(work: &Work<'_>, slots: &[u32]) {
     for &slot in slots {
         let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
         // SAFETY: passed on to the caller.
         unsafe {
-            apply_slot(work, group, lane, -1.0);
             let rolling = work.rolls.then(|| &mut *work.rolling.add(group));
             clear_slot(&mut (*work.groups.add(group)).rows, rolling, lane);
-        }
-    }
-}
-
-/// Who sweeps which blocks: per colour one contiguous share per worker, of
-/// about equal weight. Neighbours take over what is left of a share.
-#[derive(Debug, Default)]
-struct Shares {
-    workers: usize,
-    colours: usize,
-    /// Blocks of worker `w` in colour `c`: `bounds[c (workers + 1) + w]` to the next.
-    bounds: Vec<u32>,
-    /// Blocks of that share already taken.
-    taken: Vec<Cursor>,
-}
-
-/// A counter with a cache line of its own.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Cursor(AtomicUsize);
-
-/// Neighbours on each side that a worker helps.
-const HELPED: usize = 2;
-
-impl Shares {
-    fn divide(&mut self, plan: &SweepPlan, workers: usize) {
-        self.workers = workers;
-        self.colours = plan.colours.len().saturating_sub(1);
-        self.bounds.clear();
-        for colour in plan.colours.windows(2) {
-            let blocks = colour[0] as usize..colour[1] as usize;
-            let first = plan.blocks[blocks.start] as usize;
-            let weight = plan.blocks[blocks.end] as usize - first;
-            for worker in 0..=workers {
-                let target = (first + weight * worker / workers) as u32;
-                let block = plan.blocks[blocks.clone()].partition_point(|&g| g < target);
-                self.bounds.push((blocks.start + block) as u32);
-            }
-            if let Some(last) = self.bounds.last_mut() {
-                *last = colour[1];
-            }
-        }
-        self.taken
-            .resize_with(self.colours * workers, Cursor::default);
-        for cursor in &mut self.taken {
-            *cursor.0.get_mut() = 0;
-        }
-    }
-
-    fn share(&self, colour: usize, worker: usize) -> Range<usize> {
-        let at = colour * (self.workers + 1) + worker;
-        self.bounds[at] as usize..self.bounds[at + 1] as usize
-    }
-
-    /// Calls `sweep` for every block once, colour by colour, on some worker;
-    /// all workers must call this together. `after` is called once per worker
-    /// at the end of each colour, before the barrier if there is one.
-    fn for_each_block(&self, worker: Worker<'_>, sweep: impl Fn(usize), after: impl Fn(usize)) {
-        for colour in 0..self.colours {
-            if self.share(colour, 0).start == self.share(colour, self.workers - 1).end {
-                after(colour);
-                if colour + 1 == self.colours {
-                    worker.wait_for_all();
-                }
-                continue;
-            }
-            self.sweep_share(colour, worker.index, &sweep);
-            for distance in 1..=HELPED.min(self.workers / 2) {
-                let up = (worker.index + distance) % self.workers;
-                let down = (worker.index + self.workers - distance) % self.workers;
-                self.sweep_share(colour, up, &sweep);
-                self.sweep_share(colour, down, &sweep);
-            }
-            after(colour);
-            worker.wait_for_all();
-            // Nobody looks at this colour again before the next sweep, which
-            // a barrier of another colour or pass separates from here.
-            self.taken[colour * self.workers + worker.index]
-                .0
-                .store(0, Ordering::Relaxed);
-        }
-    }
-
-    fn sweep_share(&self, colour: usize, owner: usize, sweep: &impl Fn(usize)) {
-        let share = self.share(colour, owner);
-        let taken = &self.taken[colour * self.workers + owner].0;
-        while taken.load(Ordering::Relaxed) < share.len() {
-            let next = share.start + taken.fetch_add(1, Ordering::Relaxed);
-            if next >= share.end {
-                break;
-            }
-            sweep(next);
         }
     }
 }

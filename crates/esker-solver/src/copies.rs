@@ -235,6 +235,17 @@ impl Copies {
         }
     }
 
+    /// Bodies that have copies, ascending.
+    pub(crate) fn originals(&self) -> impl Iterator<Item = u32> {
+        self.originals.iter().map(|original| original.body)
+    }
+
+    /// Whether a body has copies.
+    pub(crate) fn has_copies(&self, body: u32) -> bool {
+        let found = self.originals.binary_search_by_key(&body, |o| o.body);
+        found.is_ok()
+    }
+
     fn original(&self, copy: u32) -> &Original {
         let after = self
             .originals

@@ -6,7 +6,8 @@
 //!
 //! What steps of a world use is leaner: [`sweep`] and [`substep`] are the
 //! reference, one contact after another; [`block_sweep`] does the same on lanes
-//! and threads, in the order of a [`plan`], from contacts [`packed`] for it.
+//! and threads, in the order of a [`plan`], from contacts [`packed`] for it. A
+//! [`backend`] is what a world hands the substeps of a step to.
 
 #![allow(
     clippy::needless_range_loop,
@@ -20,6 +21,9 @@
 pub mod accelerated_gradient;
 pub mod anderson;
 pub mod auto;
+pub mod backend;
+mod block_residual;
+mod block_shares;
 pub mod block_sweep;
 mod body_pass;
 pub mod cluster;
@@ -30,6 +34,7 @@ mod energy_losses;
 mod follow;
 pub mod gauss_seidel;
 mod general_kernel;
+mod impact_changes;
 mod impulse_sums;
 pub mod interior_point;
 pub mod jacobi;

@@ -380,27 +380,6 @@ impl PackedContacts {
     }
 }
 
-/// Adds `factor` times the velocity change of one contact's impulse to its
-/// bodies; open contacts are passed over.
-///
-/// # Safety
-/// The invariants of [`Work`].
-pub(crate) unsafe fn apply_slot(work: &Work<'_>, group: usize, lane: usize, factor: f64) {
-    // SAFETY: passed on to the caller; the bodies of a contact are different.
-    unsafe {
-        let g = &(*work.groups.add(group)).rows;
-        if g.impulse[lane] <= 0.0 {
-            return;
-        }
-        let rolling = work.rolls.then(|| &*work.rolling.add(group));
-        let impulse = impulse_in(g, rolling, lane).scaled(factor);
-        with_rows(work, group, lane, |rows| {
-            let [a, b] = rows.contact.bodies.map(|i| work.bodies.add(i as usize));
-            rows.apply(&impulse, &mut *a, &mut *b);
-        });
-    }
-}
-
 /// Calls `with` with the geometry of one packed contact; laws and rows do not
 /// enter, and neither do rates.
 ///

@@ -30,7 +30,9 @@ use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use esker_parallel::{SharedSlice, Team, Worker, clear_and_reserve, resize};
+use esker_parallel::{
+    CellKey, SharedSlice, SparseCells, Team, Worker, cell_coordinate, clear_and_reserve, resize,
+};
 use glam::DVec3;
 
 use crate::copies::{self, Copies};
@@ -106,6 +108,7 @@ pub struct SweepPlan {
 /// Memory kept from plan to plan.
 #[derive(Clone, Debug, Default)]
 struct Scratch {
+    cells: SparseCells,
     cell_of: Vec<u32>,
     unsorted: Vec<SortRecord>,
     /// One table of cells per worker: first counts, then places.
@@ -124,9 +127,6 @@ const BLOCKS_WANTED: f64 = 500.0;
 const EDGE_RANGE: [f64; 2] = [4.0, 8.0];
 /// The edge may grow to this many mean diameters to hold the largest grains.
 const WIDEST_EDGE: f64 = 12.0;
-/// Cells farther than this from the mean cell, per axis, join the outermost.
-const MOST_CELLS: i64 = 64;
-
 /// Edge of the blocks for this many grains, m: a few diameters.
 pub fn block_edge(grains: usize, mean_diameter: f64, max_diameter: f64) -> f64 {
     // A random packing has about 1.15 grains per cubed diameter.
@@ -139,43 +139,35 @@ pub fn block_edge(grains: usize, mean_diameter: f64, max_diameter: f64) -> f64 {
 /// A body counts as much smaller than another if its arm is at most this part.
 const MUCH_SMALLER: f64 = 0.25;
 
-/// The box of block coordinates in use.
+/// The cells that blocks are cut along.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cells {
     edge: f64,
     cells_per_metre: f64,
-    min: [i64; 3],
-    size: [i64; 3],
 }
 
+/// Parities of three coordinates.
+const COLOURS: usize = 8;
+
+/// The block of contacts that (1) does not hold for: the last.
+const OVERFLOW: CellKey = [COLOURS as i32, 0, 0, 0];
+
 impl Cells {
-    /// Coordinates of the cell of a point, nearly: where the box is.
-    fn coordinates(edge: f64, point: DVec3) -> [i64; 3] {
-        const FAR: f64 = (1_i64 << 40) as f64;
-        // Rounded down without `floor`, which is a call where processors of
-        // all kinds are served. `as` maps NaN to zero; the bound keeps sums in
-        // range.
-        let at = point / edge;
-        let round_down = |x: f64| {
-            let x = x.clamp(-FAR, FAR);
-            let towards_zero = x as i64;
-            towards_zero - i64::from(towards_zero as f64 > x)
-        };
-        [round_down(at.x), round_down(at.y), round_down(at.z)]
+    fn new(edge: f64) -> Self {
+        Cells {
+            edge,
+            cells_per_metre: 1.0 / edge,
+        }
     }
 
-    /// Clamping moves no two cells that were neighbours or farther apart
-    /// than that closer than neighbours of another parity: (1) stays true.
-    #[inline]
-    fn index(&self, point: DVec3) -> u32 {
-        let last = |k: usize| (self.size[k] - 1) as f64;
-        let first = DVec3::from_array(self.min.map(|c| c as f64));
-        // From zero up, rounding towards zero is rounding down.
-        let cell = (point * self.cells_per_metre - first)
-            .max(DVec3::ZERO)
-            .min(DVec3::new(last(0), last(1), last(2)));
-        let [x, y, z] = [cell.x as i64, cell.y as i64, cell.z as i64];
-        ((z * self.size[1] + y) * self.size[0] + x) as u32
+    /// The cell of a point: colour after colour, from the bottom up. That what lies
+    /// farther out joins the outermost brings no two cells of one colour closer: (1) stays
+    /// true.
+    #[inline(always)]
+    fn key(&self, point: DVec3) -> CellKey {
+        let at = point * self.cells_per_metre;
+        let [x, y, z] = [at.x, at.y, at.z].map(cell_coordinate);
+        [x & 1 | (y & 1) << 1 | (z & 1) << 2, z, y, x]
     }
 
     /// Whether (1) holds for an arm, with more than rounding to spare.
@@ -187,37 +179,17 @@ impl Cells {
     /// The cell of a contact, or the one behind all cells where (1) does not
     /// hold; marks a body that is to act through copies.
     #[inline(always)]
-    fn assign(&self, descriptor: &mut ContactDescriptor) -> u32 {
+    fn assign(&self, descriptor: &mut ContactDescriptor) -> CellKey {
         let [a, b] = descriptor.arms;
         let holds = [0, 1].map(|k| descriptor.bodies[k] == FIXED || self.hold(descriptor.arms[k]));
         let large = match holds {
-            [true, true] => return self.index(descriptor.point),
+            [true, true] => return self.key(descriptor.point),
             [false, true] if descriptor.bodies[1] != FIXED && b <= MUCH_SMALLER * a => 0,
             [true, false] if descriptor.bodies[0] != FIXED && a <= MUCH_SMALLER * b => 1,
-            _ => return self.count() as u32,
+            _ => return OVERFLOW,
         };
         descriptor.bodies[large] = copies::marked(descriptor.bodies[large]);
-        self.index(descriptor.point)
-    }
-
-    fn count(&self) -> usize {
-        self.size.iter().product::<i64>() as usize
-    }
-
-    /// Cell indices of one colour, bottom up.
-    fn of_colour(&self, colour: usize) -> impl Iterator<Item = u32> + '_ {
-        let axis = move |k: usize| {
-            let parity = (colour >> k & 1) as i64;
-            // The parity is that of the absolute coordinate: a growing box
-            // does not change a block's colour.
-            let first = (parity - self.min[k]).rem_euclid(2);
-            (first..self.size[k]).step_by(2)
-        };
-        axis(2).flat_map(move |z| {
-            axis(1).flat_map(move |y| {
-                axis(0).map(move |x| ((z * self.size[1] + y) * self.size[0] + x) as u32)
-            })
-        })
+        self.key(descriptor.point)
     }
 }
 
@@ -247,22 +219,21 @@ impl SweepPlan {
         self.contacts() as f64 / (LANES * self.group_count()).max(1) as f64
     }
 
-    /// Plans a sweep over these contacts of bodies with these centres, with
-    /// blocks of this edge, m.
+    /// Plans a sweep over these contacts of so many bodies, with blocks of this
+    /// edge, m.
     pub fn build<P: ContactDescriptors + ?Sized>(
         &mut self,
         team: &mut Team,
         descriptors: &P,
-        (centres, edge): (&[DVec3], f64),
+        (bodies, edge): (usize, f64),
     ) {
-        assert!(centres.len() < copies::MOST_BODIES, "indices are 31 bits");
-        let cells = Cells::around(team, centres, edge);
-        self.copies.clear(centres.len());
-        let is_split = self.sort_into_blocks(team, descriptors, &cells);
+        assert!(bodies < copies::MOST_BODIES, "indices are 31 bits");
+        self.copies.clear(bodies);
+        let is_split = self.sort_into_blocks(team, descriptors, Cells::new(edge));
         if is_split {
             self.allot_copies(team);
         }
-        self.pack_blocks(team, descriptors, centres.len());
+        self.pack_blocks(team, descriptors, bodies);
         self.join_blocks();
     }
 
@@ -304,12 +275,6 @@ impl SweepPlan {
         !self.copies.is_empty() && block + 2 == self.blocks.len()
     }
 
-    /// Whether the block that joins copies is of this colour.
-    #[inline]
-    pub(crate) fn joins_copies_in(&self, colour: usize) -> bool {
-        !self.copies.is_empty() && colour + 2 == self.colours.len()
-    }
-
     /// A stable counting sort by block, colour after colour: every worker
     /// counts and then places its own part of the contacts. Returns whether
     /// contacts act on copies; there is then a last block, be it empty.
@@ -317,9 +282,10 @@ impl SweepPlan {
         &mut self,
         team: &mut Team,
         descriptors: &P,
-        cells: &Cells,
+        edges: Cells,
     ) -> bool {
         let Scratch {
+            cells,
             cell_of,
             unsorted,
             tables,
@@ -327,61 +293,51 @@ impl SweepPlan {
             starts,
             ..
         } = &mut self.scratch;
-        let overflow = cells.count();
-        let table = cells.count() + 1;
-        let workers = team.threads();
-        tables.clear();
-        // A box that grows by a layer of cells should not allocate each time.
-        if tables.capacity() < table * workers {
-            tables.reserve(2 * table * workers);
-        }
-        tables.resize(table * workers, 0);
-        resize(cell_of, descriptors.count());
-        resize(unsorted, descriptors.count());
-        let own_tables = SharedSlice::new(tables);
-        let cells_of = SharedSlice::new(cell_of);
+        let count = descriptors.count();
+        resize(unsorted, count);
         let slots = SharedSlice::new(unsorted);
         let is_split = AtomicBool::new(false);
+        cells.number(team, count, cell_of, |i| {
+            let mut descriptor = descriptors.descriptor(i);
+            let bodies = descriptor.bodies;
+            let cell = edges.assign(&mut descriptor);
+            if descriptor.bodies != bodies {
+                is_split.store(true, Relaxed);
+            }
+            // SAFETY: this is called once for every contact.
+            unsafe { *slots.at(i) = SortRecord::new(i, &descriptor) };
+            cell
+        });
+        let is_split = is_split.into_inner();
+        let table = cells.keys().len();
+        resize(tables, table * team.threads());
+        tables.fill(0);
+        let own_tables = SharedSlice::new(tables);
         team.run(|worker| {
             // SAFETY: every worker has a table of its own.
             let counts =
                 unsafe { own_tables.part(worker.index * table..(worker.index + 1) * table) };
-            for i in worker.part_of(descriptors.count(), 1) {
-                let mut descriptor = descriptors.descriptor(i);
-                let bodies = descriptor.bodies;
-                let cell = cells.assign(&mut descriptor);
-                if descriptor.bodies != bodies {
-                    is_split.store(true, Relaxed);
-                }
+            for &cell in &cell_of[worker.part_of(count, 1)] {
                 counts[cell as usize] += 1;
-                // SAFETY: parts of workers are disjoint.
-                unsafe {
-                    *cells_of.at(i) = cell;
-                    *slots.at(i) = SortRecord::new(i, &descriptor);
-                }
             }
         });
-        let is_split = is_split.into_inner();
-        starts.clear();
+        clear_and_reserve(starts, table + 2);
         self.colours.clear();
-        self.colours.push(0);
         let mut next = 0;
-        let mut place_cell = |cell: usize, starts: &mut Vec<u32>| {
-            let first = next;
-            for counts in tables.chunks_mut(table) {
-                next += std::mem::replace(&mut counts[cell], next);
+        for (cell, key) in cells.keys().iter().enumerate() {
+            let colour = key[0] as usize;
+            self.colours
+                .resize((colour + 1).max(self.colours.len()), starts.len() as u32);
+            starts.push(next);
+            for worker in 0..team.threads() {
+                next += std::mem::replace(&mut tables[worker * table + cell], next);
             }
-            if next > first || (cell == overflow && is_split) {
-                starts.push(first);
-            }
-        };
-        for colour in 0..COLOURS {
-            for cell in cells.of_colour(colour) {
-                place_cell(cell as usize, starts);
-            }
-            self.colours.push(starts.len() as u32);
         }
-        place_cell(overflow, starts);
+        // All colours, and the block behind them.
+        self.colours.resize(COLOURS + 1, starts.len() as u32);
+        if is_split && cells.keys().last() != Some(&OVERFLOW) {
+            starts.push(next);
+        }
         self.colours.push(starts.len() as u32);
         starts.push(next);
 
@@ -530,71 +486,9 @@ fn own_blocks(starts: &[u32], worker: Worker<'_>) -> Range<usize> {
     before(share.start)..before(share.end)
 }
 
-/// Parities of three coordinates.
-const COLOURS: usize = 8;
-
 fn exactly(a: &ContactDescriptor, b: &ContactDescriptor) -> Ordering {
     let by = |k: usize| a.point[k].total_cmp(&b.point[k]);
     by(1).then(by(0)).then(a.name.cmp(&b.name))
-}
-
-impl Cells {
-    /// The cells around bodies with these centres, strays cut off, with one
-    /// more on each side: a contact that (1) holds for is less than half an
-    /// edge from a centre.
-    fn around(team: &mut Team, centres: &[DVec3], edge: f64) -> Self {
-        #[derive(Clone, Copy)]
-        struct Extent {
-            min: [i64; 3],
-            max: [i64; 3],
-            sum: [i64; 3],
-        }
-        let nothing = Extent {
-            min: [i64::MAX; 3],
-            max: [i64::MIN; 3],
-            sum: [0; 3],
-        };
-        // Integer sums: the order of bodies does not enter the mean.
-        let add = |mut a: Extent, b: &Extent| {
-            for k in 0..3 {
-                a.min[k] = a.min[k].min(b.min[k]);
-                a.max[k] = a.max[k].max(b.max[k]);
-                a.sum[k] += b.sum[k];
-            }
-            a
-        };
-        let extent = team.fold(
-            centres.len(),
-            nothing,
-            |range| {
-                centres[range].iter().fold(nothing, |sum, centre| {
-                    let cell = Self::coordinates(edge, *centre);
-                    add(
-                        sum,
-                        &Extent {
-                            min: cell,
-                            max: cell,
-                            sum: cell,
-                        },
-                    )
-                })
-            },
-            add,
-        );
-        let mut cells = Cells {
-            edge,
-            cells_per_metre: 1.0 / edge,
-            ..Cells::default()
-        };
-        for k in 0..3 {
-            let mean = extent.sum[k] / (centres.len() as i64).max(1);
-            let min = (extent.min[k] - 1).max(mean - MOST_CELLS);
-            let max = (extent.max[k] + 1).min(mean + MOST_CELLS - 1);
-            cells.min[k] = if centres.is_empty() { 0 } else { min };
-            cells.size[k] = (max.saturating_sub(min)).clamp(0, 2 * MOST_CELLS) + 1;
-        }
-        cells
-    }
 }
 
 #[cfg(test)]
@@ -670,11 +564,8 @@ mod tests {
     }
 
     fn plan(descriptors: &[ContactDescriptor], bodies: usize, threads: usize) -> SweepPlan {
-        let centres: Vec<DVec3> = (0..bodies)
-            .map(|b| DVec3::splat(f64::from(b as u32 % 14)))
-            .collect();
         let mut plan = SweepPlan::default();
-        plan.build(&mut Team::new(threads), descriptors, (&centres, 3.5));
+        plan.build(&mut Team::new(threads), descriptors, (bodies, 3.5));
         plan
     }
 
@@ -748,6 +639,31 @@ mod tests {
             assert_eq!(reference.blocks, other.blocks);
             assert_eq!(reference.colours, other.colours);
         }
+    }
+
+    /// Blocks used to be cut off 64 cells from the middle: all that was farther out along a
+    /// belt was one block, swept by one thread.
+    #[test]
+    fn a_long_row_of_contacts_has_as_many_blocks_as_it_is_long() {
+        let contacts = 4000_u32;
+        let row: Vec<ContactDescriptor> = (0..contacts)
+            .map(|k| ContactDescriptor {
+                point: DVec3::X * f64::from(k),
+                arms: [0.5; 2],
+                bodies: [k, k + 1],
+                name: [u64::from(k), 0, 0],
+                law: 0,
+                class: 0,
+            })
+            .collect();
+        let plan = plan(&row, contacts as usize + 1, 3);
+        let largest = plan
+            .blocks
+            .windows(2)
+            .map(|ends| plan.groups[ends[1] as usize] - plan.groups[ends[0] as usize])
+            .max();
+        assert_eq!(largest, Some(4), "contacts of the largest block");
+        assert!(plan.blocks.len() > contacts as usize / 4);
     }
 
     #[test]

@@ -21,11 +21,13 @@
 //! `v − v° − h_s (g + a)` of the substep before, body by body.
 //!
 //! A contact that carries no load and closes faster than the impact speed
-//! becomes an impact row for one substep, `b_n = −e u_n`, `σ = 0`; its impulse
-//! is taken out of the warm start again. Where another contact has slowed the
+//! becomes an impact row for one substep, `b_n = −e u_n`, `σ = 0`; what it does
+//! to its bodies is summed body by body and taken out of the warm start again. Where another contact has slowed the
 //! approach within the same sweep, the slower approach is returned: together
 //! with `p = 0` before, no impact row can then add energy. The order of contacts must not change
 //! from substep to substep: reversing it makes the scheme unstable.
+
+use std::ops::Range;
 
 use esker_contact::{
     BodyState, Contact, ContactProblem, GeneralContact, Impulse, ResidualSum, RowCompliance, Spring,
@@ -33,6 +35,7 @@ use esker_contact::{
 use glam::DVec3;
 
 use crate::follow::follow;
+use crate::impact_changes::{VelocityChange, at_rest};
 use crate::sweep::{Diagonal, TangentCompliance, relax};
 
 /// What impacts do at a contact.
@@ -117,6 +120,8 @@ pub struct SubStepper {
     diagonals: Vec<Diagonal>,
     /// Contacts that were impact rows in the last substep.
     impacted: Vec<u32>,
+    /// What these have changed, by body.
+    impact_changes: Vec<Option<VelocityChange>>,
     /// Impact rows over the whole step.
     pub impact_count: usize,
     /// Impulses of each contact over the whole step, impacts included.
@@ -126,11 +131,14 @@ pub struct SubStepper {
 impl SubStepper {
     /// Begins a step: warm start from the impulses given.
     pub fn begin(&mut self, s: &mut Substeps<'_>) {
+        self.begin_bodies(s);
+        self.apply_impulses(s, 0..s.contacts.len());
+    }
+
+    /// First half of [`SubStepper::begin`], body by body.
+    pub fn begin_bodies(&mut self, s: &mut Substeps<'_>) {
         let Substeps {
-            contacts,
-            bodies,
-            impulses,
-            ..
+            contacts, bodies, ..
         } = s;
         self.diagonals.clear();
         self.diagonals.extend(
@@ -139,6 +147,8 @@ impl SubStepper {
                 .map(|c| Diagonal::of(c.rows(s.general, 0.0), bodies, s.compliance)),
         );
         self.impacted.clear();
+        self.impact_changes.clear();
+        self.impact_changes.resize(bodies.len(), None);
         self.impact_count = 0;
         self.impulse_sums.clear();
         self.impulse_sums.resize(contacts.len(), Impulse::default());
@@ -149,9 +159,13 @@ impl SubStepper {
             body.velocity += fall;
         }
         s.accelerations.act(0, bodies, s.step);
-        for (contact, impulse) in contacts.iter().zip(impulses.iter()) {
+    }
+
+    /// Second half of [`SubStepper::begin`], for some of the contacts.
+    pub fn apply_impulses(&self, s: &mut Substeps<'_>, range: Range<usize>) {
+        for (contact, impulse) in s.contacts[range.clone()].iter().zip(&s.impulses[range]) {
             if impulse.normal > 0.0 {
-                let (a, b) = ContactProblem::bodies_of(bodies, contact);
+                let (a, b) = ContactProblem::bodies_of(s.bodies, contact);
                 contact.rows(s.general, 0.0).apply(impulse, a, b);
             }
         }
@@ -159,11 +173,21 @@ impl SubStepper {
 
     /// Substep `index`: equation (1) for all but the first, then the sweep.
     pub fn substep(&mut self, s: &mut Substeps<'_>, index: usize) {
-        let first = index == 0;
-        let time = time_of_end(index, s.substeps, s.step);
-        if !first {
+        if index > 0 {
             self.warm_start_bodies(s);
         }
+        self.sweep(s, index, 0..s.contacts.len());
+    }
+
+    /// What impacts have changed in this substep, by body.
+    pub fn impact_changes(&mut self) -> &mut [Option<VelocityChange>] {
+        &mut self.impact_changes
+    }
+
+    /// The sweep of substep `index` over some of the contacts.
+    pub fn sweep(&mut self, s: &mut Substeps<'_>, index: usize, range: Range<usize>) {
+        let first = index == 0;
+        let time = time_of_end(index, s.substeps, s.step);
         let Substeps {
             contacts,
             springs,
@@ -180,6 +204,8 @@ impl SubStepper {
             .zip(impacts.iter())
             .zip(impulses.iter_mut())
             .enumerate()
+            .take(range.end)
+            .skip(range.start)
         {
             let [a, b] = contact.bodies.map(|i| &self.before[i as usize]);
             if !first && s.follows[i] {
@@ -201,6 +227,7 @@ impl SubStepper {
             let rows = contact.rows(s.general, time);
             let normal = if impacts {
                 self.impacted.push(i as u32);
+                self.impact_count += 1;
                 let u_now = rows.normal_velocity(pair.0, pair.1);
                 (-impact.restitution * u_n.max(u_now).min(0.0), 0.0)
             } else {
@@ -215,37 +242,41 @@ impl SubStepper {
                 impulse,
             );
             self.impulse_sums[i] = self.impulse_sums[i].plus(impulse);
+            if impacts {
+                let [mut a, mut b] = contact.bodies.map(|k| at_rest(&bodies[k as usize]));
+                contact.rows(s.general, 0.0).apply(impulse, &mut a, &mut b);
+                for (body, state) in contact.bodies.into_iter().zip([a, b]) {
+                    let change = VelocityChange::of(&state);
+                    let sum = &mut self.impact_changes[body as usize];
+                    *sum = Some(sum.map_or(change, |sum| sum.plus(&change)));
+                }
+            }
         }
-        self.impact_count += self.impacted.len();
     }
 
     /// Equation (1): gravity, other forces and the last substep's impulses once more, without
     /// those of impacts.
-    fn warm_start_bodies(&mut self, s: &mut Substeps<'_>) {
-        for (body, before) in s.bodies.iter_mut().zip(&mut self.before) {
+    pub fn warm_start_bodies(&mut self, s: &mut Substeps<'_>) {
+        let before = self.before.iter_mut().zip(&mut self.impact_changes);
+        for (body, (before, impacts)) in s.bodies.iter_mut().zip(before) {
             // v + (v − v° − h_s g) + h_s g: gravity, and the like, is in the difference already.
             let now = *body;
             body.velocity += now.velocity - before.velocity;
             body.angular_velocity += now.angular_velocity - before.angular_velocity;
             *before = now;
+            if let Some(change) = impacts.take() {
+                change.subtract_from(body);
+            }
         }
-        for &i in &self.impacted {
-            let contact = &s.contacts[i as usize];
-            let (a, b) = ContactProblem::bodies_of(s.bodies, contact);
-            let rows = contact.rows(s.general, 0.0);
-            rows.apply(&s.impulses[i as usize].scaled(-1.0), a, b);
-            s.impulses[i as usize] = Impulse::default();
-        }
-        self.impacted.clear();
+        self.finish(s.impulses);
     }
 
     /// Ends a step: impulses of impacts are forgotten, so that what is left is
     /// fit to start the next step.
-    pub fn finish(&mut self, s: &mut Substeps<'_>) {
-        for &i in &self.impacted {
-            s.impulses[i as usize] = Impulse::default();
+    pub fn finish(&mut self, impulses: &mut [Impulse]) {
+        for i in self.impacted.drain(..) {
+            impulses[i as usize] = Impulse::default();
         }
-        self.impacted.clear();
     }
 
     /// Residual of the last substep's rows (see [`ResidualSum`]); call before

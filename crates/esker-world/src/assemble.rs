@@ -6,7 +6,9 @@ use esker_contact::{
     SpringLaw, cross_matrix, single,
 };
 use esker_parallel::{SharedSlice, Team, prefetch, resize};
+use esker_solver::backend::SubstepProblem;
 use esker_solver::packed::{Law, Row};
+use esker_solver::plan::SweepPlan;
 use esker_solver::substep::Accelerations;
 use esker_solver::sweep::TangentCompliance;
 
@@ -327,6 +329,16 @@ impl Equations {
                     ..self.laws[general]
                 });
             }
+        }
+    }
+
+    /// What a back end needs to know of the contacts of a plan beside their rows.
+    pub(crate) fn problem<'a>(&'a self, plan: &'a SweepPlan) -> SubstepProblem<'a> {
+        SubstepProblem {
+            plan,
+            laws: &self.laws,
+            compliance: self.compliance,
+            general: &self.general,
         }
     }
 

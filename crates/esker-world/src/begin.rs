@@ -140,7 +140,7 @@ impl World {
     /// Puts neighbours in space near each other in memory, along a
     /// space-filling curve. Nothing else changes.
     fn sort_grains_in_memory(&mut self) {
-        let cell = self.mean_and_max_diameter()[0];
+        let cell = self.grains.diameters(&mut self.team).mean;
         let (grains, order) = (&mut self.grains, &mut self.workspace.memory_order);
         self.team.fill(order, grains.count(), |i| {
             (morton(grains.position[i] / cell), i as u32)

@@ -11,7 +11,7 @@ use glam::DVec3;
 use crate::definition::{WallDef, WorldDef};
 use crate::grains::NewGrain;
 use crate::machinery::Machinery;
-use crate::packing;
+use crate::packing::{self, PlacedGrain, PlacedGrains};
 use crate::periodic::Periodic;
 use crate::random::{RandomStream, Source};
 use crate::validate::validate;
@@ -37,17 +37,20 @@ const EMITTER_SAMPLES: usize = 256;
 /// Everything wrong with grains, walls and emitters taken together; where a
 /// value is impossible, that alone.
 pub fn find_problems(def: &WorldDef) -> Vec<Problem> {
+    place_grains(def).err().unwrap_or_default()
+}
+
+/// The grains of a definition that [`find_problems`] finds nothing wrong with, for
+/// [`crate::World::with_grains_of`]: placing them takes time.
+pub fn place_grains(def: &WorldDef) -> Result<PlacedGrains, Vec<Problem>> {
     if let Err(impossible) = validate(def) {
-        return vec![impossible];
+        return Err(vec![impossible]);
     }
     let mut problems = Vec::new();
-    let mut grains: Vec<PlacedGrain> = Vec::new();
+    let mut placed = PlacedGrains::default();
     for index in 0..def.packings.len() {
         match packing::place(def, index) {
-            Ok(placed) => grains.extend(placed.into_iter().map(|grain| PlacedGrain {
-                grain,
-                packing: index,
-            })),
+            Ok(grains) => placed.add(index, grains),
             Err(error) => problems.push(Problem {
                 path: format!("grains.{index}"),
                 message: error.to_string(),
@@ -55,11 +58,16 @@ pub fn find_problems(def: &WorldDef) -> Vec<Problem> {
             }),
         }
     }
-    overlapping_grains(def, &grains, Periodic::new(&def.periodic), &mut problems);
-    grains_in_walls(def, &grains, &mut problems);
-    bodies_in_others(def, &grains, &mut problems);
+    let grains = &placed.grains;
+    overlapping_grains(def, grains, Periodic::new(&def.periodic), &mut problems);
+    grains_in_walls(def, grains, &mut problems);
+    bodies_in_others(def, grains, &mut problems);
     emitters_in_walls(def, &mut problems);
-    problems
+    if problems.is_empty() {
+        Ok(placed)
+    } else {
+        Err(problems)
+    }
 }
 
 /// What is wrong with the machines of a definition: joints that do not meet, limits that do not hold
@@ -146,12 +154,6 @@ fn bodies_in_others(def: &WorldDef, grains: &[PlacedGrain], problems: &mut Vec<P
             report(inside.1, what, "place grains around the body, or move it");
         }
     }
-}
-
-/// A grain at the start, and the packing that it is of.
-struct PlacedGrain {
-    grain: NewGrain,
-    packing: usize,
 }
 
 impl PlacedGrain {

@@ -32,7 +32,7 @@ use glam::DVec3;
 
 use crate::candidate::{ACROSS, Candidate};
 use crate::contact::ContactGeometry;
-use crate::grains::Grains;
+use crate::grains::{Diameters, Grains};
 use crate::history::History;
 use crate::impact_prediction::ImpactPrediction;
 use crate::midpoint::Midpoints;
@@ -111,8 +111,8 @@ pub struct Scene<'a> {
     pub history: &'a History,
     /// Periodic boundaries.
     pub(crate) periodic: Option<Periodic>,
-    /// Mean diameter of the grains, m.
-    pub mean_diameter: f64,
+    /// Diameters of the grains.
+    pub(crate) diameters: Diameters,
     /// Reach of the step.
     pub reach: Reach,
 }
@@ -123,19 +123,13 @@ impl Collider {
         let Scene {
             grains,
             walls,
-            mean_diameter,
+            diameters,
             reach,
             ..
         } = scene;
         let field = &mut self.field;
         field.set_periodic(scene.periodic);
-        field.reach(
-            team,
-            (grains, walls),
-            mean_diameter,
-            reach,
-            &mut self.reaches,
-        );
+        field.reach(team, (grains, walls), diameters, reach, &mut self.reaches);
         let lists = if grains.has_shapes() { 2 } else { 1 };
         self.parts.resize_with(lists * team.threads(), Vec::new);
         if let Some(periodic) = scene.periodic {
@@ -260,8 +254,8 @@ impl Collider {
         if order.plain {
             self.plan.build_plain(&chosen);
         } else {
-            let centres = &scene.grains.position;
-            self.plan.build(team, &chosen, (centres, order.edge));
+            let bodies = scene.grains.len();
+            self.plan.build(team, &chosen, (bodies, order.edge));
         }
         let plan = &self.plan;
         team.fill(contacts, plan.contacts(), |k| {

@@ -26,7 +26,7 @@
 //! elastic energy that leaves with a grain.
 
 use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse};
-use esker_parallel::Team;
+use esker_parallel::{ExactSum, Team};
 use glam::DVec3;
 
 use crate::World;
@@ -225,12 +225,15 @@ impl World {
     /// `Σ m x`, kg m.
     fn first_moment_of_mass(&mut self) -> DVec3 {
         let grains = &self.grains;
-        self.team.fold(
-            grains.len(),
-            DVec3::ZERO,
-            |range| range.map(|i| grains.position[i] * grains.mass[i]).sum(),
-            |a, b| a + *b,
-        )
+        let moments = self
+            .team
+            .reduce(grains.len(), |sums: &mut [ExactSum; 3], i| {
+                let moment = grains.position[i] * grains.mass[i];
+                for (sum, x) in sums.iter_mut().zip(moment.to_array()) {
+                    sum.add(x);
+                }
+            });
+        DVec3::from_array(moments.map(|sum| sum.value()))
     }
 
     /// Elastic energy of the contacts of the step at its start and at its end,

@@ -29,7 +29,7 @@
 //! * The residual of the solve, where it was measured.
 
 use esker_contact::{Impulse, highest_cap};
-use esker_parallel::Team;
+use esker_parallel::{ExactSum, Team};
 
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
@@ -185,7 +185,7 @@ struct Finished<'a> {
 impl World {
     /// Errors of the last step, but for the residual and the forces of tools.
     pub fn errors(&mut self) -> StepErrors {
-        let [diameter, _] = self.mean_and_max_diameter();
+        let diameter = self.workspace.diameters.mean;
         let fall = (self.gravity.length() * diameter).sqrt();
         let (work, team) = (&mut self.workspace, &mut self.team);
         let finished = Finished {
@@ -218,12 +218,12 @@ impl ErrorScratch {
     /// Errors of all contacts together; `fall` is the speed `√(g d)`, m/s.
     fn summed(&mut self, fall: f64, named: impl Fn(usize, f32) -> WorstContact) -> StepErrors {
         let ErrorScratch { contacts, sorted } = self;
-        let (mut sum, mut touching, mut worst) = (0.0, 0_usize, (0.0_f32, None));
+        let (mut sum, mut touching, mut worst) = (ExactSum::default(), 0_usize, (0.0_f32, None));
         let mut load = ContactLoad::NONE;
         for (i, error) in contacts.iter().enumerate() {
             if !error.excess.is_nan() {
                 touching += 1;
-                sum += f64::from(error.excess.max(0.0));
+                sum.add(f64::from(error.excess.max(0.0)));
             }
             load.add(&error.load);
             if error.excess > worst.0 {
@@ -242,7 +242,7 @@ impl ErrorScratch {
             }
         };
         StepErrors {
-            mean_excess: sum / touching.max(1) as f64,
+            mean_excess: sum.value() / touching.max(1) as f64,
             grain_excess: percentile(LEFT_OUT, &excess_of(false)),
             wall_excess: percentile(LEFT_OUT, &excess_of(true)),
             creep: if fall > 0.0 {
@@ -308,18 +308,13 @@ impl Finished<'_> {
 
     fn travel(&self, team: &mut Team, diameter: f64) -> f64 {
         let grains = self.end.grains;
-        let (cubes, squares) = team.fold(
-            grains.len(),
-            (0.0, 0.0),
-            |range| {
-                range.fold((0.0, 0.0), |(cubes, squares), i| {
-                    let square = grains.state[i].velocity.length_squared();
-                    let energy = grains.mass[i] * square;
-                    (cubes + energy * square.sqrt(), squares + energy)
-                })
-            },
-            |a, b| (a.0 + b.0, a.1 + b.1),
-        );
+        let sums = team.reduce(grains.len(), |[cubes, squares]: &mut [ExactSum; 2], i| {
+            let square = grains.state[i].velocity.length_squared();
+            let energy = grains.mass[i] * square;
+            cubes.add(energy * square.sqrt());
+            squares.add(energy);
+        });
+        let [cubes, squares] = sums.map(|sum| sum.value());
         if squares > 0.0 {
             let way = cubes / squares * self.end.step / diameter;
             0.5 * way * way

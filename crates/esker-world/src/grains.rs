@@ -4,6 +4,7 @@
 
 use esker_contact::BodyState;
 use esker_geometry::{Aabb, BodyShape};
+use esker_parallel::{ExactSum, Max, Min, Team};
 use glam::{DMat3, DQuat, DVec3};
 
 use crate::definition::Locks;
@@ -62,6 +63,26 @@ impl GrainShape {
 /// The symmetric matrix with these eigenvalues along the columns of `axes`.
 pub(crate) fn in_world_axes(axes: DMat3, values: DVec3) -> DMat3 {
     axes * DMat3::from_diagonal(values) * axes.transpose()
+}
+
+/// Diameters of all grains and bodies of their own, m; one where there are none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Diameters {
+    /// Mean and smallest, of spheres of equal volume.
+    pub(crate) mean: f64,
+    pub(crate) min: f64,
+    /// Largest, of the balls that hold them.
+    pub(crate) max: f64,
+}
+
+impl Default for Diameters {
+    fn default() -> Self {
+        Diameters {
+            mean: 1.0,
+            min: 1.0,
+            max: 1.0,
+        }
+    }
 }
 
 /// A grain about to enter the world.
@@ -238,6 +259,24 @@ impl Grains {
         })
     }
 
+    /// Diameters of all rows; their order does not enter.
+    pub(crate) fn diameters(&self, team: &mut Team) -> Diameters {
+        if self.radius.is_empty() {
+            return Diameters::default();
+        }
+        let add = |(sum, min, max): &mut (ExactSum, Min, Max), i: usize| {
+            sum.add(self.radius[i]);
+            min.add(self.radius[i]);
+            max.add(self.bounding_radius(i));
+        };
+        let (sum, min, max) = team.reduce(self.radius.len(), add);
+        Diameters {
+            mean: 2.0 * sum.value() / self.radius.len() as f64,
+            min: 2.0 * min.0,
+            max: 2.0 * max.0,
+        }
+    }
+
     /// Slots ever used: ids have a slot below this.
     pub fn slots(&self) -> usize {
         self.generation_of_slot.len()
@@ -377,7 +416,8 @@ impl Grains {
 
     /// Kinetic energy, J, rotation included.
     pub fn kinetic_energy(&self) -> f64 {
-        self.state
+        let energies = self
+            .state
             .iter()
             .zip(&self.mass)
             .enumerate()
@@ -393,8 +433,8 @@ impl Grains {
                     }
                 };
                 0.5 * (mass * s.velocity.length_squared() + turning)
-            })
-            .fold(0.0, |sum, energy| sum + energy)
+            });
+        energies.collect::<ExactSum>().value()
     }
 
     /// A hash (FNV-1a, 64 bit) of the bits of positions, orientations and
@@ -478,6 +518,29 @@ mod tests {
         );
         // The newest has the slot of the one that left.
         assert_eq!(grains.in_id_order(), [0, 1]);
+    }
+
+    /// Cells and blocks are measured in it: a mean summed in the order of rows has other bits
+    /// in another order.
+    #[test]
+    fn diameters_and_energies_do_not_depend_on_the_order_of_rows() {
+        let mut grains = Grains::default();
+        for k in 0..999_i32 {
+            grains.insert(
+                NewGrain {
+                    radius: 1e-3 * f64::from(k + 1).sqrt(),
+                    velocity: DVec3::splat(f64::from(k).cos()),
+                    ..grain(f64::from(k))
+                },
+                true,
+            );
+        }
+        let team = &mut Team::new(2);
+        let before = (grains.diameters(team), grains.kinetic_energy());
+        let turned: Vec<u32> = (0..999).rev().collect();
+        grains.reorder(&turned);
+        assert_eq!((grains.diameters(team), grains.kinetic_energy()), before);
+        assert_eq!(Grains::default().diameters(team), Diameters::default());
     }
 
     #[test]

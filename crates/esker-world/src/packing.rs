@@ -68,6 +68,33 @@ const PLACES_TRIED: usize = 2000;
 /// Default spacing of a lattice in largest diameters.
 const LATTICE_SPACING: f64 = 1.02;
 
+/// The grains of a definition where they start, packing after packing.
+#[derive(Clone, Debug, Default)]
+pub struct PlacedGrains {
+    pub(crate) grains: Vec<PlacedGrain>,
+}
+
+/// A grain at the start, and the packing that it is of.
+#[derive(Clone, Debug)]
+pub(crate) struct PlacedGrain {
+    pub(crate) grain: NewGrain,
+    pub(crate) packing: usize,
+}
+
+impl PlacedGrains {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.grains.len()
+    }
+
+    /// Adds those of a packing.
+    pub(crate) fn add(&mut self, packing: usize, grains: Vec<NewGrain>) {
+        let placed = grains.into_iter();
+        self.grains
+            .extend(placed.map(|grain| PlacedGrain { grain, packing }));
+    }
+}
+
 /// The grains of one packing of a definition.
 pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError> {
     let packing = &def.packings[index];

@@ -10,9 +10,20 @@
 //! ```
 //!
 //! of which a grain takes its own term and half of the largest difference
-//! between its cell and those around. A grain whose reach is more than half a
-//! cell may meet grains of any cell; it takes its speed from the mean of all
-//! cells and the largest deviation of a cell from it.
+//! between its cell and those around.
+//!
+//! Grains of cells that are not side by side are an edge `s` apart at least. Held
+//! against the mean velocity `c` of all grains, one of two that meet all the same moves by
+//! more than half of it,
+//!
+//! ```text
+//! r_i + h |v_i − c| > s/2.                                               (2)
+//! ```
+//!
+//! Who obeys (2) looks for both: the other one, if it does not, moves by `s/2` at most, and
+//! by no more than the largest difference of a cell from `c` beside what it looks for itself.
+//! (A grain used to be held against its own cell alone. One that is alone in its cell then
+//! looked for nothing, and flew through a bed at a distance.)
 //!
 //! The same cells say how strong the impacts on a grain can be:
 //! as strong as the grains and walls around differ in velocity. In a bed at rest
@@ -24,10 +35,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_geometry::SphereTouch;
-use esker_parallel::{SharedSlice, Team, clear_and_reserve, resize};
+use esker_parallel::{
+    CellKey, FARTHEST_CELL, SharedSlice, SparseCells, Team, cell_coordinate, clear_and_reserve,
+    resize,
+};
 use glam::DVec3;
 
-use crate::grains::{GrainId, Grains};
+use crate::grains::{Diameters, GrainId, Grains};
 use crate::periodic::Periodic;
 use crate::wall::Wall;
 
@@ -95,6 +109,13 @@ impl Reach {
         (self.margin * radius).max(closing + impact_reach) + 0.5 * self.cohesive_gap
     }
 
+    /// A speed at which a sphere of this radius, or a smaller one, reaches no farther than
+    /// `distance` from its centre, m/s.
+    fn slow_enough(&self, radius: f64, distance: f64) -> f64 {
+        let outer = (1.0 + self.margin + IMPACT_REACH_RADII) * radius + 0.5 * self.cohesive_gap;
+        ((distance - outer) / self.step - self.fall.length()).max(0.0)
+    }
+
     /// Whether two grains may become a contact, with as much reach of impacts as is
     /// looked for; from their approach speed.
     #[inline]
@@ -107,8 +128,8 @@ impl Reach {
 
 /// Edge of the cells, in mean diameters.
 const CELL_DIAMETERS: f64 = 3.0;
-/// Cells along an axis, at most: what lies farther out joins the outermost.
-const MOST_CELLS: f64 = 64.0;
+/// A cell and those around it.
+const AROUND: usize = 27;
 
 /// How often bounds on velocity changes are passed on to the cells around.
 const SPREAD_PASSES: usize = 3;
@@ -118,27 +139,30 @@ const SPREAD_DECAY: f64 = 0.5;
 /// Mean velocities of the grains, cell by cell; keeps its memory.
 #[derive(Debug, Default)]
 pub(crate) struct MeanVelocityField {
-    origin: DVec3,
     edge: f64,
-    size: [usize; 3],
-    /// Whether grains are farther out than the cells, along each axis.
-    is_cut: [bool; 3],
     /// Lower end and width, m, of periodic axes.
     periods: [Option<(f64, f64)>; 3],
+    /// Cells along periodic axes.
+    period_cells: [i32; 3],
+    /// Cells with grains: zero, z, y, x.
+    places: SparseCells,
     /// Cell of each grain.
     cell_of: Vec<u32>,
+    around: Vec<Around>,
     sums: Sums,
     cells: Vec<Cell>,
     /// Room for the cells once they are compared.
     compared: Vec<Cell>,
-    /// Room for the bound that is being spread, and for its largest value around
-    /// each cell.
-    around: [Vec<f64>; 2],
+    /// Room for the bound that is being spread.
+    spread: Vec<f64>,
+    /// Mean velocity of all grains, m/s.
     mean: DVec3,
     /// Largest distance of a cell's velocity from the mean, m/s.
     deviation: f64,
     /// Largest speed of grains that may get beyond the cells around, m/s.
     far: f64,
+    /// Square of a speed among all, m²/s², at which even the largest sphere does not.
+    slow: f64,
     /// Layers of grains in a cell.
     layers: f64,
     /// Diameter of the smallest grain, m.
@@ -172,8 +196,6 @@ const QUANTUM: f64 = 1.0 / (1 << 24) as f64;
 /// What is known of a cell.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
-    /// Whether it has grains.
-    is_taken: bool,
     /// Mean velocity, m/s.
     velocity: DVec3,
     /// Largest distance of a grain's velocity from it, m/s.
@@ -182,6 +204,13 @@ struct Cell {
     half_difference: f64,
     /// By [`Bound`], m/s.
     bounds: [f64; 2],
+}
+
+/// The cells with grains among a cell and those around it.
+#[derive(Clone, Copy, Debug)]
+struct Around {
+    count: usize,
+    cells: [u32; AROUND],
 }
 
 /// A bound on velocity changes in a cell.
@@ -200,11 +229,14 @@ impl MeanVelocityField {
         &mut self,
         team: &mut Team,
         (grains, walls): (&Grains, &[Wall]),
-        mean_diameter: f64,
+        diameters: Diameters,
         reach: Reach,
         out: &mut Vec<f64>,
     ) {
-        self.lay_cells(team, grains, mean_diameter);
+        self.lay_cells(team, grains, diameters);
+        self.slow = reach
+            .slow_enough(0.5 * diameters.max, 0.5 * self.edge)
+            .powi(2);
         self.take_means(team, grains);
         self.far = self.take_deviations(team, grains, reach);
         self.compare_cells(team, walls, reach);
@@ -221,12 +253,13 @@ impl MeanVelocityField {
             let turning = grains.rotation_speed(i);
             let speed = velocity.distance(cell.velocity) + cell.half_difference + turning;
             let outer = grains.bounding_radius(i);
-            let near = outer + reach.beyond_surface(radius, speed, impact_reach[i]);
-            if near <= 0.5 * field.edge {
-                return near;
+            // Where nobody is fast, all are near.
+            if field.far == 0.0 || field.stays_near(grains, i, reach) {
+                return outer + reach.beyond_surface(radius, speed, impact_reach[i]);
             }
-            let speed = speed.max(field.speed_among_all(velocity) + turning);
-            outer + reach.beyond_surface(radius, speed, impact_reach[i])
+            let of_others = field.deviation.min(0.5 * field.edge / reach.step);
+            let far = velocity.distance(field.mean) + of_others + turning;
+            outer + reach.beyond_surface(radius, speed.max(far), impact_reach[i])
         });
         self.impact_reach = impact_reach;
         let difference = self
@@ -295,81 +328,89 @@ impl MeanVelocityField {
         velocity.distance(self.mean) + self.deviation
     }
 
-    fn lay_cells(&mut self, team: &mut Team, grains: &Grains, mean_diameter: f64) {
-        #[derive(Clone, Copy)]
-        struct Extent(DVec3, DVec3, DVec3, f64);
-        let nothing = Extent(
-            DVec3::splat(f64::INFINITY),
-            DVec3::splat(f64::NEG_INFINITY),
-            DVec3::ZERO,
-            f64::INFINITY,
-        );
-        let add =
-            |a: Extent, b: &Extent| Extent(a.0.min(b.0), a.1.max(b.1), a.2 + b.2, a.3.min(b.3));
-        let extent = team.fold(
-            grains.len(),
-            nothing,
-            |range| {
-                let radii = grains.radius[range.clone()].iter();
-                let spheres = grains.position[range].iter().zip(radii);
-                spheres.fold(nothing, |sum, (&x, &r)| add(sum, &Extent(x, x, x, r)))
-            },
-            add,
-        );
-        self.min_diameter = 2.0 * extent.3;
-        let middle = extent.2 / grains.len().max(1) as f64;
-        self.edge = CELL_DIAMETERS * mean_diameter;
-        loop {
-            let far = DVec3::splat(0.5 * MOST_CELLS * self.edge);
-            self.origin = extent.0.max(middle - far);
-            let top = extent.1.min(middle + far);
-            self.is_cut =
-                std::array::from_fn(|k| self.origin[k] > extent.0[k] || top[k] < extent.1[k]);
-            self.size = ((top - self.origin) / self.edge)
-                .to_array()
-                .map(|n| n.clamp(0.0, MOST_CELLS) as usize + 1);
-            let fits = self.lay_periodic_cells();
-            // Not more cells than grains, or nearly so.
-            if fits && self.size.iter().product::<usize>() <= grains.len() + 8 {
-                break;
-            }
-            self.edge *= 2.0;
+    /// Whether a grain does not obey (2).
+    #[inline]
+    fn stays_near(&self, grains: &Grains, i: usize, reach: Reach) -> bool {
+        let radius = grains.radius[i];
+        let square = grains.state[i].velocity.distance_squared(self.mean);
+        if square < self.slow && !grains.has_shapes() {
+            return true;
         }
-        self.layers = self.edge / mean_diameter;
+        let speed = square.sqrt() + grains.rotation_speed(i);
+        let beyond = reach.beyond_surface(radius, speed, IMPACT_REACH_RADII * radius);
+        grains.bounding_radius(i) + beyond <= 0.5 * self.edge
     }
 
-    /// Lays cells from end to end of periodic axes, the last of them up to twice
-    /// as wide; returns whether they are not too many.
-    fn lay_periodic_cells(&mut self) -> bool {
-        let mut fits = true;
-        for axis in 0..3 {
-            if let Some((low, width)) = self.periods[axis] {
-                let cells = (width / self.edge).floor().max(1.0);
-                fits &= cells <= MOST_CELLS;
-                self.origin[axis] = low;
-                self.size[axis] = cells.min(MOST_CELLS) as usize;
-                self.is_cut[axis] = false;
-            }
-        }
-        fits
-    }
-
-    /// Cells that are neighbours in space are neighbours here, or one.
-    fn cell(&self, point: DVec3) -> u32 {
-        let at = (point - self.origin) * (1.0 / self.edge);
-        // `as` saturates and maps NaN to zero.
-        let along = |k: usize| (at[k] as usize).min(self.size[k] - 1);
-        ((along(2) * self.size[1] + along(1)) * self.size[0] + along(0)) as u32
-    }
-
-    /// Finds the mean velocity of every cell, and of all of them.
-    fn take_means(&mut self, team: &mut Team, grains: &Grains) {
-        let count = self.size.iter().product::<usize>();
-        let mut cell_of = std::mem::take(&mut self.cell_of);
-        team.fill(&mut cell_of, grains.len(), |i| {
-            self.cell(grains.position[i])
+    /// Lays the cells and finds those that grains are in.
+    fn lay_cells(&mut self, team: &mut Team, grains: &Grains, diameters: Diameters) {
+        self.min_diameter = diameters.min;
+        self.edge = CELL_DIAMETERS * diameters.mean;
+        self.layers = CELL_DIAMETERS;
+        let edge = self.edge;
+        // The last of a periodic axis is up to twice as wide.
+        self.period_cells = self.periods.map(|period| {
+            let cells = period.map_or(0.0, |(_, width)| (width / edge).clamp(1.0, FAR_CELLS));
+            cells as i32
         });
-        let sums = self.sums.over_cells(team, &cell_of, count, |sum, i| {
+        let mut places = std::mem::take(&mut self.places);
+        let mut cell_of = std::mem::take(&mut self.cell_of);
+        places.number(team, grains.len(), &mut cell_of, |i| {
+            self.key(grains.position[i])
+        });
+        (self.places, self.cell_of) = (places, cell_of);
+        self.find_neighbours(team);
+    }
+
+    /// The cell of a point. Cells that are neighbours in space are neighbours here, or one.
+    #[inline]
+    fn key(&self, point: DVec3) -> CellKey {
+        let cells_per_metre = 1.0 / self.edge;
+        let along = |axis: usize| match self.periods[axis] {
+            None => cell_coordinate(point[axis] * cells_per_metre),
+            Some((low, _)) => {
+                let cell = cell_coordinate((point[axis] - low) * cells_per_metre);
+                cell.clamp(0, self.period_cells[axis] - 1)
+            }
+        };
+        [0, along(2), along(1), along(0)]
+    }
+
+    /// Lists the cells with grains around every cell.
+    fn find_neighbours(&mut self, team: &mut Team) {
+        let keys = self.places.keys();
+        let nothing = Around {
+            count: 0,
+            cells: [0; AROUND],
+        };
+        clear_and_reserve(&mut self.around, keys.len());
+        self.around.resize(keys.len(), nothing);
+        let around = SharedSlice::new(&mut self.around);
+        let beside = |axis: usize, k: i32| beside(k, self.period_cells[axis]);
+        team.run(|worker| {
+            // Cells come in order, and so do the starts of the nine rows around them.
+            let mut cursors = [0; 9];
+            for cell in worker.part_of(keys.len(), 1) {
+                // SAFETY: parts of workers are disjoint.
+                let around = unsafe { around.at(cell) };
+                let [_, z, y, x] = keys[cell];
+                let rows = beside(2, z).flat_map(|z| beside(1, y).map(move |y| (z, y)));
+                for ((z, y), cursor) in rows.zip(&mut cursors) {
+                    for x in beside(0, x) {
+                        *cursor = seek(keys, *cursor, [0, z, y, x]);
+                        if keys.get(*cursor) == Some(&[0, z, y, x]) {
+                            around.cells[around.count] = *cursor as u32;
+                            around.count += 1;
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// Finds the mean velocity of every cell, and of all grains.
+    fn take_means(&mut self, team: &mut Team, grains: &Grains) {
+        let count = self.places.keys().len();
+        let sums = self.sums.over_cells(team, &self.cell_of, count, |sum, i| {
             let v = grains.state[i].velocity / QUANTUM;
             sum.join(&Sum {
                 velocity: [v.x as i64, v.y as i64, v.z as i64],
@@ -379,16 +420,17 @@ impl MeanVelocityField {
         });
         clear_and_reserve(&mut self.cells, count);
         self.cells.extend(sums.iter().map(|sum| Cell {
-            velocity: DVec3::from_array(sum.velocity.map(|v| v as f64))
-                * (QUANTUM / sum.count.max(1) as f64),
-            is_taken: sum.count > 0,
+            velocity: sum.mean_velocity(),
             ..Default::default()
         }));
-        self.cell_of = cell_of;
-        let taken = || self.cells.iter().filter(|cell| cell.is_taken);
-        let whole: DVec3 = taken().map(|cell| cell.velocity).sum();
-        self.mean = whole / (taken().count().max(1)) as f64;
-        self.deviation = taken()
+        let mut whole = Sum::default();
+        for sum in sums {
+            whole.join(sum);
+        }
+        self.mean = whole.mean_velocity();
+        self.deviation = self
+            .cells
+            .iter()
             .map(|cell| cell.velocity.distance(self.mean))
             .fold(0.0, f64::max);
     }
@@ -403,7 +445,7 @@ impl MeanVelocityField {
             let velocity = grains.state[i].velocity;
             let deviation = velocity.distance(self.cells[self.cell_of[i] as usize].velocity);
             sum.deviation = sum.deviation.max(deviation);
-            if grains.radius[i] + reach.step * deviation > 0.5 * self.edge {
+            if !self.stays_near(grains, i, reach) {
                 let speed = self.speed_among_all(velocity);
                 far.fetch_max(speed.to_bits(), Ordering::Relaxed);
             }
@@ -420,13 +462,11 @@ impl MeanVelocityField {
         let mut compared = std::mem::take(&mut self.compared);
         team.fill(&mut compared, self.cells.len(), |k| {
             let mut cell = self.cells[k];
-            if cell.is_taken {
-                let (difference, deviation) = self.around(k);
-                let at_walls = self.speed_at_walls(k, deviation, walls, reach);
-                cell.half_difference = 0.5 * difference;
-                cell.bounds[Bound::VelocityDifference as usize] =
-                    (difference + 2.0 * deviation).max(at_walls);
-            }
+            let (difference, deviation) = self.around(k);
+            let at_walls = self.speed_at_walls(k, deviation, walls, reach);
+            cell.half_difference = 0.5 * difference;
+            cell.bounds[Bound::VelocityDifference as usize] =
+                (difference + 2.0 * deviation).max(at_walls);
             cell
         });
         self.compared = std::mem::replace(&mut self.cells, compared);
@@ -436,55 +476,18 @@ impl MeanVelocityField {
     /// Pushes pass through chains of touching grains far beyond a cell within a
     /// step, and weaken on their way: passes a bound on to the cells around.
     fn spread(&mut self, team: &mut Team, bound: Bound) {
-        let [mut around, mut next] = std::mem::take(&mut self.around);
+        let mut spread = std::mem::take(&mut self.spread);
         for _ in 0..SPREAD_PASSES {
-            let cells = &self.cells;
-            team.fill(&mut around, cells.len(), |k| {
-                cells[k].bounds[bound as usize]
+            team.fill(&mut spread, self.cells.len(), |k| {
+                let bounds = self.neighbours(k).map(|cell| cell.bounds[bound as usize]);
+                bounds.fold(0.0, f64::max)
             });
-            // Largest along one axis after another: 9 cells instead of 27.
-            for axis in 0..3 {
-                team.fill(&mut next, cells.len(), |k| {
-                    let beside = self.beside(axis, k);
-                    beside.fold(0.0, |max, there| f64::max(max, around[there]))
-                });
-                std::mem::swap(&mut around, &mut next);
+            for (cell, around) in self.cells.iter_mut().zip(&spread) {
+                let own = &mut cell.bounds[bound as usize];
+                *own = own.max(SPREAD_DECAY * around);
             }
-            team.for_each_part(&mut self.cells, 1, |start, cells| {
-                for (cell, around) in cells.iter_mut().zip(&around[start..]) {
-                    if cell.is_taken {
-                        let own = &mut cell.bounds[bound as usize];
-                        *own = own.max(SPREAD_DECAY * around);
-                    }
-                }
-            });
         }
-        self.around = [around, next];
-    }
-
-    /// A cell and those beside it along an axis.
-    #[inline]
-    fn beside(&self, axis: usize, cell: usize) -> impl Iterator<Item = usize> + use<> {
-        let stride: usize = self.size[..axis].iter().product();
-        let n = self.size[axis];
-        let k = cell / stride % n;
-        let is_periodic = self.periods[axis].is_some();
-        let before = match k.checked_sub(1) {
-            Some(_) => Some(cell - stride),
-            None => is_periodic.then_some(cell + (n - 1) * stride),
-        };
-        let after = if k + 1 < n {
-            Some(cell + stride)
-        } else {
-            is_periodic.then_some(cell - k * stride)
-        };
-        before.into_iter().chain([cell]).chain(after)
-    }
-
-    /// Coordinates of a cell.
-    fn coordinates(&self, cell: usize) -> [usize; 3] {
-        let [nx, ny, _] = self.size;
-        [cell % nx, cell / nx % ny, cell / (nx * ny)]
+        self.spread = spread;
     }
 
     /// Largest difference of a cell's velocity to one around it, and largest
@@ -500,24 +503,26 @@ impl MeanVelocityField {
     }
 
     /// A cell and those around it that have grains.
+    #[inline]
     fn neighbours(&self, cell: usize) -> impl Iterator<Item = &Cell> {
-        let columns = self.beside(2, cell).flat_map(|k| self.beside(1, k));
-        let cells = columns.flat_map(|k| self.beside(0, k));
-        let cells = cells.map(|k| &self.cells[k]);
-        cells.filter(|there| there.is_taken)
+        let around = &self.around[cell];
+        let cells = around.cells[..around.count].iter();
+        cells.map(|&k| &self.cells[k as usize])
     }
 
     /// Largest speed at which grains of a cell can meet walls within the
     /// step, m/s.
     fn speed_at_walls(&self, cell: usize, deviation: f64, walls: &[Wall], reach: Reach) -> f64 {
-        let at = self.coordinates(cell);
-        let corner = DVec3::from_array(at.map(|k| k as f64)) * self.edge;
-        let centre = self.origin + corner + 0.5 * self.edge;
-        // The outermost cells may hold grains from anywhere beyond.
-        let is_outermost =
-            (0..3).any(|k| self.is_cut[k] && (at[k] == 0 || at[k] + 1 == self.size[k]));
-        // The last cell of a periodic axis is wider than others.
-        let is_wide = (0..3).any(|k| self.periods[k].is_some() && at[k] + 1 == self.size[k]);
+        let [_, z, y, x] = self.places.keys()[cell];
+        let at = [x, y, z];
+        let low = DVec3::from_array(self.periods.map(|period| period.map_or(0.0, |p| p.0)));
+        let centre = low + (DVec3::from_array(at.map(f64::from)) + 0.5) * self.edge;
+        // Grains may be anywhere beyond the outermost cells, and the last cell of a
+        // periodic axis is wider than others.
+        let is_wide = (0..3).any(|k| match self.periods[k] {
+            None => at[k].abs() == FARTHEST_CELL,
+            Some(_) => at[k] + 1 == self.period_cells[k],
+        });
         let half_diagonal = 0.5 * 3_f64.sqrt() * self.edge;
         let present = walls.iter().filter(|wall| wall.is_present);
         let speeds = present.map(|wall| {
@@ -526,7 +531,7 @@ impl MeanVelocityField {
             let speed = sliding + deviation + turning;
             let near = half_diagonal + 0.5 * self.edge + reach.step * speed;
             let local = wall.pose.to_local(centre);
-            if !is_outermost && !is_wide && wall.shape.is_clear_of(local, near) {
+            if !is_wide && wall.shape.is_clear_of(local, near) {
                 0.0
             } else {
                 speed
@@ -536,7 +541,37 @@ impl MeanVelocityField {
     }
 }
 
+/// Coordinates that cells along a periodic axis may have.
+const FAR_CELLS: f64 = FARTHEST_CELL as f64;
+
+/// A coordinate of a cell and those beside it, along an axis of so many cells if that is
+/// periodic; of few cells some come twice.
+fn beside(k: i32, period: i32) -> impl Iterator<Item = i32> + Clone {
+    (k - 1..=k + 1).map(move |k| if period > 0 { k.rem_euclid(period) } else { k })
+}
+
+/// The first of ascending keys that is not below another; most look for one a little behind
+/// the `last` found.
+#[inline]
+fn seek(keys: &[CellKey], last: usize, key: CellKey) -> usize {
+    if last > 0 && keys[last - 1] >= key {
+        return keys[..last].partition_point(|k| *k < key);
+    }
+    let (near, rest) = keys[last..].split_at(NEAR_KEYS.min(keys.len() - last));
+    match near.iter().position(|k| *k >= key) {
+        Some(ahead) => last + ahead,
+        None => last + near.len() + rest.partition_point(|k| *k < key),
+    }
+}
+
+/// Keys that are looked at one by one.
+const NEAR_KEYS: usize = 8;
+
 impl Sum {
+    fn mean_velocity(&self) -> DVec3 {
+        DVec3::from_array(self.velocity.map(|v| v as f64)) * (QUANTUM / self.count.max(1) as f64)
+    }
+
     fn join(&mut self, other: &Sum) {
         for (sum, v) in self.velocity.iter_mut().zip(other.velocity) {
             // Any number serves where it overflows.
@@ -630,7 +665,8 @@ mod tests {
                 };
                 let mut radii = Vec::new();
                 let mut field = MeanVelocityField::default();
-                field.reach(team, (&grains, &[]), 0.01, reach, &mut radii);
+                let diameters = grains.diameters(team);
+                field.reach(team, (&grains, &[]), diameters, reach, &mut radii);
                 let find = |radii: &[f64], pairs: &mut Vec<[u32; 2]>| {
                     let found = &mut [Vec::new()];
                     let result = BroadPhase::default().search(
@@ -680,13 +716,9 @@ mod tests {
             state.velocity = DVec3::new(3.0, -40.0, 7.0);
         }
         let mut radii = Vec::new();
-        MeanVelocityField::default().reach(
-            &mut Team::new(2),
-            (&grains, &[]),
-            0.01,
-            reach,
-            &mut radii,
-        );
+        let team = &mut Team::new(2);
+        let diameters = grains.diameters(team);
+        MeanVelocityField::default().reach(team, (&grains, &[]), diameters, reach, &mut radii);
         for (radius, reached) in grains.radius.iter().zip(radii) {
             let at_rest = radius + reach.beyond_surface(*radius, 0.0, 0.0);
             assert!((reached / at_rest - 1.0).abs() < 1e-6);
@@ -727,7 +759,8 @@ mod tests {
         };
         let mut field = MeanVelocityField::default();
         let team = &mut Team::new(2);
-        field.reach(team, (&grains, &[floor]), 0.01, reach, &mut Vec::new());
+        let diameters = grains.diameters(team);
+        field.reach(team, (&grains, &[floor]), diameters, reach, &mut Vec::new());
         for (impact_reach, at) in field.impact_reach.iter().zip(&grains.position) {
             if at.z < 0.01 + 2.0 * 0.01 {
                 assert_eq!(*impact_reach, IMPACT_REACH_RADII * 0.005);

@@ -2,10 +2,10 @@
 
 use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse};
 use esker_geometry::TooManyPairs;
-use esker_parallel::{SharedSlice, Team};
-use esker_solver::block_sweep::{BlockSweeper, SubstepRun, WholeStepProblem};
+use esker_parallel::{ExactSum, Max, SharedSlice, Team};
+use esker_solver::backend::{Partners, SubstepBackend, SubstepRun};
+use esker_solver::block_sweep::{BlockSweeper, WholeStepProblem};
 use esker_solver::jointed::Jointed;
-use esker_solver::packed::{Packing, RowKind};
 use esker_solver::plan::block_edge;
 use esker_solver::sweep::{Stop, SweepReport};
 use glam::DVec3;
@@ -25,7 +25,7 @@ use crate::errors::ErrorScratch;
 use crate::forces::BodyForces;
 use crate::general_solve::{self, SolveError};
 use crate::ghosts::Ghosts;
-use crate::grains::{GrainId, Grains, locks_of_row, shape_of};
+use crate::grains::{Diameters, GrainId, Grains, locks_of_row, shape_of};
 use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
 use crate::load::LoadIntegral;
@@ -38,6 +38,8 @@ use crate::smooth::{self, SmoothStepper};
 /// Scratch of a step: reused, never part of the state.
 #[derive(Default)]
 pub(crate) struct Workspace {
+    /// Of the grains of the step. Written by stage `find_pairs`.
+    pub(crate) diameters: Diameters,
     pub(crate) collider: Collider,
     /// Grains in the middle of the step, where some are no spheres. Written by
     /// stage `find_pairs`.
@@ -79,7 +81,7 @@ pub enum StepError {
         grain.slot, grain.generation
     )]
     NonFinite {
-        /// The first such grain.
+        /// Such a grain, of several the one with the smallest id.
         grain: GrainId,
         /// The step.
         step: u64,
@@ -112,9 +114,6 @@ pub enum StepError {
 #[derive(Clone, Copy)]
 struct Detection {
     reach: Reach,
-    /// Of the grains, m.
-    mean_diameter: f64,
-    max_diameter: f64,
     /// Time at the middle of the step, s.
     middle: f64,
 }
@@ -167,7 +166,8 @@ impl World {
             cohesive_gap: self.pairs.longest_cohesive_gap(),
             impact_chain: self.method.impact_chain(),
         };
-        let [mean_diameter, max_diameter] = self.mean_and_max_diameter();
+        let diameters = self.grains.diameters(&mut self.team);
+        self.workspace.diameters = diameters;
         let middle = self.time() + 0.5 * self.step;
         let (team, midpoints) = (&mut self.team, &mut self.workspace.midpoints);
         midpoints.set(team, &self.grains, self.step);
@@ -179,7 +179,7 @@ impl World {
             middle,
             history: &self.history,
             periodic: self.periodic,
-            mean_diameter,
+            diameters,
             reach,
         };
         let found = self.workspace.collider.find_pairs(team, scene);
@@ -187,23 +187,14 @@ impl World {
             step: self.steps_done + 1,
             source,
         })?;
-        Ok(Detection {
-            reach,
-            mean_diameter,
-            max_diameter,
-            middle,
-        })
+        Ok(Detection { reach, middle })
     }
 
     fn collide(&mut self, detection: Detection) {
-        let Detection {
-            reach,
-            mean_diameter,
-            max_diameter,
-            middle,
-        } = detection;
+        let Detection { reach, middle } = detection;
         let constants = step_constants(&self.contact, &self.method, self.step, self.gravity);
         let (work, pairs) = (&mut self.workspace, &self.pairs);
+        let diameters = work.diameters;
         let equations = &mut work.equations;
         equations.set_laws(pairs, constants, &self.grains);
         let scene = Scene {
@@ -214,11 +205,11 @@ impl World {
             middle,
             history: &self.history,
             periodic: self.periodic,
-            mean_diameter,
+            diameters,
             reach,
         };
         let order = Order {
-            edge: block_edge(self.grains.len(), mean_diameter, max_diameter),
+            edge: block_edge(self.grains.len(), diameters.mean, diameters.max),
             laws: (pairs, equations.laws_of_pairs()),
             following: equations.following(),
             plain: self.plain_order,
@@ -297,19 +288,12 @@ impl World {
         };
         match &self.method {
             Method::SubStepped(_) => {
-                let packing = Packing {
-                    kind: RowKind::Substep,
-                    laws: &work.equations.laws,
-                    compliance: work.equations.compliance,
-                    general: &work.equations.general,
-                    time: 0.0,
-                };
-                let (packed, plan) = (&mut work.sweeper.packed, &work.collider.plan);
-                let bodies = &work.equations.bodies;
+                let problem = work.equations.problem(&work.collider.plan);
+                let (backend, bodies) = (&mut work.sweeper, &work.equations.bodies);
                 if has_shapes {
-                    packed.pack(team, plan, packing, bodies, |i| rows.row::<true>(i));
+                    backend.upload(team, problem, bodies, |i| rows.row::<true>(i));
                 } else {
-                    packed.pack(team, plan, packing, bodies, |i| rows.row::<false>(i));
+                    backend.upload(team, problem, bodies, |i| rows.row::<false>(i));
                 }
             }
             Method::WholeStep(_) => work.whole.assemble(team, rows),
@@ -337,20 +321,21 @@ impl World {
             accelerations: work.forces.accelerations(),
             tracked: &work.tracked,
             movable: self.grains.len(),
-            compliance: work.equations.compliance,
             longest_sleep: work.collider.longest_sleep(method.substeps),
-            general: &work.equations.general,
         };
-        let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
-        sweeper.measure_losses(self.energy.is_some());
+        let (backend, plan) = (&mut work.sweeper, &work.collider.plan);
+        backend.measure_losses(self.energy.is_some());
         let (sides, mut machines) = self.machinery.running(time, step);
         let jointed = (!machines.is_empty()).then_some(Jointed {
             sides,
             count: self.bodies.len(),
             bodies: &mut machines,
         });
-        let bodies = &mut work.equations.bodies;
-        let impacts = sweeper.substeps(team, plan, bodies, run, jointed);
+        let mut bodies = std::mem::take(&mut work.equations.bodies);
+        let problem = work.equations.problem(plan);
+        let partners = Partners::alone(jointed);
+        let impacts = backend.advance(team, problem, &mut bodies, run, partners);
+        work.equations.bodies = bodies;
         let residual = measure.then(|| {
             let rows = Rows {
                 equations: &work.equations,
@@ -362,9 +347,9 @@ impl World {
                 impulses: &work.impulses,
                 constants: step_constants(&self.contact, &self.method, self.step, self.gravity),
             };
-            sweeper.substep_residual(team, plan, &work.equations.bodies, run, |i| {
-                rows.row::<true>(i)
-            })
+            let problem = work.equations.problem(plan);
+            let bodies = &work.equations.bodies;
+            backend.residual(team, problem, bodies, run, |i| rows.row::<true>(i))
         });
         let (fall, accelerations) = (self.gravity * self.step, work.forces.accelerations());
         let bodies = &mut work.equations.bodies;
@@ -373,18 +358,17 @@ impl World {
                 .of(i)
                 .map_or(DVec3::ZERO, |a| a.linear * self.step)
         });
-        sweeper.forget_impacts();
-        sweeper.packed.impulses(team, plan, &mut work.impulses);
+        backend.download(team, plan, &mut work.impulses);
         work.tracked_impulses.clear();
         work.tracked_impulses
-            .extend_from_slice(sweeper.impulse_sums());
+            .extend_from_slice(backend.impulse_sums());
         let moved = Moved {
             midpoints: &work.midpoints,
             velocities: &work.equations.bodies,
             step: self.step,
         };
         moved.apply(team, &mut self.grains, |i| {
-            let [velocity, angular_velocity] = sweeper.moved(i);
+            let [velocity, angular_velocity] = backend.moved(i);
             (velocity * step, angular_velocity * step)
         });
         self.machinery.place_bodies(&mut self.grains);
@@ -400,7 +384,7 @@ impl World {
             impacts,
             residual,
         };
-        (advanced, sweeper.losses())
+        (advanced, backend.losses())
     }
 
     /// The problem of a whole step's main stage from the present state, without
@@ -664,35 +648,32 @@ impl World {
 
     fn measure_overlaps(&mut self, report: &mut StepReport) {
         let contacts = &self.workspace.contacts;
-        // Number, sum and largest.
-        let (touching, sum, max) = self.team.fold(
-            contacts.len(),
-            (0, 0.0, 0.0),
-            |range| {
-                let touching = contacts[range].iter().filter(|c| c.overlap > 0.0);
-                touching.fold((0, 0.0, 0.0), |(n, sum, max), c| {
-                    let overlap = c.overlap / c.diameter();
-                    (n + 1, sum + overlap, f64::max(max, overlap))
-                })
-            },
-            |a, b| (a.0 + b.0, a.1 + b.1, f64::max(a.2, b.2)),
-        );
+        let add = |(touching, sum, max): &mut (usize, ExactSum, Max), i: usize| {
+            let contact = &contacts[i];
+            if contact.overlap > 0.0 {
+                let overlap = contact.overlap / contact.diameter();
+                *touching += 1;
+                sum.add(overlap);
+                max.add(overlap);
+            }
+        };
+        let (touching, sum, max) = self.team.reduce(contacts.len(), add);
         report.touching = touching;
-        report.max_overlap = max;
+        report.max_overlap = max.0.max(0.0);
         if touching > 0 {
-            report.mean_overlap = sum / touching as f64;
+            report.mean_overlap = sum.value() / touching as f64;
         }
     }
 
     fn check_finite(&self, time: f64) -> Result<(), StepError> {
         let grains = &self.grains;
-        let broken = (0..grains.len()).find(|&i| {
+        let broken = (0..grains.len()).filter(|&i| {
             let state = &grains.state[i];
             !(grains.position[i].is_finite()
                 && state.velocity.is_finite()
                 && state.angular_velocity.is_finite())
         });
-        match broken {
+        match broken.min_by_key(|&i| grains.id[i]) {
             None => Ok(()),
             Some(i) => Err(StepError::NonFinite {
                 grain: grains.id[i],
@@ -701,26 +682,6 @@ impl World {
                 position: grains.position[i],
                 velocity: grains.state[i].velocity,
             }),
-        }
-    }
-
-    pub(crate) fn mean_and_max_diameter(&mut self) -> [f64; 2] {
-        let grains = &self.grains;
-        let radius = &grains.radius;
-        let (sum, max) = self.team.fold(
-            radius.len(),
-            (0.0, 0.0),
-            |range| {
-                range.fold((0.0, 0.0), |(sum, max), i| {
-                    (sum + radius[i], f64::max(max, grains.bounding_radius(i)))
-                })
-            },
-            |a, b| (a.0 + b.0, f64::max(a.1, b.1)),
-        );
-        if sum > 0.0 {
-            [2.0 * sum / radius.len() as f64, 2.0 * max]
-        } else {
-            [1.0, 1.0]
         }
     }
 

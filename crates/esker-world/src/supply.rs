@@ -1,6 +1,7 @@
 //! Emitters and sinks.
 
 use esker_geometry::{BodyQuery, BodyShape, PlacedShape, Pose, Region, body_contacts};
+use esker_parallel::ExactSum;
 use glam::DVec3;
 
 use crate::definition::{EmitterDef, Rate, SinkDef, Total, WorldDef};
@@ -276,13 +277,16 @@ impl Sink {
     pub fn take(&mut self, time: f64, grains: &mut Grains) -> usize {
         let mut total = self.total();
         let before = total.number;
+        // The order in which grains are stored does not enter.
+        let mut mass = ExactSum::default();
         for i in (0..grains.count()).rev() {
             if self.def.region.contains(grains.position[i]) {
                 total.number += 1;
-                total.mass += grains.mass[i];
+                mass.add(grains.mass[i]);
                 grains.remove(i);
             }
         }
+        total.mass += mass.value();
         if total.number > before {
             self.taken.push(Taken { time, ..total });
         }

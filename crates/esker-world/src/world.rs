@@ -22,7 +22,7 @@ use crate::grains::{Grains, NewGrain};
 use crate::history::History;
 use crate::machinery::Machinery;
 use crate::material::{PairConstants, PairTable};
-use crate::packing::{self, PackingError};
+use crate::packing::{self, PackingError, PlacedGrain, PlacedGrains};
 use crate::periodic::Periodic;
 use crate::step::Workspace;
 use crate::supply::{Emitter, Sink};
@@ -113,15 +113,28 @@ impl World {
     /// Builds a world at time zero.
     pub fn new(def: &WorldDef) -> Result<Self, BuildError> {
         validate(def)?;
+        let mut placed = PlacedGrains::default();
+        for index in 0..def.packings.len() {
+            let grains = packing::place(def, index)
+                .map_err(|source| BuildError::Packing { index, source })?;
+            placed.add(index, grains);
+        }
+        World::build(def, placed)
+    }
+
+    /// Builds a world at time zero with the grains of this definition, which were placed
+    /// before (see [`crate::check::place_grains`]).
+    pub fn with_grains_of(def: &WorldDef, placed: PlacedGrains) -> Result<Self, BuildError> {
+        validate(def)?;
+        World::build(def, placed)
+    }
+
+    fn build(def: &WorldDef, placed: PlacedGrains) -> Result<Self, BuildError> {
         let mut grains = Grains::default();
         let periodic = Periodic::new(&def.periodic);
-        for index in 0..def.packings.len() {
-            let placed = packing::place(def, index)
-                .map_err(|source| BuildError::Packing { index, source })?;
-            for grain in placed {
-                let position = periodic.map_or(grain.position, |p| p.wrapped(grain.position));
-                grains.insert(NewGrain { position, ..grain }, def.rotation);
-            }
+        for PlacedGrain { grain, .. } in placed.grains {
+            let position = periodic.map_or(grain.position, |p| p.wrapped(grain.position));
+            grains.insert(NewGrain { position, ..grain }, def.rotation);
         }
         let wrapped = |x: DVec3| periodic.map_or(x, |p| p.wrapped(x));
         def.insert_bodies(&mut grains, wrapped);

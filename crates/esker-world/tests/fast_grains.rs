@@ -97,3 +97,29 @@ fn round_walls_hold_grains_at_fifty_metres_per_second() {
         }
     }
 }
+
+/// A grain that is alone in its cell has nobody to differ from in velocity there. It used to
+/// look for nothing then, and was found in the middle of a bed that it had seen in no step.
+#[test]
+fn a_lone_grain_meets_a_bed_at_a_distance_within_one_step() {
+    let d = 0.01;
+    for gap in [1.0, 3.0, 5.0, 7.0, 9.0] {
+        let mut def = scene(pellet(), PairLaw::default(), sub_stepped(25), 5e-3);
+        def.gravity = DVec3::ZERO;
+        let bed = (0..500_i32).map(|k| {
+            let place = |stride: i32, n: i32| f64::from(k / stride % n) - 0.5 * f64::from(n - 1);
+            let cell = DVec3::new(place(1, 10), place(10, 10), place(100, 5) - 2.0);
+            grain(cell * (1.001 * d), 0.5 * d)
+        });
+        let bullet = ListedGrain {
+            velocity: DVec3::NEG_Z * 20.0,
+            ..grain(DVec3::Z * (1.0 + gap) * d, 0.5 * d)
+        };
+        def.packings = vec![listed(bed.chain([bullet]).collect())];
+        let mut world = build(&def);
+        let impacts = world.step().unwrap().impacts;
+        assert!(impacts > 0, "{gap} diameters away");
+        let overlap = world.step().unwrap().max_overlap;
+        assert!(overlap < 0.3, "{overlap} from {gap} diameters away");
+    }
+}

@@ -298,3 +298,35 @@ fn grains_that_overlap_across_a_boundary_at_the_start_are_found() {
         "{problems:?}"
     );
 }
+
+/// Who has placed grains to look at them need not place them again.
+#[test]
+fn a_world_with_grains_that_were_placed_before_is_the_same() {
+    let mut def = scene(pellet(), smooth(), sub_stepped(5), 1e-3);
+    def.periodic[0] = Some([0.0, 0.2]);
+    let region = esker_geometry::Region::Box {
+        half_extents: DVec3::splat(0.08),
+        pose: Pose::from_position(DVec3::X * 0.15),
+    };
+    let lattice = PackingDef {
+        placement: Placement::Lattice {
+            region,
+            spacing: None,
+            jitter: 0.5,
+            count: None,
+            sizes: SizeDistribution::Uniform {
+                min: 5e-3,
+                max: 6e-3,
+            },
+        },
+        ..listed(Vec::new())
+    };
+    let far = listed(vec![grain(DVec3::new(0.5, 0.0, 1.0), 0.01)]);
+    def.packings = vec![lattice, far];
+    let placed = esker_world::check::place_grains(&def).unwrap();
+    let before = World::with_grains_of(&def, placed.clone()).unwrap().grains;
+    let anew = build(&def).grains;
+    assert_eq!(before.count(), placed.count());
+    assert_eq!(before.state_hash(), anew.state_hash());
+    assert_eq!((before.radius, before.mass), (anew.radius, anew.mass));
+}

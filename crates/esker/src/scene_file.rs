@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use esker::SceneFolder;
 use esker_record::{Recording, SceneIdentity};
-use esker_scene::{Files, GrainList, RunError, Scene};
+use esker_scene::{Checked, Files, GrainList, RunError, Scene};
 use esker_world::definition::ListedGrain;
+use esker_world::packing::PlacedGrains;
 use glam::DQuat;
 
 use crate::run_folder::recording_path;
@@ -74,22 +75,25 @@ fn bytes_of(list: &GrainList) -> Vec<u8> {
 }
 
 impl SceneFile {
-    /// Reads and checks a scene file.
-    pub fn load(path: &Path) -> anyhow::Result<Self> {
+    /// Reads and checks a scene file. Its grains are placed, unless a run is continued, which
+    /// has them.
+    pub fn load(path: &Path, resumes: bool) -> anyhow::Result<(Self, Option<PlacedGrains>)> {
         let files = Remembering {
             folder: SceneFolder::of_scene(path),
             read: RefCell::default(),
         };
-        let scene = esker_scene::load_from(path, &files, usize::MAX)?.scene;
+        let most_placed = if resumes { 0 } else { usize::MAX };
+        let Checked { scene, grains } = esker_scene::load_from(path, &files, most_placed)?;
         let files = files.read.into_inner();
         let physics = scene.physics.join("\n");
         let parts = std::iter::once(physics.as_bytes()).chain(files.iter().map(Vec::as_slice));
         let identity = SceneIdentity::of_parts(parts);
-        Ok(SceneFile {
+        let file = SceneFile {
             path: path.to_owned(),
             scene,
             identity,
-        })
+        };
+        Ok((file, grains))
     }
 
     /// What has changed since the run in a folder was started, as far as its

@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         true => usize::MAX,
         false => PLACED_UNASKED,
     };
-    let Checked { scene, placed } =
+    let Checked { scene, grains } =
         esker_scene::load_from(path, &SceneFolder::of_scene(path), most_placed)?;
     let estimate = esker_scene::estimate::estimate(&scene, None);
     if arguments.json {
@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             println!("step        {step:.2e} s (chosen; `step` in the scene sets it)");
         }
         print!("{estimate}");
-        if !placed {
+        if grains.is_none() {
             println!(
                 "note: so many grains were not placed to see whether they have room; \
                  --place does, in about the time and memory that a run needs to start"

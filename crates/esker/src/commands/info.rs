@@ -10,6 +10,7 @@ use clap::Args;
 use esker::SceneFolder;
 use esker_geometry::TriangleMesh;
 use esker_record::Checkpoint;
+use esker_scene::Checked;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
@@ -171,11 +172,11 @@ fn of_checkpoint(path: &Path) -> anyhow::Result<Vec<Fact>> {
 
 fn of_scene(path: &Path) -> anyhow::Result<Vec<Fact>> {
     let files = SceneFolder::of_scene(path);
-    let scene = esker_scene::load_from(path, &files, usize::MAX)?.scene;
+    let Checked { scene, grains } = esker_scene::load_from(path, &files, usize::MAX)?;
     let world = &scene.world;
     let materials: Vec<&str> = world.materials.iter().map(|m| m.name.as_str()).collect();
     let walls: Vec<&str> = world.walls.iter().map(|w| w.name.as_str()).collect();
-    let grains = esker_world::World::new(world)?.grains.count();
+    let grains = grains.map_or(0, |grains| grains.count());
     let record = match scene.record.every {
         Some(every) => format!("every {every} s"),
         None => "first and last state".into(),

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use esker_contact::{BodyState, Contact, ContactProblem, Impulse};
 use esker_parallel::Team;
-use esker_solver::block_sweep::{BlockSweeper, SubstepRun};
+use esker_solver::backend::{Partners, SubstepBackend, SubstepProblem, SubstepRun};
+use esker_solver::block_sweep::BlockSweeper;
 use esker_solver::lanes::Instructions;
 use esker_solver::packed::{Packing, Row, RowKind};
 use esker_solver::substep::{Accelerations, Impact, SubStepper, Substeps};
@@ -71,9 +72,7 @@ impl<'a> Sweeps<'a> {
             accelerations: Accelerations::default(),
             tracked: &problem.plan.fixed,
             movable: world.grains.len(),
-            compliance: problem.compliance,
             longest_sleep: f64::INFINITY,
-            general: problem.general,
         };
         Sweeps {
             problem,
@@ -176,30 +175,35 @@ impl<'a> Sweeps<'a> {
             ref rows,
             ..
         } = self.problem;
-        let kind = match way {
-            Way::SubStepped => RowKind::Substep,
-            Way::WholeStep => RowKind::Whole,
+        let general = self.problem.general;
+        let problem = SubstepProblem {
+            plan,
+            laws,
+            compliance,
+            general,
         };
+        let packing = Packing {
+            kind: RowKind::Whole,
+            laws,
+            compliance,
+            general,
+            time: 0.0,
+        };
+        let row = |i: usize| rows[i];
         let threads = team.threads();
-        let best = self.best(|mut bodies| {
-            let packing = Packing {
-                kind,
-                laws,
-                compliance,
-                general: self.problem.general,
-                time: 0.0,
-            };
-            sweeper
-                .packed
-                .pack(team, plan, packing, &bodies, |i| rows[i]);
-            let start = Instant::now();
-            match way {
-                Way::SubStepped => {
-                    sweeper.substeps(team, plan, &mut bodies, self.run, None);
-                }
-                Way::WholeStep => sweeper.sweeps(team, plan, &mut bodies, compliance, SWEEPS),
+        let best = self.best(|mut bodies| match way {
+            Way::SubStepped => {
+                sweeper.upload(team, problem, &bodies, row);
+                let start = Instant::now();
+                sweeper.advance(team, problem, &mut bodies, self.run, Partners::alone(None));
+                start.elapsed().as_secs_f64()
             }
-            start.elapsed().as_secs_f64()
+            Way::WholeStep => {
+                sweeper.packed.pack(team, plan, packing, &bodies, row);
+                let start = Instant::now();
+                sweeper.sweeps(team, plan, &mut bodies, compliance, SWEEPS);
+                start.elapsed().as_secs_f64()
+            }
         });
         self.time(way, instructions.name(), threads, best)
     }

@@ -69,7 +69,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::listen()?;
-    let file = SceneFile::load(&arguments.scene)?;
+    let (file, grains) = SceneFile::load(&arguments.scene, arguments.resume)?;
     let scene = &file.scene;
     for warning in esker_scene::estimate::estimate(scene, None).warnings {
         eprintln!("warning: {warning}");
@@ -83,7 +83,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let job = Output::resume(folder.path(), &file)?;
         (folder, job)
     } else {
-        let world = World::new(&scene.world)?;
+        let grains = grains.expect("a run that starts places its grains");
+        let world = World::with_grains_of(&scene.world, grains)?;
         let folder = ResultFolder::create(&folder, arguments.force)?;
         let output = Output::start(folder.path(), &file, &world)?;
         let job = Job {
