@@ -2,6 +2,7 @@
 
 pub mod accuracy;
 pub mod beverloo;
+pub mod blade;
 pub mod column;
 pub mod drum;
 pub mod ellipsoid_drum;
