@@ -203,3 +203,8 @@ fn a_triaxial_cell_has_one_critical_state() {
 fn a_blade_needs_the_force_that_its_bed_resists_with() {
     holds("blade");
 }
+
+#[test]
+fn machines_move_and_touch_as_computed() {
+    holds("machines");
+}

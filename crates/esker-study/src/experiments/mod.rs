@@ -9,6 +9,7 @@ pub mod ellipsoid_drum;
 pub mod impact;
 pub mod inclined_drum;
 pub mod limits;
+pub mod machines;
 pub mod packing;
 pub mod parallel_physics;
 pub mod pile;
