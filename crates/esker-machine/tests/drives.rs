@@ -2,29 +2,20 @@
 
 mod common;
 
-use common::{GRAVITY, Plan, Rig, assert_close};
+use common::{assert_close, build};
+use esker_machine::mechanisms::{
+    GearedRotors, saturated_motors, saturated_velocities, servo_response, slider,
+};
+use esker_machine::rig::{GRAVITY, Plan, Rig};
 use esker_machine::{
     BodyPose, Coordinate, CoordinateLaw, DriveKind, GearDef, JointCoordinate, JointKind, Signal,
 };
 use glam::DVec3;
 
-/// A body of 2 kg that slides along x.
-fn slider() -> Plan {
-    let mut plan = Plan::default();
-    let body = plan.add(2.0, DVec3::ONE, BodyPose::IDENTITY);
-    plan.join(
-        JointKind::Prismatic,
-        [None, Some(body)],
-        DVec3::ZERO,
-        DVec3::X,
-    );
-    plan
-}
-
 fn driven(kind: DriveKind, signal: Signal, limit: Option<f64>, step: f64) -> Rig {
     let mut plan = slider();
     plan.drive(0, Coordinate::Slide, kind, signal, limit);
-    plan.build(step)
+    build(&plan, step)
 }
 
 fn speed(rig: &Rig) -> f64 {
@@ -58,19 +49,15 @@ fn a_motor_accelerates_at_its_limit_and_then_keeps_its_speed() {
     assert_close("speed", speed(&rig), 1.0 - 0.5 * step, 1e-9);
 }
 
-/// Under-damped: `x = 1 − e^(−d t) (cos w t + d/w sin w t)`.
 #[test]
 fn a_servo_answers_a_step_as_a_damped_spring() {
-    let (stiffness, damping, mass) = (200.0, 4.0, 2.0);
+    let [stiffness, damping] = [200.0, 4.0];
     let mut errors = [0.0_f64; 2];
     for (error, step) in errors.iter_mut().zip([1e-3, 1e-4]) {
         let kind = DriveKind::PositionServo { stiffness, damping };
         let mut rig = driven(kind, Signal::Constant(1.0), None, step);
-        let d = damping / (2.0 * mass);
-        let w = (stiffness / mass - d * d).sqrt();
         rig.run(3.0, |rig| {
-            let t = rig.time();
-            let exact = 1.0 - (-d * t).exp() * ((w * t).cos() + d / w * (w * t).sin());
+            let exact = servo_response([stiffness, damping], rig.time());
             *error = error.max((rig.slide(0) - exact).abs());
         });
     }
@@ -158,7 +145,7 @@ fn a_limit_stops_and_does_not_hold_back() {
     let step = 1e-3;
     let mut plan = slider();
     plan.joints[0].slide.limits = [-0.5, 0.25];
-    let mut rig = plan.build(step);
+    let mut rig = build(&plan, step);
     rig.forces[0].linear.x = -10.0;
     let mut lowest = 0.0_f64;
     rig.run(1.0, |rig| lowest = lowest.min(rig.slide(0)));
@@ -187,7 +174,7 @@ fn a_motor_stops_at_a_limit() {
         Signal::Constant(1.0),
         Some(1e4),
     );
-    let mut rig = plan.build(1e-3);
+    let mut rig = build(&plan, 1e-3);
     rig.run(0.5, |_| {});
     assert!((rig.slide(0) - 0.1).abs() < 1e-9);
     assert_eq!(rig.machines.troubles().unsolved, 0);
@@ -204,7 +191,7 @@ fn joint_friction_holds_and_slips() {
         friction: 10.0,
         ..CoordinateLaw::FREE
     };
-    let mut rig = plan.build(1e-3);
+    let mut rig = build(&plan, 1e-3);
     rig.forces[0].linear.x = 9.0;
     rig.run(1.0, |_| {});
     assert!(rig.slide(0).abs() < 1e-9 && speed(&rig).abs() < 1e-9);
@@ -231,7 +218,7 @@ fn a_motor_overcomes_friction_of_its_own_joint() {
         Signal::Constant(0.3),
         Some(25.0),
     );
-    let mut rig = plan.build(1e-3);
+    let mut rig = build(&plan, 1e-3);
     rig.run(0.02, |_| {});
     assert_close("speed", speed(&rig), 7.5 * 0.02, 1e-9);
     rig.run(1.0, |_| {});
@@ -243,80 +230,29 @@ fn a_motor_overcomes_friction_of_its_own_joint() {
     assert_eq!(rig.machines.troubles().unsolved, 0);
 }
 
-/// Three sliders one on another, each with a motor against the next; the first and the last are
-/// too weak. Accelerations follow from their limits alone.
+/// Accelerations follow from the limits of the motors alone.
 #[test]
 fn several_motors_saturate_at_once() {
-    let mut plan = Plan::default();
-    let masses = [5.0, 2.0, 1.0];
-    let mut below = None;
-    for (mass, limit, rate) in [
-        (masses[0], 4.0, 1.0),
-        (masses[1], 1e3, 0.5),
-        (masses[2], 3.0, -2.0),
-    ] {
-        let body = plan.add(mass, DVec3::ONE, BodyPose::IDENTITY);
-        let joint = plan.join(
-            JointKind::Prismatic,
-            [below, Some(body)],
-            DVec3::ZERO,
-            DVec3::X,
-        );
-        plan.drive(
-            joint,
-            Coordinate::Slide,
-            DriveKind::VelocityMotor,
-            Signal::Constant(rate),
-            Some(limit),
-        );
-        below = Some(body);
-    }
-    let step = 1e-3;
-    let mut rig = plan.build(step);
+    let mut rig = build(&saturated_motors(), 1e-3);
     rig.run(0.05, |_| {});
-    let v = [0, 1, 2].map(|b| rig.velocities[b].linear.x);
-    // The third is pulled back by 3 N; the first two move as one but for the half metre per second
-    // that the second motor gives at once: 7 kg under 4 + 3 N.
-    assert_close("third", v[2], -3.0 * 0.05, 1e-6);
-    let common = (masses[0] * v[0] + masses[1] * v[1]) / 7.0;
-    assert_close("first two", common, 7.0 * 0.05 / 7.0, 1e-6);
-    assert_close("second", v[1] - v[0], 0.5, 1e-6);
+    for (body, expected) in saturated_velocities(0.05).into_iter().enumerate() {
+        assert_close("velocity", rig.velocities[body].linear.x, expected, 1e-6);
+    }
     assert_eq!(rig.machines.troubles().unsolved, 0);
 }
 
-/// `x₁ = i x₂` of two rotors: they accelerate as one with the inertia `I₂ + i² I₁`.
 #[test]
 fn gears_turn_in_their_ratio() {
-    let mut plan = Plan::default();
     let ratio = -2.5;
-    let rotors = [0.4, 3.0].map(|inertia| plan.add(1.0, DVec3::splat(inertia), BodyPose::IDENTITY));
-    for rotor in rotors {
-        plan.join(
-            JointKind::Revolute,
-            [None, Some(rotor)],
-            DVec3::ZERO,
-            DVec3::Z,
-        );
-    }
-    plan.gears.push(GearDef {
-        name: "gear".into(),
-        coordinates: [0, 1].map(|joint| JointCoordinate {
-            joint,
-            coordinate: Coordinate::Angle,
-        }),
+    let gear = GearedRotors {
         ratio,
-    });
-    plan.drive(
-        1,
-        Coordinate::Angle,
-        DriveKind::Force,
-        Signal::Constant(11.0),
-        None,
-    );
-    let mut rig = plan.build(1e-3);
+        inertias: [0.4, 3.0],
+        torque: 11.0,
+    };
+    let mut rig = build(&gear.plan(), 1e-3);
     assert_eq!(rig.machines.machines().len(), 1);
     rig.run(4.0, |_| {});
-    let acceleration = 11.0 / (3.0 + ratio * ratio * 0.4);
+    let acceleration = gear.acceleration();
     assert_close(
         "speed",
         rig.velocities[1].angular.z,
@@ -366,7 +302,7 @@ fn a_pinion_drives_a_rack() {
         Signal::Constant(2.0),
         None,
     );
-    let mut rig = plan.build(1e-3);
+    let mut rig = build(&plan, 1e-3);
     rig.run(1.0, |_| {});
     let rate = 2.0 / (0.5 + 0.04 * 3.0);
     assert_close("pinion", rig.velocities[pinion].angular.z, rate, 1e-6);
@@ -389,7 +325,7 @@ fn a_screw_turns_as_it_advances() {
         DVec3::ZERO,
         DVec3::Z,
     );
-    let mut rig = plan.build(1e-3);
+    let mut rig = build(&plan, 1e-3);
     rig.run(1.0, |_| {});
     let per_metre = std::f64::consts::TAU / pitch;
     let acceleration = -9.81 * mass / (mass + inertia * per_metre * per_metre);
@@ -418,7 +354,7 @@ fn work_of_drives_and_joints_is_the_kinetic_energy() {
             None,
         );
     }
-    let mut rig = plan.build(1e-3);
+    let mut rig = build(&plan, 1e-3);
     rig.run(1.0, |_| {});
     let machines = &rig.machines;
     let work: f64 = (0..2)

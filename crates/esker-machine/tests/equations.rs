@@ -5,7 +5,8 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use common::{GRAVITY, Plan, Rig};
+use common::build;
+use esker_machine::rig::{GRAVITY, Plan, Rig};
 use esker_machine::{
     Coordinate, DriveKind, Elasticity, InverseMass6, JointKind, Signal, Spatial, Substep,
 };
@@ -68,7 +69,7 @@ fn arm(links: usize, step: f64) -> Rig {
             Some(limit),
         );
     }
-    plan.build(step)
+    build(&plan, step)
 }
 
 fn begin(rig: &mut Rig) {
@@ -258,7 +259,7 @@ fn the_ground_does_not_connect_machines() {
     plan.join(JointKind::Ball, [None, Some(3)], DVec3::Y * 3.0, DVec3::Z);
     plan.join(JointKind::Ball, [Some(0), None], DVec3::ZERO, DVec3::Z);
     plan.join(JointKind::Ball, [Some(0), Some(2)], DVec3::X, DVec3::Z);
-    let rig = plan.build(1e-3);
+    let rig = build(&plan, 1e-3);
     let bodies: Vec<_> = rig.machines.machines().iter().map(|m| m.bodies()).collect();
     assert_eq!(bodies, [&[0, 2][..], &[3]]);
     let machines = [0, 1, 2, 3].map(|b| rig.machines.machine_of(b));

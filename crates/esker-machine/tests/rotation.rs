@@ -2,9 +2,11 @@
 
 mod common;
 
-use common::{GRAVITY, Plan, assert_close};
+use common::{assert_close, build};
+use esker_machine::mechanisms::HeavyTop;
+use esker_machine::rig::Plan;
 use esker_machine::{BodyPose, JointKind, Spatial};
-use glam::{DQuat, DVec3};
+use glam::DVec3;
 
 /// Bodies held at their centre of mass, at 1000 rad/s: energy stays, and the direction of the
 /// angular momentum is of first order in the substep.
@@ -20,7 +22,7 @@ fn torque_free_tops_keep_energy_and_angular_momentum() {
             let mut plan = Plan::default();
             let top = plan.add(1.0, moments, BodyPose::IDENTITY);
             plan.join(JointKind::Ball, [None, Some(top)], DVec3::ZERO, DVec3::Z);
-            let mut rig = plan.build(step);
+            let mut rig = build(&plan, step);
             rig.velocities[top].angular = DVec3::new(0.3, 1.0, 0.4).normalize() * 1000.0;
             let (energy, momentum) = (rig.kinetic_energy(), rig.angular_momentum());
             rig.run(1.0, |_| {});
@@ -43,7 +45,7 @@ fn substeps_of_more_than_a_radian_are_stable_and_counted() {
     let mut plan = Plan::default();
     let top = plan.add(1.0, DVec3::new(1.0, 2.0, 3.0), BodyPose::IDENTITY);
     plan.join(JointKind::Ball, [None, Some(top)], DVec3::ZERO, DVec3::Z);
-    let mut rig = plan.build(5e-3);
+    let mut rig = build(&plan, 5e-3);
     rig.velocities[top].angular = DVec3::new(300.0, 900.0, 300.0);
     let energy = rig.kinetic_energy();
     rig.run(1.0, |rig| {
@@ -55,33 +57,18 @@ fn substeps_of_more_than_a_radian_are_stable_and_counted() {
 /// A heavy top on a ball joint: 1 kg, 0.1 m, tilted by 0.5 rad, at 1000 rad/s.
 #[test]
 fn a_heavy_top_precesses() {
-    let (tilt, rate, lever) = (0.5_f64, 1000.0, 0.1);
-    let moments = DVec3::new(6e-4, 6e-4, 1e-3);
-    // Steady precession: I cos(tilt) Ω² − I₃ ω₃ Ω + m g l = 0 about the pivot.
-    let a = (moments.x + lever * lever) * tilt.cos();
-    let exact = (moments.z * rate - ((moments.z * rate).powi(2) - 4.0 * a * 9.81 * lever).sqrt())
-        / (2.0 * a);
-    assert_close("exact", exact, 0.99012, 1e-4);
+    let mechanism = HeavyTop {
+        tilt: 0.5,
+        spin: 1000.0,
+    };
+    assert_close("exact", mechanism.precession(), 0.99012, 1e-4);
     for (step, expected, drift) in [(5e-4, 0.9943, 0.042), (1e-4, 0.98965, 0.008)] {
-        let orientation = DQuat::from_rotation_y(tilt);
-        let axis = orientation * DVec3::Z;
-        let mut plan = Plan {
-            gravity: GRAVITY,
-            ..Plan::default()
-        };
-        let pose = BodyPose {
-            position: axis * lever,
-            orientation,
-        };
-        let top = plan.add(1.0, moments, pose);
-        plan.join(JointKind::Ball, [None, Some(top)], DVec3::ZERO, DVec3::Z);
-        let mut rig = plan.build(step);
-        let spin = DVec3::Z * exact + axis * (rate - exact * tilt.cos());
-        rig.velocities[top] = Spatial::new(spin.cross(pose.position), spin);
+        let mut rig = build(&mechanism.plan(), step);
+        rig.velocities[0] = mechanism.velocity();
         rig.run(0.5, |_| {});
-        let end = rig.poses[top].orientation * DVec3::Z;
+        let end = rig.poses[0].orientation * DVec3::Z;
         assert_close("precession", end.y.atan2(end.x) / 0.5, expected, 2e-3);
-        let tilted = (end.angle_between(DVec3::Z) - tilt).abs();
+        let tilted = (end.angle_between(DVec3::Z) - mechanism.tilt).abs();
         assert_close("tilt", tilted, drift, 0.25);
     }
 }
@@ -109,7 +96,7 @@ fn a_free_machine_keeps_its_momenta() {
                 let inverse = plan.poses[second].orientation.conjugate();
                 plan.joints[joint].frames[1].anchor += inverse * DVec3::new(0.0, 0.3, 0.4);
             }
-            let mut rig = plan.build(step);
+            let mut rig = build(&plan, step);
             rig.velocities[first] = Spatial::new(DVec3::Z, DVec3::new(0.5, 2.0, -1.0));
             rig.velocities[second] = Spatial::new(-DVec3::Y, DVec3::new(1.0, 0.3, 2.0));
             // The first substep makes velocities that the joint allows.

@@ -1,5 +1,6 @@
 //! Rendered pictures of worlds, for reports.
 
+use esker_geometry::{Pose, TriangleSoup};
 use esker_render::{Bounds, Framing, Legend, Picture, Sphere, Triangle, Wall, render};
 use esker_world::World;
 use glam::DVec3;
@@ -11,6 +12,7 @@ use crate::results::StudyError;
 
 const SIZE: (u32, u32) = (480, 360);
 const WALL_COLOR: [f32; 4] = [0.45, 0.52, 0.60, 0.22];
+const BODY_COLOR: [f32; 4] = [0.85, 0.50, 0.15, 1.0];
 /// Share of grains at each end of an axis that a picture may leave out.
 const TRIM: f64 = 0.005;
 /// A wall this many times larger than the bulk of grains is not shown.
@@ -24,7 +26,7 @@ pub(crate) struct Shot<'a> {
     pub direction: DVec3,
     /// What the colours mean.
     pub legend: &'a str,
-    /// A colour value per grain, in the order of the world's grains.
+    /// A colour value per grain, in the order of the world's grains; more are not read.
     pub values: &'a [f64],
     /// Values at the two ends of the colours.
     pub range: [f64; 2],
@@ -34,7 +36,7 @@ pub(crate) struct Shot<'a> {
 pub(crate) fn draw(world: &World, shot: &Shot) -> Result<Frame, StudyError> {
     let grains = &world.grains;
     let forms = GrainForms::new(world.shapes());
-    let drawn: Vec<DrawnGrain> = (0..grains.len())
+    let drawn: Vec<DrawnGrain> = (0..grains.count())
         .map(|i| {
             let sphere = Sphere {
                 centre: grains.position[i],
@@ -54,26 +56,23 @@ pub(crate) fn draw(world: &World, shot: &Shot) -> Result<Frame, StudyError> {
     let bulk = Bounds::of_bulk(&hulls, TRIM);
     let (spheres, solids) = forms.drawn(&drawn);
     let size = (bulk.max - bulk.min).length();
-    let walls: Vec<Wall> = world
+    let mut walls: Vec<Wall> = world
         .walls
         .iter()
         .map(|wall| {
             let soup = wall.shape.triangulate(0.7 * size);
-            let corners = |i: usize| soup.corners(i).map(|x| wall.pose.to_world(x));
-            Wall {
-                triangles: (0..soup.triangles.len())
-                    .map(|i| Triangle {
-                        corners: corners(i),
-                    })
-                    .collect(),
-                color: WALL_COLOR,
-            }
+            surface(&soup, wall.pose, WALL_COLOR)
         })
         .filter(|wall| {
             let bounds = Bounds::of_walls(std::slice::from_ref(wall));
             (bounds.max - bounds.min).length() < LARGE_WALL * size
         })
         .collect();
+    walls.extend((0..world.bodies.len()).map(|body| {
+        let row = grains.count() + body;
+        let centre = Pose::new(grains.position[row], grains.orientation[row]);
+        surface(&world.body_shape(body).triangulate(), centre, BODY_COLOR)
+    }));
     let framing = Framing {
         up: -world.gravity().normalize_or(DVec3::NEG_Z),
         right_strip: Framing::LEGEND_STRIP,
@@ -96,6 +95,17 @@ pub(crate) fn draw(world: &World, shot: &Shot) -> Result<Frame, StudyError> {
         caption: shot.caption.into(),
         address: esker_plot::png_address(&png),
     })
+}
+
+/// A surface at a place.
+fn surface(soup: &TriangleSoup, pose: Pose, color: [f32; 4]) -> Wall {
+    let triangles = (0..soup.triangles.len()).map(|i| Triangle {
+        corners: soup.corners(i).map(|x| pose.to_world(x)),
+    });
+    Wall {
+        triangles: triangles.collect(),
+        color,
+    }
 }
 
 /// Draws a world coloured by speed up to `max`, m/s.

@@ -4,8 +4,9 @@ use esker_solver::registry::edit_distance;
 
 use crate::experiment::Experiment;
 use crate::experiments::{
-    accuracy, beverloo, column, drum, ellipsoid_drum, impact, inclined_drum, limits, packing,
-    parallel_physics, pile, repose, silo, smooth_vs_nonsmooth, triaxial, verification,
+    accuracy, beverloo, blade, column, drum, ellipsoid_drum, impact, inclined_drum, limits,
+    machines, packing, parallel_physics, pile, repose, silo, smooth_vs_nonsmooth, triaxial,
+    verification,
 };
 
 /// All experiments, in the order in which they are listed and run.
@@ -25,7 +26,9 @@ pub const ALL: &[&dyn Experiment] = &[
     &accuracy::Accuracy,
     &packing::Packing,
     &ellipsoid_drum::EllipsoidDrum,
+    &machines::Machines,
     &triaxial::Triaxial,
+    &blade::Blade,
 ];
 
 /// The experiment with this name.

@@ -198,3 +198,13 @@ fn solvers_agree_in_a_drum_of_ellipsoids() {
 fn a_triaxial_cell_has_one_critical_state() {
     holds("triaxial");
 }
+
+#[test]
+fn a_blade_needs_the_force_that_its_bed_resists_with() {
+    holds("blade");
+}
+
+#[test]
+fn machines_move_and_touch_as_computed() {
+    holds("machines");
+}

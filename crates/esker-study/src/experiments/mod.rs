@@ -2,12 +2,14 @@
 
 pub mod accuracy;
 pub mod beverloo;
+pub mod blade;
 pub mod column;
 pub mod drum;
 pub mod ellipsoid_drum;
 pub mod impact;
 pub mod inclined_drum;
 pub mod limits;
+pub mod machines;
 pub mod packing;
 pub mod parallel_physics;
 pub mod pile;

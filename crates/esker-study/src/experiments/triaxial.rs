@@ -169,9 +169,8 @@ fn step(world: &mut World, axes: usize) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// The cell with a bed at rest.
-fn prepared(bed: Bed) -> Result<(WorldDef, World), StudyError> {
-    let def = bench::world_of_scene(SCENE)?;
+/// The cell of a definition with a bed at rest.
+fn prepared(bed: Bed, def: &WorldDef) -> Result<World, StudyError> {
     let mut preparing = def.clone();
     if bed == Bed::Dense {
         for pair in &mut preparing.pairs {
@@ -182,11 +181,11 @@ fn prepared(bed: Bed) -> Result<(WorldDef, World), StudyError> {
     while world.time() < PREPARATION {
         step(&mut world, 3)?;
     }
-    Ok((def, world))
+    Ok(world)
 }
 
-fn sheared(way: Way) -> Result<Test, StudyError> {
-    let (mut def, world) = prepared(way.bed)?;
+fn sheared(way: Way, mut def: WorldDef) -> Result<Test, StudyError> {
+    let world = prepared(way.bed, &def)?;
     Prepared::of(&world).put_into(&mut def);
     def.method = way.start.method(way.sweeps);
     for (k, body) in def.bodies.iter_mut().enumerate() {
@@ -229,6 +228,26 @@ fn sheared(way: Way) -> Result<Test, StudyError> {
     })
 }
 
+/// Friction angles of spheres with this coefficient of friction that roll freely, rad: that of
+/// the critical state, and the peak of a dense bed. `sin φ = q/(q + 2σ)` with the deviator q and
+/// the stress σ at the sides.
+pub(crate) fn friction_angles(friction: f64) -> Result<[f64; 2], StudyError> {
+    let mut def = bench::world_of_scene(SCENE)?;
+    let law = &mut def.pairs[0].law;
+    (law.friction, law.rolling) = (friction, 0.0);
+    let tested = |bed: Bed| {
+        let way = Way {
+            bed,
+            start: Start::SubStepped,
+            sweeps: 10,
+        };
+        sheared(way, def.clone())
+    };
+    let (loose, dense) = (tested(Bed::Loose)?, tested(Bed::Dense)?);
+    let angle = |deviator: f64| (deviator / (deviator + 2.0 * STRESS)).asin();
+    Ok([angle(loose.critical(1)[0]), angle(dense.peak())])
+}
+
 /// The curve in means over one per cent of strain, for a plot.
 fn smoothed(curve: &[[f64; 3]]) -> Vec<[f64; 2]> {
     let of = |row: &[f64; 3]| (row[0] * 100.0) as usize;
@@ -245,7 +264,7 @@ impl Experiment for Triaxial {
     fn about(&self) -> About {
         About {
             name: "triaxial",
-            paper: "Servin et al. 2014, section 4.4",
+            paper: "Wang et al. 2016, section 4.4",
             shows: "A triaxial cell of six servo walls: loose and dense beds end in one critical \
                     state, whose stress every way of stepping finds.",
             seconds_full: 44.0,
@@ -258,7 +277,11 @@ impl Experiment for Triaxial {
     }
 
     fn cases(&self, size: Size) -> Vec<Case> {
-        let case = |way: Way| Case::new(way.name(), move || sheared(way));
+        let case = |way: Way| {
+            Case::new(way.name(), move || {
+                sheared(way, bench::world_of_scene(SCENE)?)
+            })
+        };
         ways(size).into_iter().map(case).collect()
     }
 
