@@ -417,19 +417,9 @@ impl Machine {
     pub fn end_substep(&mut self, poses: &[BodyPose]) {
         self.troubles += self.new_troubles;
         for i in 0..self.sources.len() {
-            let (row, impulse) = (&self.rows[i], self.impulses[i]);
+            let row = &self.rows[i];
             let mean = 0.5 * (row.velocity(&self.start) + row.velocity(&self.velocities));
-            let work = impulse * mean;
-            let of_axis = |k: usize| self.axes[k].joint;
-            match self.sources[i] {
-                RowSource::Joint(j) => self.joints[j].totals.add(row.reaction * impulse, work),
-                RowSource::Limit(k, _) | RowSource::Friction(k) => {
-                    let totals = &mut self.joints[of_axis(k)].totals;
-                    totals.add(row.reaction * impulse, work);
-                }
-                RowSource::Gear(g) => self.gears[g].totals.add(impulse, work),
-                RowSource::Drive(d) => self.drives[d].totals.add(impulse, work),
-            }
+            self.book(i, self.impulses[i], mean);
         }
         for (k, &b) in self.bodies.iter().enumerate() {
             self.poses[k] = poses[b];
@@ -445,6 +435,40 @@ impl Machine {
             let violation = gear.violation(&self.axes);
             gear.totals.violation = violation;
             gear.totals.max_violation = gear.totals.max_violation.max(violation.abs());
+        }
+    }
+
+    /// Takes up impacts, which take no time: `velocities` go from those before to those after.
+    /// Forces, and what is left of violations, do not matter.
+    pub(crate) fn take_up_impacts(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        let nothing = vec![Spatial::ZERO; impulses.len()];
+        let (mut unmoved, mut moved) = (nothing.clone(), nothing.clone());
+        self.solve(&nothing, &mut unmoved);
+        let of_forces = self.impulses.clone();
+        self.solve(impulses, &mut moved);
+        let before: Vec<Spatial> = self.bodies.iter().map(|&b| velocities[b]).collect();
+        for &b in &self.bodies {
+            velocities[b] += moved[b] - unmoved[b];
+        }
+        let after: Vec<Spatial> = self.bodies.iter().map(|&b| velocities[b]).collect();
+        for (i, of_forces) in of_forces.iter().enumerate() {
+            let row = &self.rows[i];
+            let mean = 0.5 * (row.velocity(&before) + row.velocity(&after));
+            self.book(i, self.impulses[i] - of_forces, mean);
+        }
+    }
+
+    /// Books the impulse of a row, with the mean velocity along it.
+    fn book(&mut self, row: usize, impulse: f64, velocity: f64) {
+        let (work, reaction) = (impulse * velocity, self.rows[row].reaction * impulse);
+        match self.sources[row] {
+            RowSource::Joint(j) => self.joints[j].totals.add(reaction, work),
+            RowSource::Limit(k, _) | RowSource::Friction(k) => {
+                let joint = self.axes[k].joint;
+                self.joints[joint].totals.add(reaction, work);
+            }
+            RowSource::Gear(g) => self.gears[g].totals.add(impulse, work),
+            RowSource::Drive(d) => self.drives[d].totals.add(impulse, work),
         }
     }
 

@@ -231,6 +231,14 @@ impl Machines {
         }
     }
 
+    /// Takes up impacts in the midst of a substep: `velocities` of bodies that joints hold go from
+    /// those before to those after, and what joints and drives gave is booked.
+    pub fn take_up_impacts(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        for machine in &mut self.machines {
+            machine.take_up_impacts(impulses, velocities);
+        }
+    }
+
     /// [`Machine::end_substep`] of all.
     pub fn end_substep(&mut self, poses: &[BodyPose]) {
         for machine in &mut self.machines {

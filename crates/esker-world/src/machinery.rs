@@ -150,9 +150,7 @@ impl Machinery {
     /// Goes on after the impact stage, in which contacts gave these impulses.
     pub(crate) fn take_up_impacts(&mut self, contacts: &[Contact], impulses: &[Impulse]) {
         let given = self.impulses(contacts, |i| impulses[i]);
-        let mut after = self.velocities.clone();
-        Impacting::new(&mut self.machines, &self.velocities).solve(&given, &mut after);
-        self.velocities = after;
+        self.machines.take_up_impacts(&given, &mut self.velocities);
     }
 
     /// Begins the main stage of a whole step: `bodies` of the equations get the velocities that

@@ -389,6 +389,13 @@ fn a_ball_bounces_off_a_hinged_rod() {
                 "e = {restitution}: rod {turning}, {expected:?} {method:?}"
             );
             assert!(world.joint(0).max_violation.distance < 1e-4);
+            // Along x only the hinge acts on both from outside, in the impact too.
+            let gained = 3.0 * world.body_velocity(0)[0].x + mass * (ball - speed);
+            let hinge = world.joint(0).impulse.linear.x;
+            assert!(
+                (hinge - gained).abs() < 1e-6 * impulse,
+                "e = {restitution}: hinge {hinge}, {gained} {method:?}"
+            );
         }
     }
 }
