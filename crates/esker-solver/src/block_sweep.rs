@@ -325,7 +325,9 @@ impl BlockSweeper {
                             let slots = own_impacts();
                             let before = slots.len();
                             sweep_block(instructions, &work, (plan, block), pass, slots);
-                            changes.add(&work, &slots[before..]);
+                            if slots.len() > before {
+                                changes.add(&work, &slots[before..]);
+                            }
                             sums.add_block(&work, block);
                         }
                     },

@@ -651,7 +651,7 @@ mod tests {
 
     #[test]
     fn reaches_find_every_pair_that_can_meet() {
-        let grains = crowd(5);
+        let mut grains = crowd(5);
         for step in [1e-4, 2e-3, 1e-2] {
             for threads in [1, 3] {
                 let team = &mut Team::new(threads);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use esker_scene::Scene;
 use esker_world::definition::{Method, Solver};
-use esker_world::{Stage, World};
+use esker_world::{GrainId, Stage, World};
 use serde::Serialize;
 
 use super::balance::{BodySummary, EnergySummary, MachineSummary, WallSummary};
@@ -134,10 +134,10 @@ struct WorstSummary {
 impl WorstSummary {
     /// `None` where no contact was beyond its law.
     fn new(world: &World, worst: &Worst) -> Option<Self> {
-        let grain = |slot: f64| format!("grain {slot}");
+        let grain = |id: f64| GrainId::from_u64(id as u64).to_string();
         let other = match worst.other {
             wall if wall < 0.0 => format!("wall {}", world.walls[(-1.0 - wall) as usize].name),
-            slot => grain(slot),
+            id => grain(id),
         };
         (worst.excess > 0.0).then(|| WorstSummary {
             bodies: [grain(worst.grain), other],
