@@ -28,11 +28,17 @@ pub struct History {
     /// First of each slot's names; they end where those of the next slot start.
     starts: Vec<AtomicU32>,
     names: Vec<Name>,
-    entries: Vec<Remembered>,
-    /// Slot of each entry's owner.
-    slots: Vec<u32>,
+    entries: Vec<Entry>,
     /// Whether a contact of this step took the entry.
     claimed: Vec<AtomicBool>,
+}
+
+/// A remembered contact.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    contact: Remembered,
+    /// Slot of its owner.
+    slot: u32,
 }
 
 /// What tells the entries of one slot apart.
@@ -62,26 +68,29 @@ impl History {
         (contacts, impulses): (&[ContactGeometry], &[Impulse]),
         held: impl Iterator<Item = usize>,
     ) {
-        let remember = |i: usize| Remembered {
-            key: contacts[i].key,
-            normal: contacts[i].normal,
-            impulse: impulses[i],
+        let remember = |i: usize| Entry {
+            contact: Remembered {
+                key: contacts[i].key,
+                normal: contacts[i].normal,
+                impulse: impulses[i],
+            },
+            slot: grains.slot(contacts[i].grain as usize) as u32,
         };
-        let is_loaded = |i: usize| impulses[i].normal > 0.0;
-        let slot = |i: usize| grains.slot(contacts[i].grain as usize) as u32;
-        team.select(contacts.len(), &mut self.entries, is_loaded, remember);
-        team.select(contacts.len(), &mut self.slots, is_loaded, slot);
-        for i in held.filter(|&i| impulses[i].normal == 0.0) {
-            self.entries.push(remember(i));
-            self.slots.push(slot(i));
-        }
+        team.select(
+            contacts.len(),
+            &mut self.entries,
+            |i| impulses[i].normal > 0.0,
+            remember,
+        );
+        let only_held = held.filter(|&i| impulses[i].normal == 0.0);
+        self.entries.extend(only_held.map(remember));
         self.link(team, grains.slots());
     }
 
     /// Multiplies all that is remembered: for a substep of another length.
     pub fn scale(&mut self, factor: f64) {
-        for entry in &mut self.entries {
-            entry.impulse = entry.impulse.scaled(factor);
+        for Entry { contact, .. } in &mut self.entries {
+            contact.impulse = contact.impulse.scaled(factor);
         }
     }
 
@@ -92,11 +101,10 @@ impl History {
         remembered: impl Iterator<Item = (Remembered, usize)>,
     ) {
         self.entries.clear();
-        self.slots.clear();
-        for (entry, row) in remembered {
-            self.entries.push(entry);
-            self.slots.push(grains.slot(row) as u32);
-        }
+        self.entries.extend(remembered.map(|(contact, row)| Entry {
+            contact,
+            slot: grains.slot(row) as u32,
+        }));
         self.link(&mut Team::default(), grains.slots());
     }
 
@@ -109,8 +117,7 @@ impl History {
         self.names.resize(self.entries.len(), Name::default());
         let (starts, entries) = (&self.starts, &self.entries);
         let names = SharedSlice::new(&mut self.names);
-        let owners = &self.slots;
-        let counter = |i: usize| &starts[owners[i] as usize];
+        let counter = |i: usize| &starts[entries[i].slot as usize];
         team.run(|worker| {
             for count in &starts[worker.part_of(slots, 1)] {
                 count.store(0, Ordering::Relaxed);
@@ -131,7 +138,7 @@ impl History {
             // From the end of each slot's part down to its start.
             for i in worker.part_of(entries.len(), 1) {
                 let place = counter(i).fetch_sub(1, Ordering::Relaxed) - 1;
-                let key = entries[i].key;
+                let key = entries[i].contact.key;
                 // SAFETY: the counter gives every entry a place of its own.
                 unsafe {
                     *names.at(place as usize) = Name {
@@ -146,8 +153,8 @@ impl History {
     }
 
     /// Everything remembered.
-    pub fn entries(&self) -> &[Remembered] {
-        &self.entries
+    pub fn entries(&self) -> impl Iterator<Item = &Remembered> {
+        self.entries.iter().map(|entry| &entry.contact)
     }
 
     /// Impulses of the contacts as they were in the last step, projected onto
@@ -202,7 +209,7 @@ impl History {
         }
         let names = self.of_row(grains, contact.grain as usize).iter();
         let same = names.map(|name| name.entry as usize).filter(|&e| {
-            let entry = &self.entries[e];
+            let entry = &self.entries[e].contact;
             !self.claimed[e].load(Ordering::Relaxed)
                 && entry.impulse.normal > 0.0
                 && entry.key.is_of_same_pair(&contact.key)
@@ -217,7 +224,7 @@ impl History {
         let other = grains.id[rows[1]].as_u64();
         let mut names = self.of_row(grains, rows[0]).iter();
         let name = names.find(|name| name.other == other && name.feature == 0)?;
-        Some(self.entries[name.entry as usize].normal)
+        Some(self.entries[name.entry as usize].contact.normal)
     }
 
     /// Features of a wall that held the grain in a row in the last step, in no order.
@@ -253,7 +260,8 @@ impl History {
     fn claim(&self, found: Option<usize>, contact: &ContactGeometry) -> Impulse {
         found.map_or_else(Impulse::default, |e| {
             self.claimed[e].store(true, Ordering::Relaxed);
-            self.entries[e].impulse.in_plane_of(contact.normal)
+            let impulse = &self.entries[e].contact.impulse;
+            impulse.in_plane_of(contact.normal)
         })
     }
 }

@@ -168,7 +168,7 @@ impl World {
             grains: (0..self.grains.len())
                 .map(|i| grain_state(&self.grains, i))
                 .collect(),
-            remembered: self.history.entries().to_vec(),
+            remembered: self.history.entries().copied().collect(),
             emitters: self.emitters.iter().map(|e| e.progress).collect(),
             sinks: self.sinks.iter().map(|s| s.taken.clone()).collect(),
             wall_loads: {
