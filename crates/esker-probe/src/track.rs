@@ -6,7 +6,7 @@ use glam::DVec3;
 /// Positions of all grains after the step before, by slot.
 #[derive(Default)]
 pub(crate) struct Track {
-    places: Vec<Option<(u32, DVec3)>>,
+    places: Vec<Option<(GrainId, DVec3)>>,
 }
 
 impl Track {
@@ -14,14 +14,14 @@ impl Track {
     pub(crate) fn update(&mut self, grains: &Grains) {
         self.places.clear();
         self.places.resize(grains.slots(), None);
-        for (id, &x) in grains.id.iter().zip(&grains.position) {
-            self.places[id.slot as usize] = Some((id.generation, x));
+        for (row, (&id, &x)) in grains.id.iter().zip(&grains.position).enumerate() {
+            self.places[grains.slot(row)] = Some((id, x));
         }
     }
 
-    /// Where a grain was; `None` for one that came in this step.
-    pub(crate) fn before(&self, id: GrainId) -> Option<DVec3> {
-        let (generation, x) = (*self.places.get(id.slot as usize)?)?;
-        (generation == id.generation).then_some(x)
+    /// Where the grain in a row was; `None` for one that came in this step.
+    pub(crate) fn before(&self, grains: &Grains, row: usize) -> Option<DVec3> {
+        let (id, x) = (*self.places.get(grains.slot(row))?)?;
+        (id == grains.id[row]).then_some(x)
     }
 }

@@ -287,7 +287,7 @@ impl GrainField {
 
 /// Members of the table of grains.
 pub(crate) fn grain_members(settings: &RecordSettings) -> Vec<Member<'static>> {
-    let id = "id: slot in the lower 32 bits, generation of the slot in the upper";
+    let id = "id: number in the lower 48 bits, above it 0 for grains of the start or 1 + emitter";
     std::iter::once(member("id", Number::U64, 1, "1", id))
         .chain(
             settings

@@ -20,8 +20,6 @@ pub(crate) fn put_state(out: &mut Vec<u8>, state: &WorldState) {
     state.step_level.put(out);
     state.ticks.put(out);
     put_list(out, state.grains.iter().copied());
-    put_list(out, state.generations.iter().copied());
-    put_list(out, state.free_slots.iter().copied());
     put_list(out, state.remembered.iter().copied());
     put_list(out, state.emitters.iter().copied());
     (state.sinks.len() as u64).put(out);
@@ -93,9 +91,15 @@ pub(crate) fn get_state(source: &mut Source<'_>, format: u32) -> Result<WorldSta
         step_level,
         ticks,
         grains: source.list()?,
-        generations: source.list()?,
-        free_slots: source.list()?,
-        remembered: source.list()?,
+        remembered: {
+            // Before format 7 ids were slots, in the lower half, and how often these had
+            // been used. As numbers they are ids of the start, which tables of slots need not
+            // follow.
+            if format < 7 {
+                let _tables: [Vec<u32>; 2] = [source.list()?, source.list()?];
+            }
+            source.list()?
+        },
         emitters: source.list()?,
         sinks: {
             // Each list takes at least its length, so a false count ends soon.
@@ -230,10 +234,18 @@ macro_rules! plain_struct {
     };
 }
 
-plain_struct!(GrainId {
-    slot: u32,
-    generation: u32
-});
+impl Plain for GrainId {
+    const SIZE: usize = u64::SIZE;
+
+    fn put(&self, out: &mut Vec<u8>) {
+        self.as_u64().put(out);
+    }
+
+    fn get(bytes: &[u8]) -> Self {
+        GrainId::from_u64(u64::get(bytes))
+    }
+}
+
 plain_struct!(GrainState {
     id: GrainId,
     position: glam::DVec3,

@@ -113,8 +113,15 @@ fn checkpoints_of_format_1_open_and_fit_their_world() {
     let checkpoint = Checkpoint::read(&data("checkpoint-1.esker")).unwrap();
     assert_eq!(checkpoint.state.steps_done, 36);
     assert_eq!(checkpoint.tally, [("wall".to_owned(), 1.5)]);
-    let world = World::restore(&emitting_world(), checkpoint.state).unwrap();
+    let mut world = World::restore(&emitting_world(), checkpoint.state).unwrap();
     assert_eq!(world.grains.len(), 18);
+    // Ids were slots then: none is given again.
+    let before = world.grains.id.clone();
+    for _ in 0..100 {
+        world.step().unwrap();
+    }
+    let came = world.grains.id.iter().filter(|id| id.source() == 1);
+    assert!(came.clone().count() > 0 && came.clone().all(|id| !before.contains(id)));
 }
 
 /// A column of three grains after 100 steps, with a ledger that knew no cohesion.

@@ -4,7 +4,7 @@
 //! (`advance`) and gives back what contacts ended with (`download`). Where its memory is, and
 //! who else works on the same step, is its own affair. What all back ends have in common is
 //! the order of a [`SweepPlan`]: colour after colour, in a colour block by block in any order,
-//! in a block group by group. In exact arithmetic of the same rows that order decides every
+//! in a block group by group. With the same arithmetic of a row that order decides every
 //! bit.
 //!
 //! Several processes may share a step. Blocks of one colour share no body, so each sweeps its

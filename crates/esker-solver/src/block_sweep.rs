@@ -328,7 +328,9 @@ impl BlockSweeper {
                             let slots = own_impacts();
                             let first = slots.len();
                             sweep_block(instructions, &work, (plan, block), pass, slots);
-                            changes.add(&work, &slots[first..]);
+                            if slots.len() > first {
+                                changes.add(&work, &slots[first..]);
+                            }
                             sums.add_block(&work, block);
                             if let Some(coupling) = &coupling {
                                 coupling.sum_block(&work, block, &slots[first..]);

@@ -37,7 +37,7 @@ pub struct ContactKey {
     pub feature: u32,
 }
 
-/// Marks the `other` of a [`ContactKey`] as a wall; grain generations stay below.
+/// Marks the `other` of a [`ContactKey`] as a wall; ids of grains stay below.
 const WALL_MARK: u64 = 1 << 63;
 
 impl ContactKey {
@@ -128,14 +128,8 @@ mod tests {
 
     #[test]
     fn keys_tell_walls_from_grains() {
-        let a = GrainId {
-            slot: 3,
-            generation: 1,
-        };
-        let b = GrainId {
-            slot: 9,
-            generation: 0,
-        };
+        let a = GrainId::new(GrainId::SOURCES - 1, 3);
+        let b = GrainId::new(0, 9);
         assert_eq!(ContactKey::wall(a, 7, 12).wall_index(), Some(7));
         assert_eq!(ContactKey::grains(b, a).wall_index(), None);
     }

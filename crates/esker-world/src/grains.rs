@@ -1,5 +1,5 @@
-//! The table of bodies: structure of arrays with dense indices inside, ids with a
-//! generation outside. Grains come first, bodies of their own (see `bodies.rs`) after
+//! The table of bodies: structure of arrays with dense indices inside, ids
+//! outside. Grains come first, bodies of their own (see `bodies.rs`) after
 //! them, in their order: the rows of grains change, those of bodies stay.
 
 use esker_contact::BodyState;
@@ -9,20 +9,58 @@ use glam::{DMat3, DQuat, DVec3};
 
 use crate::definition::Locks;
 
-/// Name of a grain: never given to another one, even after removal.
+/// Name of a grain: where it came from, and which it was of those that came from there. It
+/// is never given to another one, and depends neither on what else comes and goes nor on
+/// where the grain is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GrainId {
-    /// Slot; reused after removal.
-    pub slot: u32,
-    /// How often the slot was used before.
-    pub generation: u32,
-}
+pub struct GrainId(u64);
+
+/// Bits of an id that count; the source is above them.
+const SERIAL_BITS: u32 = 48;
 
 impl GrainId {
+    /// Sources that ids can tell apart: contact keys need the highest bit.
+    pub const SOURCES: usize = 1 << (63 - SERIAL_BITS);
+
+    /// The grain with this number, from zero on, of those that were there at the start
+    /// (source zero) or came from an emitter (one more than its index).
+    #[inline]
+    pub fn new(source: usize, serial: u64) -> Self {
+        debug_assert!(source < Self::SOURCES && serial < 1 << SERIAL_BITS);
+        GrainId((source as u64) << SERIAL_BITS | serial)
+    }
+
+    /// Zero for what was there at the start, else one more than the index of an emitter.
+    #[inline]
+    pub fn source(self) -> usize {
+        (self.0 >> SERIAL_BITS) as usize
+    }
+
+    /// Its number among those of its source.
+    #[inline]
+    pub fn serial(self) -> u64 {
+        self.0 & ((1 << SERIAL_BITS) - 1)
+    }
+
     /// The id as one number.
     #[inline]
     pub fn as_u64(self) -> u64 {
-        (self.generation as u64) << 32 | self.slot as u64
+        self.0
+    }
+
+    /// The id that is this number.
+    #[inline]
+    pub fn from_u64(number: u64) -> Self {
+        GrainId(number)
+    }
+}
+
+impl std::fmt::Display for GrainId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.source() {
+            0 => write!(f, "grain {}", self.serial()),
+            emitter => write!(f, "grain {} of emitter {}", self.serial(), emitter - 1),
+        }
     }
 }
 
@@ -133,8 +171,14 @@ pub struct Grains {
     boxes: Vec<Aabb>,
     /// Pairs of them, by their number among the last rows, that do not touch each other.
     pub(crate) passing: Vec<[u32; 2]>,
-    generation_of_slot: Vec<u32>,
+    /// Place of each row in tables by grain that outlast a change of rows: reused after
+    /// removal, and nothing to know outside.
+    slot: Vec<u32>,
     free_slots: Vec<u32>,
+    /// Grains that were there at the start, so far.
+    next_serial: u64,
+    /// Of these rows, where they were asked for.
+    diameters: Option<Diameters>,
 }
 
 /// The shape of a grain in the world's list, if it is no sphere.
@@ -260,7 +304,14 @@ impl Grains {
     }
 
     /// Diameters of all rows; their order does not enter.
-    pub(crate) fn diameters(&self, team: &mut Team) -> Diameters {
+    pub(crate) fn diameters(&mut self, team: &mut Team) -> Diameters {
+        let known = self.diameters.take();
+        let diameters = known.unwrap_or_else(|| self.measure_diameters(team));
+        self.diameters = Some(diameters);
+        diameters
+    }
+
+    fn measure_diameters(&self, team: &mut Team) -> Diameters {
         if self.radius.is_empty() {
             return Diameters::default();
         }
@@ -277,26 +328,44 @@ impl Grains {
         }
     }
 
-    /// Slots ever used: ids have a slot below this.
+    /// Slots in use: those of rows are below this.
     pub fn slots(&self) -> usize {
-        self.generation_of_slot.len()
+        self.slot.len() + self.free_slots.len()
     }
 
-    /// Generation of each slot and the free slots, for a checkpoint.
-    pub(crate) fn slot_table(&self) -> (&[u32], &[u32]) {
-        (&self.generation_of_slot, &self.free_slots)
+    /// Place of a row in tables by grain: it stays while the grain is there and is another's
+    /// afterwards.
+    #[inline]
+    pub fn slot(&self, row: usize) -> usize {
+        self.slot[row] as usize
     }
 
-    /// Continues with a slot table read from a checkpoint.
-    pub(crate) fn set_slot_table(&mut self, generations: Vec<u32>, free_slots: Vec<u32>) {
-        self.generation_of_slot = generations;
-        self.free_slots = free_slots;
-    }
-
-    /// Adds a grain; with `rotates` false its rotation is locked.
+    /// Adds a grain of the start; with `rotates` false its rotation is locked.
     pub fn insert(&mut self, grain: NewGrain, rotates: bool) -> GrainId {
+        let id = self.next_id();
+        self.insert_as(id, grain, rotates);
+        id
+    }
+
+    /// Adds a grain with an id that no other has or had.
+    pub(crate) fn insert_as(&mut self, id: GrainId, grain: NewGrain, rotates: bool) {
         let row = self.count();
-        self.insert_at(row, grain, rotates)
+        self.insert_at(row, id, grain, rotates);
+    }
+
+    fn next_id(&mut self) -> GrainId {
+        let id = GrainId::new(0, self.next_serial);
+        self.next_serial += 1;
+        id
+    }
+
+    /// Gives the rows these ids, one each.
+    pub(crate) fn set_ids(&mut self, ids: Vec<GrainId>) {
+        assert_eq!(ids.len(), self.len());
+        let started = ids.iter().filter(|id| id.source() == 0);
+        let next = started.map(|id| id.serial() + 1).max();
+        self.next_serial = next.unwrap_or(0);
+        self.id = ids;
     }
 
     /// Adds a body of its own, after all others; joints may hold it.
@@ -308,28 +377,24 @@ impl Grains {
         held_by: Aabb,
     ) -> GrainId {
         let can_rotate = rotates && locks.rotation.contains(&false);
-        let id = self.insert_at(self.len(), body, can_rotate);
+        let id = self.next_id();
+        self.insert_at(self.len(), id, body, can_rotate);
         self.locks.push(locks);
         self.jointed.push(jointed);
         self.boxes.push(held_by);
         id
     }
 
-    fn insert_at(&mut self, row: usize, grain: NewGrain, rotates: bool) -> GrainId {
-        let slot = self.free_slots.pop().unwrap_or_else(|| {
-            self.generation_of_slot.push(0);
-            self.generation_of_slot.len() as u32 - 1
-        });
-        let id = GrainId {
-            slot,
-            generation: self.generation_of_slot[slot as usize],
-        };
+    fn insert_at(&mut self, row: usize, id: GrainId, grain: NewGrain, rotates: bool) {
+        self.diameters = None;
+        let slot = self.free_slots.pop().unwrap_or(self.slot.len() as u32);
         if grain.shape.is_some() || self.has_shapes() {
             // Where there were none, all are spheres.
             self.shape.resize(self.id.len(), None);
             self.shape.insert(row, grain.shape);
         }
         self.id.insert(row, id);
+        self.slot.insert(row, slot);
         self.position.insert(row, grain.position);
         self.orientation.insert(row, grain.orientation);
         let inertia = match grain.shape {
@@ -351,7 +416,6 @@ impl Grains {
         self.radius.insert(row, grain.radius);
         self.mass.insert(row, grain.mass);
         self.material.insert(row, grain.material);
-        id
     }
 
     /// Removes the grain with this dense index; the last grain takes its place.
@@ -360,12 +424,14 @@ impl Grains {
     /// When the row is no grain's.
     pub fn remove(&mut self, index: usize) {
         assert!(index < self.count(), "bodies of their own stay");
+        self.diameters = None;
         let last = self.count() - 1;
         fn take<T>(list: &mut Vec<T>, index: usize, last: usize) -> T {
             list.swap(index, last);
             list.remove(last)
         }
-        let id = take(&mut self.id, index, last);
+        take(&mut self.id, index, last);
+        let slot = take(&mut self.slot, index, last);
         take(&mut self.position, index, last);
         take(&mut self.orientation, index, last);
         take(&mut self.state, index, last);
@@ -375,8 +441,7 @@ impl Grains {
         if self.has_shapes() {
             take(&mut self.shape, index, last);
         }
-        self.generation_of_slot[id.slot as usize] += 1;
-        self.free_slots.push(id.slot);
+        self.free_slots.push(slot);
     }
 
     /// Puts the grains into another order in memory: grain `order[k]` becomes
@@ -396,6 +461,7 @@ impl Grains {
         }
         assert_eq!(order.len(), self.count());
         permute(&mut self.id, order);
+        permute(&mut self.slot, order);
         permute(&mut self.position, order);
         permute(&mut self.orientation, order);
         permute(&mut self.state, order);
@@ -490,9 +556,27 @@ mod tests {
         let second = grains.insert(grain(1.0), true);
         grains.remove(0);
         assert_eq!(grains.id[0], second);
+        let slot = grains.slot(0);
         let third = grains.insert(grain(2.0), true);
-        assert_eq!(third.slot, first.slot);
-        assert_ne!(third, first);
+        assert!(first < second && second < third);
+        // Slots are, and each row has one of its own.
+        assert_eq!((grains.slots(), grains.slot(0)), (2, slot));
+        assert_ne!(grains.slot(1), slot);
+    }
+
+    /// Ids used to depend on the order in which others were removed.
+    #[test]
+    fn ids_say_where_a_grain_came_from_and_which_it_was() {
+        let id = GrainId::new(3, 41);
+        assert_eq!((id.source(), id.serial()), (3, 41));
+        assert_eq!(GrainId::from_u64(id.as_u64()), id);
+        assert_eq!(id.to_string(), "grain 41 of emitter 2");
+        assert_eq!(GrainId::new(0, 7).to_string(), "grain 7");
+        let ids = [[0, 1], [0, 2], [1, 0], [2, 0]];
+        assert!(
+            ids.map(|[source, n]| GrainId::new(source, n as u64))
+                .is_sorted()
+        );
     }
 
     /// Joints and reports name bodies by their place.
@@ -516,8 +600,7 @@ mod tests {
             grains.position.iter().map(|x| x.x).collect::<Vec<_>>(),
             [2.0, 1.0, 10.0, 11.0]
         );
-        // The newest has the slot of the one that left.
-        assert_eq!(grains.in_id_order(), [0, 1]);
+        assert_eq!(grains.in_id_order(), [1, 0]);
     }
 
     /// Cells and blocks are measured in it: a mean summed in the order of rows has other bits
@@ -536,10 +619,16 @@ mod tests {
             );
         }
         let team = &mut Team::new(2);
-        let before = (grains.diameters(team), grains.kinetic_energy());
-        let turned: Vec<u32> = (0..999).rev().collect();
-        grains.reorder(&turned);
-        assert_eq!((grains.diameters(team), grains.kinetic_energy()), before);
+        let mut turned = grains.clone();
+        turned.reorder(&(0..999).rev().collect::<Vec<u32>>());
+        assert_eq!(grains.diameters(team), turned.diameters(team));
+        assert_eq!(grains.kinetic_energy(), turned.kinetic_energy());
+        // What came or went is seen.
+        let all = grains.diameters(team);
+        grains.remove(998);
+        assert!(grains.diameters(team).max < all.max);
+        grains.insert(grain(1.0), true);
+        assert_eq!(grains.diameters(team).max, 0.2);
         assert_eq!(Grains::default().diameters(team), Diameters::default());
     }
 

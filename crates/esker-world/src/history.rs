@@ -7,7 +7,7 @@ use esker_parallel::{SharedSlice, Team, prefetch};
 use glam::DVec3;
 
 use crate::contact::{ContactGeometry, ContactKey, Partner};
-use crate::grains::GrainId;
+use crate::grains::{GrainId, Grains};
 
 /// One remembered contact.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,22 +21,31 @@ pub struct Remembered {
 }
 
 /// Contacts of the last step, found by their owner's slot. The order of one
-/// slot's names depends on the threads that listed them, so no search may.
+/// slot's names depends on the threads that listed them, so no search may. A slot may be
+/// another grain's since: names say whose they are.
 #[derive(Debug, Default)]
 pub struct History {
     /// First of each slot's names; they end where those of the next slot start.
     starts: Vec<AtomicU32>,
     names: Vec<Name>,
-    entries: Vec<Remembered>,
+    entries: Vec<Entry>,
     /// Whether a contact of this step took the entry.
     claimed: Vec<AtomicBool>,
+}
+
+/// A remembered contact.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    contact: Remembered,
+    /// Slot of its owner.
+    slot: u32,
 }
 
 /// What tells the entries of one slot apart.
 #[derive(Clone, Copy, Debug, Default)]
 struct Name {
+    owner: GrainId,
     other: u64,
-    generation: u32,
     entry: u32,
     feature: u32,
 }
@@ -55,14 +64,17 @@ impl History {
     pub fn store(
         &mut self,
         team: &mut Team,
-        slots: usize,
+        grains: &Grains,
         (contacts, impulses): (&[ContactGeometry], &[Impulse]),
         held: impl Iterator<Item = usize>,
     ) {
-        let remember = |i: usize| Remembered {
-            key: contacts[i].key,
-            normal: contacts[i].normal,
-            impulse: impulses[i],
+        let remember = |i: usize| Entry {
+            contact: Remembered {
+                key: contacts[i].key,
+                normal: contacts[i].normal,
+                impulse: impulses[i],
+            },
+            slot: grains.slot(contacts[i].grain as usize) as u32,
         };
         team.select(
             contacts.len(),
@@ -72,21 +84,28 @@ impl History {
         );
         let only_held = held.filter(|&i| impulses[i].normal == 0.0);
         self.entries.extend(only_held.map(remember));
-        self.link(team, slots);
+        self.link(team, grains.slots());
     }
 
     /// Multiplies all that is remembered: for a substep of another length.
     pub fn scale(&mut self, factor: f64) {
-        for entry in &mut self.entries {
-            entry.impulse = entry.impulse.scaled(factor);
+        for Entry { contact, .. } in &mut self.entries {
+            contact.impulse = contact.impulse.scaled(factor);
         }
     }
 
-    /// Remembers exactly these contacts.
-    pub fn replace(&mut self, slots: usize, remembered: impl Iterator<Item = Remembered>) {
+    /// Remembers exactly these contacts, whose owners are in these rows.
+    pub(crate) fn replace(
+        &mut self,
+        grains: &Grains,
+        remembered: impl Iterator<Item = (Remembered, usize)>,
+    ) {
         self.entries.clear();
-        self.entries.extend(remembered);
-        self.link(&mut Team::default(), slots);
+        self.entries.extend(remembered.map(|(contact, row)| Entry {
+            contact,
+            slot: grains.slot(row) as u32,
+        }));
+        self.link(&mut Team::default(), grains.slots());
     }
 
     /// Lists the names of the entries by slot: a counting sort.
@@ -98,7 +117,7 @@ impl History {
         self.names.resize(self.entries.len(), Name::default());
         let (starts, entries) = (&self.starts, &self.entries);
         let names = SharedSlice::new(&mut self.names);
-        let counter = |i: usize| &starts[entries[i].key.owner.slot as usize];
+        let counter = |i: usize| &starts[entries[i].slot as usize];
         team.run(|worker| {
             for count in &starts[worker.part_of(slots, 1)] {
                 count.store(0, Ordering::Relaxed);
@@ -119,12 +138,12 @@ impl History {
             // From the end of each slot's part down to its start.
             for i in worker.part_of(entries.len(), 1) {
                 let place = counter(i).fetch_sub(1, Ordering::Relaxed) - 1;
-                let key = entries[i].key;
+                let key = entries[i].contact.key;
                 // SAFETY: the counter gives every entry a place of its own.
                 unsafe {
                     *names.at(place as usize) = Name {
+                        owner: key.owner,
                         other: key.other,
-                        generation: key.owner.generation,
                         entry: i as u32,
                         feature: key.feature,
                     };
@@ -134,19 +153,18 @@ impl History {
     }
 
     /// Everything remembered.
-    pub fn entries(&self) -> &[Remembered] {
-        &self.entries
+    pub fn entries(&self) -> impl Iterator<Item = &Remembered> {
+        self.entries.iter().map(|entry| &entry.contact)
     }
 
     /// Impulses of the contacts as they were in the last step, projected onto
     /// their new tangent planes; zero for new contacts. The second list has the
-    /// indices of contacts with walls; `has_shapes` says whether pairs of grains may
-    /// have several points of contact.
+    /// indices of contacts with walls.
     pub fn recall(
         &mut self,
         team: &mut Team,
+        grains: &Grains,
         (contacts, wall_contacts): (&[ContactGeometry], &[u32]),
-        has_shapes: bool,
         impulses: &mut Vec<Impulse>,
     ) {
         self.claimed.clear();
@@ -155,28 +173,29 @@ impl History {
             .resize_with(self.entries.len(), AtomicBool::default);
         team.fill(impulses, contacts.len(), |i| {
             if let Some(ahead) = contacts.get(i + PREFETCHED) {
-                prefetch(&self.starts, ahead.key.owner.slot as usize);
+                prefetch(&self.starts, grains.slot(ahead.grain as usize));
             }
             if let Some(ahead) = contacts.get(i + PREFETCHED / 2) {
-                prefetch(&self.names, self.start(ahead.key.owner.slot as usize));
+                prefetch(&self.names, self.start(grains.slot(ahead.grain as usize)));
             }
             let contact = &contacts[i];
-            let mut names = self.of_owner(contact.key.owner).iter();
+            let mut names = self.of_row(grains, contact.grain as usize).iter();
             let key = &contact.key;
             let found = names.find(|name| name.other == key.other && name.feature == key.feature);
             self.claim(found.map(|name| name.entry as usize), contact)
         });
         // One after another, in the order of contacts: the first takes it.
         for &i in wall_contacts {
-            self.claim_moved(&contacts[i as usize], &mut impulses[i as usize]);
+            self.claim_moved(grains, &contacts[i as usize], &mut impulses[i as usize]);
         }
-        if has_shapes {
+        // Pairs of other shapes may have several points of contact.
+        if grains.has_shapes() {
             for (contact, impulse) in contacts.iter().zip(impulses) {
                 if matches!(
                     (contact.form, contact.partner),
                     (Form::General(_), Partner::Grain(_))
                 ) {
-                    self.claim_moved(contact, impulse);
+                    self.claim_moved(grains, contact, impulse);
                 }
             }
         }
@@ -184,13 +203,13 @@ impl History {
 
     /// Gives a contact without an impulse that of another feature of the same pair
     /// which nobody has claimed.
-    fn claim_moved(&self, contact: &ContactGeometry, impulse: &mut Impulse) {
+    fn claim_moved(&self, grains: &Grains, contact: &ContactGeometry, impulse: &mut Impulse) {
         if impulse.normal > 0.0 {
             return;
         }
-        let names = self.of_owner(contact.key.owner).iter();
+        let names = self.of_row(grains, contact.grain as usize).iter();
         let same = names.map(|name| name.entry as usize).filter(|&e| {
-            let entry = &self.entries[e];
+            let entry = &self.entries[e].contact;
             !self.claimed[e].load(Ordering::Relaxed)
                 && entry.impulse.normal > 0.0
                 && entry.key.is_of_same_pair(&contact.key)
@@ -199,19 +218,20 @@ impl History {
         *impulse = self.claim(same.min(), contact);
     }
 
-    /// Normal of a pair of bodies with one point of contact that carried load in the last step.
-    pub(crate) fn normal_of_pair(&self, owner: GrainId, other: GrainId) -> Option<DVec3> {
-        let other = other.as_u64();
-        let mut names = self.of_owner(owner).iter();
+    /// Normal of a pair of bodies, given by their rows, with one point of contact that carried
+    /// load in the last step.
+    pub(crate) fn normal_of_pair(&self, grains: &Grains, rows: [usize; 2]) -> Option<DVec3> {
+        let other = grains.id[rows[1]].as_u64();
+        let mut names = self.of_row(grains, rows[0]).iter();
         let name = names.find(|name| name.other == other && name.feature == 0)?;
-        Some(self.entries[name.entry as usize].normal)
+        Some(self.entries[name.entry as usize].contact.normal)
     }
 
-    /// Features of a wall that held a grain in the last step, in no order.
-    pub fn features_at(&self, owner: GrainId, wall: u32) -> impl Iterator<Item = u32> {
-        let names = self.of_owner(owner).iter();
-        let keys = names.map(move |name| ContactKey {
-            owner,
+    /// Features of a wall that held the grain in a row in the last step, in no order.
+    pub fn features_at(&self, grains: &Grains, row: usize, wall: u32) -> impl Iterator<Item = u32> {
+        let names = self.of_row(grains, row).iter();
+        let keys = names.map(|name| ContactKey {
+            owner: name.owner,
             other: name.other,
             feature: name.feature,
         });
@@ -225,13 +245,14 @@ impl History {
         start.map_or(self.names.len(), |s| s.load(Ordering::Relaxed) as usize)
     }
 
-    /// Names of an owner, in no order. All names of a slot are those
+    /// Names of the grain in a row, in no order. All names of a slot are those
     /// of the grain that had it when they were stored.
-    fn of_owner(&self, owner: GrainId) -> &[Name] {
-        let slot = owner.slot as usize;
+    #[inline]
+    fn of_row(&self, grains: &Grains, row: usize) -> &[Name] {
+        let slot = grains.slot(row);
         let names = &self.names[self.start(slot)..self.start(slot + 1)];
         match names.first() {
-            Some(name) if name.generation == owner.generation => names,
+            Some(name) if name.owner == grains.id[row] => names,
             _ => &[],
         }
     }
@@ -239,7 +260,8 @@ impl History {
     fn claim(&self, found: Option<usize>, contact: &ContactGeometry) -> Impulse {
         found.map_or_else(Impulse::default, |e| {
             self.claimed[e].store(true, Ordering::Relaxed);
-            self.entries[e].impulse.in_plane_of(contact.normal)
+            let impulse = &self.entries[e].contact.impulse;
+            impulse.in_plane_of(contact.normal)
         })
     }
 }
@@ -247,12 +269,12 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grains::GrainId;
+    use crate::grains::NewGrain;
 
-    fn contact(key: ContactKey, normal: DVec3) -> ContactGeometry {
+    fn contact(grain: u32, key: ContactKey, normal: DVec3) -> ContactGeometry {
         ContactGeometry {
             key,
-            grain: 0,
+            grain,
             partner: Partner::Wall(0),
             normal,
             point: DVec3::ZERO,
@@ -276,27 +298,46 @@ mod tests {
 
     #[test]
     fn impulses_are_found_by_key_and_follow_a_wall_to_its_next_facet() {
-        let id = |slot, generation| GrainId { slot, generation };
+        let mut grains = Grains::default();
+        let new_grain = NewGrain {
+            position: DVec3::ZERO,
+            velocity: DVec3::ZERO,
+            angular_velocity: DVec3::ZERO,
+            orientation: glam::DQuat::IDENTITY,
+            radius: 0.1,
+            mass: 1.0,
+            material: 0,
+            shape: None,
+        };
+        let ids = [0; 6].map(|_| grains.insert(new_grain, true));
         let old = [
-            contact(ContactKey::grains(id(2, 0), id(5, 0)), DVec3::X),
-            contact(ContactKey::wall(id(0, 0), 1, 7), DVec3::Z),
-            contact(ContactKey::wall(id(2, 0), 1, 7), DVec3::Z),
+            contact(2, ContactKey::grains(ids[2], ids[5]), DVec3::X),
+            contact(0, ContactKey::wall(ids[0], 1, 7), DVec3::Z),
+            contact(2, ContactKey::wall(ids[2], 1, 7), DVec3::Z),
+            contact(4, ContactKey::wall(ids[4], 1, 7), DVec3::Z),
         ];
         let mut history = History::default();
         let mut team = Team::new(2);
-        let loads = [load(1.0), load(2.0), load(3.0)];
-        history.store(&mut team, 6, (&old, &loads), std::iter::empty());
+        let loads = [load(1.0), load(2.0), load(3.0), load(4.0)];
+        let none = std::iter::empty();
+        history.store(&mut team, &grains, (&old, &loads), none);
+        // The last takes the row of the one that leaves, the newest its slot and no more.
+        grains.remove(4);
+        let newest = grains.insert(new_grain, true);
+        assert_eq!((grains.id[4], grains.id[5]), (ids[5], newest));
+        grains.reorder(&[0, 1, 3, 2, 4, 5]);
         let tilted = DVec3::new(0.1, 0.0, 1.0).normalize();
         let new = [
-            contact(ContactKey::wall(id(2, 0), 1, 8), tilted),
-            contact(ContactKey::grains(id(2, 0), id(5, 0)), DVec3::X),
-            contact(ContactKey::grains(id(2, 0), id(5, 1)), DVec3::X),
-            contact(ContactKey::wall(id(0, 0), 1, 9), DVec3::X),
+            contact(3, ContactKey::wall(ids[2], 1, 8), tilted),
+            contact(3, ContactKey::grains(ids[2], ids[5]), DVec3::X),
+            contact(3, ContactKey::grains(ids[2], newest), DVec3::X),
+            contact(0, ContactKey::wall(ids[0], 1, 9), DVec3::X),
+            contact(5, ContactKey::wall(newest, 1, 7), DVec3::Z),
         ];
         let mut impulses = Vec::new();
-        history.recall(&mut team, (&new, &[0, 3]), false, &mut impulses);
+        history.recall(&mut team, &grains, (&new, &[0, 3, 4]), &mut impulses);
         let normals: Vec<f64> = impulses.iter().map(|p| p.normal).collect();
-        assert_eq!(normals, [3.0, 1.0, 0.0, 0.0]);
+        assert_eq!(normals, [3.0, 1.0, 0.0, 0.0, 0.0]);
         assert!(
             impulses
                 .iter()

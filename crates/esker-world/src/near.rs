@@ -185,7 +185,7 @@ pub(crate) fn near_wall(
         radius,
         margin,
         motion: impact_reach + reach.step * velocity.distance(wall.twist.at(wall.pose.position)),
-        last_side: &|| wall.last_side(history.features_at(grains.id[i], index), None),
+        last_side: &|| wall.last_side(history.features_at(grains, i, index), None),
     };
     wall.shape.touches_of(&probe, touches);
     if touches.is_empty() {

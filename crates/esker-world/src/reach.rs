@@ -154,7 +154,7 @@ pub(crate) struct MeanVelocityField {
     /// Room for the cells once they are compared.
     compared: Vec<Cell>,
     /// Room for the bound that is being spread.
-    spread: Vec<f64>,
+    spread: [Vec<f64>; 2],
     /// Mean velocity of all grains, m/s.
     mean: DVec3,
     /// Largest distance of a cell's velocity from the mean, m/s.
@@ -329,14 +329,17 @@ impl MeanVelocityField {
     }
 
     /// Whether a grain does not obey (2).
-    #[inline]
+    #[inline(always)]
     fn stays_near(&self, grains: &Grains, i: usize, reach: Reach) -> bool {
-        let radius = grains.radius[i];
         let square = grains.state[i].velocity.distance_squared(self.mean);
-        if square < self.slow && !grains.has_shapes() {
-            return true;
-        }
-        let speed = square.sqrt() + grains.rotation_speed(i);
+        let is_slow = square < self.slow && !grains.has_shapes();
+        is_slow || self.stays_near_at(square.sqrt(), grains, i, reach)
+    }
+
+    /// The same at this speed among all, m/s.
+    fn stays_near_at(&self, speed: f64, grains: &Grains, i: usize, reach: Reach) -> bool {
+        let radius = grains.radius[i];
+        let speed = speed + grains.rotation_speed(i);
         let beyond = reach.beyond_surface(radius, speed, IMPACT_REACH_RADII * radius);
         grains.bounding_radius(i) + beyond <= 0.5 * self.edge
     }
@@ -476,18 +479,25 @@ impl MeanVelocityField {
     /// Pushes pass through chains of touching grains far beyond a cell within a
     /// step, and weaken on their way: passes a bound on to the cells around.
     fn spread(&mut self, team: &mut Team, bound: Bound) {
-        let mut spread = std::mem::take(&mut self.spread);
+        let [mut from, mut to] = std::mem::take(&mut self.spread);
+        from.clear();
+        from.extend(self.cells.iter().map(|cell| cell.bounds[bound as usize]));
         for _ in 0..SPREAD_PASSES {
-            team.fill(&mut spread, self.cells.len(), |k| {
-                let bounds = self.neighbours(k).map(|cell| cell.bounds[bound as usize]);
-                bounds.fold(0.0, f64::max)
+            team.fill(&mut to, from.len(), |k| {
+                let around = &self.around[k];
+                let mut max = 0.0;
+                for &there in &around.cells[..around.count] {
+                    let bound = from[there as usize];
+                    max = if bound > max { bound } else { max };
+                }
+                from[k].max(SPREAD_DECAY * max)
             });
-            for (cell, around) in self.cells.iter_mut().zip(&spread) {
-                let own = &mut cell.bounds[bound as usize];
-                *own = own.max(SPREAD_DECAY * around);
-            }
+            std::mem::swap(&mut from, &mut to);
         }
-        self.spread = spread;
+        for (cell, spread) in self.cells.iter_mut().zip(&from) {
+            cell.bounds[bound as usize] = *spread;
+        }
+        self.spread = [from, to];
     }
 
     /// Largest difference of a cell's velocity to one around it, and largest
@@ -651,7 +661,7 @@ mod tests {
 
     #[test]
     fn reaches_find_every_pair_that_can_meet() {
-        let grains = crowd(5);
+        let mut grains = crowd(5);
         for step in [1e-4, 2e-3, 1e-2] {
             for threads in [1, 3] {
                 let team = &mut Team::new(threads);

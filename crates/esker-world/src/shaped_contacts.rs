@@ -228,8 +228,10 @@ impl<'a> NarrowPhase<'a> {
         if !bodies.into_iter().all(is_smooth) {
             return None;
         }
-        let id = &self.scene.grains.id;
-        self.scene.history.normal_of_pair(id[i], id[j])
+        let Scene {
+            grains, history, ..
+        } = self.scene;
+        history.normal_of_pair(grains, [i, j])
     }
 
     /// Points of contact of a pair of grains.
@@ -301,7 +303,7 @@ impl<'a> NarrowPhase<'a> {
             margin,
             motion: impact_reach + reach.step * speed,
             last_side: &|| {
-                let features = self.scene.history.features_at(grains.id[i], index);
+                let features = self.scene.history.features_at(grains, i, index);
                 wall.last_side(features, Some(body.placed.shape))
             },
         };

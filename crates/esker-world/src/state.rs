@@ -10,7 +10,7 @@
 //! What a step computes anew from these (the contact list of
 //! [`World::contacts`]) is not kept: it is empty until the first step.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use esker_machine::{MachineError, MachineState};
 use glam::{DQuat, DVec3};
@@ -82,10 +82,6 @@ pub struct WorldState {
     pub ticks: u64,
     /// Grains in the order in which they are stored.
     pub grains: Vec<GrainState>,
-    /// Generation of each slot.
-    pub generations: Vec<u32>,
-    /// Slots without a grain, in the order in which they were freed.
-    pub free_slots: Vec<u32>,
     /// Impulses of the last step, scaled to the next, for warm starting.
     pub remembered: Vec<Remembered>,
     /// Progress of each emitter, random stream included.
@@ -123,16 +119,16 @@ pub enum RestoreError {
         /// In the state.
         found: usize,
     },
-    /// Grains, slots and generations contradict one another.
-    #[error("slot {slot} of the grains is inconsistent: {why}")]
-    Slot {
-        /// The slot.
-        slot: u32,
-        /// How.
+    /// A grain has an id that it cannot have.
+    #[error("{id} cannot be: {why}")]
+    Id {
+        /// The id.
+        id: GrainId,
+        /// Why not.
         why: &'static str,
     },
     /// A grain's values are impossible.
-    #[error("grain {} (generation {}) has an impossible {what}", id.slot, id.generation)]
+    #[error("{id} has an impossible {what}")]
     Grain {
         /// The grain.
         id: GrainId,
@@ -156,19 +152,16 @@ pub enum RestoreError {
         what: &'static str,
     },
     /// A remembered contact belongs to no grain.
-    #[error("a remembered contact belongs to slot {slot}, but there are {slots} slots")]
+    #[error("a remembered contact belongs to {id}, which is not there")]
     Contact {
-        /// Its owner's slot.
-        slot: u32,
-        /// Slots of the state.
-        slots: usize,
+        /// Its owner.
+        id: GrainId,
     },
 }
 
 impl World {
     /// The complete dynamic state.
     pub fn state(&self) -> WorldState {
-        let (generations, free_slots) = self.grains.slot_table();
         WorldState {
             steps_done: self.steps_done,
             lost: self.lost,
@@ -178,9 +171,7 @@ impl World {
             grains: (0..self.grains.len())
                 .map(|i| grain_state(&self.grains, i))
                 .collect(),
-            generations: generations.to_vec(),
-            free_slots: free_slots.to_vec(),
-            remembered: self.history.entries().to_vec(),
+            remembered: self.history.entries().copied().collect(),
             emitters: self.emitters.iter().map(|e| e.progress).collect(),
             sinks: self.sinks.iter().map(|s| s.taken.clone()).collect(),
             wall_loads: {
@@ -218,17 +209,6 @@ impl World {
         let loaded = def.walls.len() + def.bodies.len();
         count("walls and bodies", loaded, state.wall_loads.len())?;
         count("walls and bodies", loaded, state.total_wall_loads.len())?;
-        let slots = state.generations.len();
-        if let Some(entry) = state
-            .remembered
-            .iter()
-            .find(|r| r.key.owner.slot as usize >= slots)
-        {
-            return Err(RestoreError::Contact {
-                slot: entry.key.owner.slot,
-                slots,
-            });
-        }
         if !Clock::can_show(state.step_level, state.ticks, state.steps_done) {
             return Err(RestoreError::Time {
                 steps: state.steps_done,
@@ -241,11 +221,19 @@ impl World {
             sweeps: state.sweeps as usize,
         };
         check_values(&state)?;
-        let mut history = History::default();
-        history.replace(slots, state.remembered.iter().copied());
+        let row_of = rows_by_id(&state)?;
+        let owner = |entry: &Remembered| {
+            let id = entry.key.owner;
+            let row = row_of.get(&id).ok_or(RestoreError::Contact { id })?;
+            Ok((*entry, *row))
+        };
+        let remembered: Result<Vec<_>, RestoreError> = state.remembered.iter().map(owner).collect();
         let (mut machinery, _) = Machinery::new(def)?;
         machinery.machines.restore(&state.machines)?;
-        let mut world = World::with_grains(def, restore_grains(def, &state)?, machinery);
+        let grains = restore_grains(def, &state)?;
+        let mut history = History::default();
+        history.replace(&grains, remembered?.into_iter());
+        let mut world = World::with_grains(def, grains, machinery);
         world
             .clock
             .restart(resolution.level, state.ticks, state.steps_done);
@@ -300,26 +288,28 @@ fn grain_state(grains: &Grains, i: usize) -> GrainState {
     }
 }
 
-/// Checks that every slot is used by exactly one grain or free, then rebuilds
-/// the arrays in the order of the state.
+/// The row of every id, each of which one grain has and its source has given.
+fn rows_by_id(state: &WorldState) -> Result<BTreeMap<GrainId, usize>, RestoreError> {
+    let mut rows = BTreeMap::new();
+    for (row, grain) in state.grains.iter().enumerate() {
+        let id = grain.id;
+        if rows.insert(id, row).is_some() {
+            let why = "two grains have this id";
+            return Err(RestoreError::Id { id, why });
+        }
+        if let Some(emitter) = id.source().checked_sub(1) {
+            let given = state.emitters.get(emitter).map_or(0, |e| e.emitted);
+            if id.serial() >= given {
+                let why = "no emitter has given so many";
+                return Err(RestoreError::Id { id, why });
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Rebuilds the arrays in the order of the state.
 fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreError> {
-    let slots = state.generations.len();
-    let mut seen = BTreeSet::new();
-    let used = state.grains.iter().map(|g| g.id.slot);
-    for slot in used.chain(state.free_slots.iter().copied()) {
-        if slot as usize >= slots {
-            let why = "it lies beyond the slot table";
-            return Err(RestoreError::Slot { slot, why });
-        }
-        if !seen.insert(slot) {
-            let why = "it is used twice";
-            return Err(RestoreError::Slot { slot, why });
-        }
-    }
-    if let Some(slot) = (0..slots as u32).find(|s| !seen.contains(s)) {
-        let why = "it is neither used nor free";
-        return Err(RestoreError::Slot { slot, why });
-    }
     let mut grains = Grains::default();
     let outlines: Vec<Outline> = (0..def.shapes.len())
         .map(|shape| {
@@ -335,7 +325,7 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
         });
     };
     for (row, grain) in state.grains.iter().enumerate() {
-        check_grain(def, state, grain)?;
+        check_grain(def, grain)?;
         let body = row.checked_sub(free).map(|k| (k, &def.bodies[k]));
         if body.is_some() != grain.is_body() {
             return Err(RestoreError::Grain {
@@ -366,8 +356,7 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
         };
     }
     grains.passing = def.passing_bodies();
-    grains.id = state.grains.iter().map(|g| g.id).collect();
-    grains.set_slot_table(state.generations.clone(), state.free_slots.clone());
+    grains.set_ids(state.grains.iter().map(|g| g.id).collect());
     Ok(grains)
 }
 
@@ -392,12 +381,8 @@ fn check_values(state: &WorldState) -> Result<(), RestoreError> {
     }
 }
 
-fn check_grain(def: &WorldDef, state: &WorldState, grain: &GrainState) -> Result<(), RestoreError> {
+fn check_grain(def: &WorldDef, grain: &GrainState) -> Result<(), RestoreError> {
     let id = grain.id;
-    if state.generations[id.slot as usize] != id.generation {
-        let why = "its grain has another generation than the slot table";
-        return Err(RestoreError::Slot { slot: id.slot, why });
-    }
     let checks = [
         ("position", grain.position.is_finite()),
         ("orientation", grain.orientation.is_finite()),
@@ -619,11 +604,11 @@ mod tests {
         assert!(refused(&|s| s.sinks.push(Vec::new())).contains("1 sinks"));
         assert!(refused(&|s| s.grains[3].mass = 0.0).contains("impossible mass"));
         assert!(refused(&|s| s.grains[3].material = 9).contains("impossible material"));
-        assert!(refused(&|s| s.grains[3].id.slot = 4).contains("used twice"));
-        assert!(refused(&|s| s.grains[3].id.slot = 1 << 20).contains("beyond"));
-        assert!(refused(&|s| s.grains[3].id.generation = 1).contains("generation"));
-        assert!(refused(&|s| s.generations.push(0)).contains("neither used nor free"));
-        assert!(refused(&|s| s.remembered[0].key.owner.slot = 1 << 20).contains("slots"));
+        assert!(refused(&|s| s.grains[3].id = s.grains[4].id).contains("two grains"));
+        let emitted = GrainId::new(1, 0);
+        assert!(refused(&|s| s.grains[3].id = emitted).contains("grain 0 of emitter 0"));
+        let nobody = GrainId::new(0, 1 << 40);
+        assert!(refused(&|s| s.remembered[0].key.owner = nobody).contains("not there"));
         assert!(refused(&|s| s.remembered[0].impulse.normal = f64::NAN).contains("impulse"));
         assert!(refused(&|s| s.sweeps = 0).contains("sweeps"));
         assert!(refused(&|s| s.step_level = 40).contains("level 40"));

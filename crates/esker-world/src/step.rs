@@ -76,9 +76,8 @@ pub(crate) struct Workspace {
 pub enum StepError {
     /// A grain's state is not a number any more.
     #[error(
-        "grain {} (generation {}) has a non-finite state after step {step} (t = {time} s): \
-         position {position}, velocity {velocity}; a smaller time step or more sweeps may help",
-        grain.slot, grain.generation
+        "{grain} has a non-finite state after step {step} (t = {time} s): \
+         position {position}, velocity {velocity}; a smaller time step or more sweeps may help"
     )]
     NonFinite {
         /// Such a grain, of several the one with the smallest id.
@@ -271,7 +270,7 @@ impl World {
         let has_shapes = self.grains.has_shapes();
         let of_walls = (contacts, ghosts.contacts);
         self.history
-            .recall(team, of_walls, has_shapes, &mut work.impulses);
+            .recall(team, &self.grains, of_walls, &mut work.impulses);
         self.evaluate_cohesion();
         self.evaluate_forces();
         self.set_jointed_ghosts();
@@ -641,9 +640,9 @@ impl World {
             let has_side = wall.side_of(contact.key.wall_feature(), shape).is_some();
             (has_side && impulse.normal > 0.0).then_some(i as usize)
         });
-        let slots = self.grains.slots();
         let contacts = (&work.contacts[..], &work.impulses[..]);
-        self.history.store(&mut self.team, slots, contacts, held);
+        self.history
+            .store(&mut self.team, &self.grains, contacts, held);
     }
 
     fn measure_overlaps(&mut self, report: &mut StepReport) {

@@ -5,7 +5,7 @@ use esker_parallel::ExactSum;
 use glam::DVec3;
 
 use crate::definition::{EmitterDef, Rate, SinkDef, Total, WorldDef};
-use crate::grains::{Grains, NewGrain};
+use crate::grains::{GrainId, Grains, NewGrain};
 use crate::outline::Outline;
 use crate::packing::{Placed, sphere_mass};
 use crate::periodic::Periodic;
@@ -21,6 +21,8 @@ pub struct Emitter {
     pub def: EmitterDef,
     /// Where it has got to; what a checkpoint keeps.
     pub progress: EmitterProgress,
+    /// Of the ids of its grains.
+    source: usize,
     density: f64,
     outline: Outline,
     stream: RandomStream,
@@ -50,6 +52,7 @@ impl Emitter {
         Emitter {
             def: emitter.clone(),
             progress: EmitterProgress::default(),
+            source: index + 1,
             density: def.materials[emitter.material].density,
             outline: Outline::new(&def.shapes, emitter.shape.as_ref()),
             stream: RandomStream::new(def.seed, Source::Emitter(index)),
@@ -151,7 +154,8 @@ impl Emitter {
             let seen_at = periodic.iter().flat_map(|p| p.seen_at(position));
             seen_at.for_each(|x| near.add(x, room));
             let position = periodic.map_or(position, |p| p.wrapped(position));
-            grains.insert(
+            grains.insert_as(
+                GrainId::new(self.source, self.progress.emitted),
                 NewGrain {
                     position,
                     velocity: self.def.velocity,

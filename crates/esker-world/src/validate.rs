@@ -13,7 +13,7 @@ use glam::{DMat3, DVec3};
 
 use crate::check::Problem;
 use crate::definition::*;
-use crate::grains::sphere_inertia;
+use crate::grains::{GrainId, sphere_inertia};
 use crate::packing::{count_estimate, sphere_mass};
 use crate::periodic::MIN_DIAMETERS;
 
@@ -56,6 +56,13 @@ pub fn validate(def: &WorldDef) -> Checked {
     for (i, packing) in def.packings.iter().enumerate() {
         self::packing(def, &format!("grains.{i}"), packing)?;
     }
+    let emitters = def.emitters.len();
+    require(emitters < GrainId::SOURCES, "emitter", || {
+        (
+            format!("there are {emitters} emitters"),
+            format!("at most {} are possible", GrainId::SOURCES - 1),
+        )
+    })?;
     for (i, emitter) in def.emitters.iter().enumerate() {
         self::emitter(def, &format!("emitter.{i}"), emitter)?;
     }

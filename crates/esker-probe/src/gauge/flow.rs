@@ -51,7 +51,7 @@ impl Gauge for Flow {
             let to = grains.position[i];
             // A grain that was emitted in this step came with its velocity.
             let from = track
-                .before(grains.id[i])
+                .before(grains, i)
                 .unwrap_or_else(|| to - grains.state[i].velocity * world.step_length());
             let from = world.nearest_image(from, self.opening.position);
             let to = world.nearest_image(to, from);

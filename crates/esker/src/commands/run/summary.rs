@@ -5,7 +5,7 @@ use std::path::Path;
 
 use esker_scene::Scene;
 use esker_world::definition::{Method, Solver};
-use esker_world::{Stage, World};
+use esker_world::{GrainId, Stage, World};
 use serde::Serialize;
 
 use super::balance::{BodySummary, EnergySummary, MachineSummary, WallSummary};
@@ -144,19 +144,17 @@ struct WorstSummary {
 impl WorstSummary {
     /// `None` where no contact was beyond its law.
     fn new(world: &World, worst: &Worst) -> Option<Self> {
-        let bodies = &world.bodies;
-        let first_body = world.grains.count();
-        let body_slots = &world.grains.id[first_body..];
-        let grain = |slot: f64| {
-            let body = body_slots.iter().position(|id| f64::from(id.slot) == slot);
-            match body {
-                Some(body) => format!("body {}", bodies[body].name),
-                None => format!("grain {slot}"),
+        let body_ids = &world.grains.id[world.grains.count()..];
+        let grain = |id: f64| {
+            let id = GrainId::from_u64(id as u64);
+            match body_ids.iter().position(|&body| body == id) {
+                Some(body) => format!("body {}", world.bodies[body].name),
+                None => id.to_string(),
             }
         };
         let other = match worst.other {
             wall if wall < 0.0 => format!("wall {}", world.walls[(-1.0 - wall) as usize].name),
-            slot => grain(slot),
+            id => grain(id),
         };
         (worst.excess > 0.0).then(|| WorstSummary {
             bodies: [grain(worst.grain), other],

@@ -59,9 +59,9 @@ pub(super) struct Worst {
     pub(super) excess: f64,
     pub(super) overlap: f64,
     pub(super) time: f64,
-    /// Slot of the grain.
+    /// Id of the grain as a number: exact for grains of the start and of thirty emitters.
     pub(super) grain: f64,
-    /// Slot of the other grain, or the wall's place less one and negative.
+    /// Id of the other grain, or the wall's place less one and negative.
     pub(super) other: f64,
 }
 
@@ -72,9 +72,9 @@ impl Worst {
                 excess: found.excess,
                 overlap: found.overlap,
                 time,
-                grain: f64::from(found.grain.slot),
+                grain: found.grain.as_u64() as f64,
                 other: match found.other {
-                    OtherBody::Grain(id) => f64::from(id.slot),
+                    OtherBody::Grain(id) => id.as_u64() as f64,
                     OtherBody::Wall(w) => -1.0 - f64::from(w),
                 },
             };
