@@ -115,6 +115,7 @@ impl Experiment for Blade {
             paper: "Kleinert 2020, draft forces",
             shows: "A plate drawn through a bed: its draft against step, substeps and solver, and \
                     against the passive wedge of soil mechanics.",
+            // Extrapolated from a hundred steps of the narrow plate's bed.
             seconds_full: 3000.0,
             seconds_reduced: 30.0,
         }
