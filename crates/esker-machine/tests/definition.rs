@@ -21,7 +21,7 @@ fn refused(change: impl FnOnce(&mut Plan)) -> MachineError {
     let mut plan = arm();
     build(&plan, 1e-3);
     change(&mut plan);
-    plan.build(1e-3).err().expect("it must be refused")
+    plan.build(1e-3).expect_err("it must be refused")
 }
 
 fn motor(plan: &mut Plan, signal: Signal, limit: Option<f64>) {

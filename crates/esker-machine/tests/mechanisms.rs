@@ -6,7 +6,7 @@ use common::{assert_close, build};
 use esker_machine::mechanisms::{self, FourBar, SliderCrank};
 use esker_machine::rig::Plan;
 use esker_machine::{BodyPose, Coordinate, DriveKind, Elasticity, JointKind, Signal};
-use glam::{DQuat, DVec3};
+use glam::DVec3;
 
 /// Joint error, energy loss and angle error of first order or better in the substep alone.
 #[test]

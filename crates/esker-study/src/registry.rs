@@ -4,8 +4,8 @@ use esker_solver::registry::edit_distance;
 
 use crate::experiment::Experiment;
 use crate::experiments::{
-    accuracy, beverloo, blade, column, drum, ellipsoid_drum, impact, inclined_drum, limits,
-    machines, packing, parallel_physics, pile, repose, silo, smooth_vs_nonsmooth, triaxial,
+    accuracy, beverloo, blade, column, drum, ellipsoid_drum, excavator, impact, inclined_drum,
+    limits, machines, packing, parallel_physics, pile, repose, silo, smooth_vs_nonsmooth, triaxial,
     verification,
 };
 
@@ -29,6 +29,7 @@ pub const ALL: &[&dyn Experiment] = &[
     &machines::Machines,
     &triaxial::Triaxial,
     &blade::Blade,
+    &excavator::Excavator,
 ];
 
 /// The experiment with this name.

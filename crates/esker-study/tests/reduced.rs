@@ -208,3 +208,8 @@ fn a_blade_needs_the_force_that_its_bed_resists_with() {
 fn machines_move_and_touch_as_computed() {
     holds("machines");
 }
+
+#[test]
+fn an_excavator_digs_with_the_forces_that_its_bed_resists_with() {
+    holds("excavator");
+}

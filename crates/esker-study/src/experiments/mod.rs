@@ -6,6 +6,7 @@ pub mod blade;
 pub mod column;
 pub mod drum;
 pub mod ellipsoid_drum;
+pub mod excavator;
 pub mod impact;
 pub mod inclined_drum;
 pub mod limits;
