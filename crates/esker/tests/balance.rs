@@ -83,8 +83,10 @@ fn a_run_of_a_drum_shows_loads_drives_and_a_ledger_that_closes() {
         serde_json::from_str(&esker(&["measure", text, "walls", "--json"])).unwrap();
     let frames = Recording::open(&folder.join("recording.h5")).unwrap();
     let last = frames.frame(frames.frames().len() - 1).unwrap().walls[0];
-    assert_eq!(number(&measured["shell_power_W"]), last.load.power);
-    assert_eq!(number(&measured["shell_torque_y_N_m"]), last.load.torque.y);
+    // Reading the text may change the last bit.
+    let same = |key: &str, value: f64| (number(&measured[key]) / value - 1.0).abs() < 1e-15;
+    assert!(same("shell_power_W", last.load.power));
+    assert!(same("shell_torque_y_N_m", last.load.torque.y));
     let max = number(&measured["shell_max_force_N"]);
     assert!(max >= last.load.force.length());
     assert!(max < 10.0 * last.load.force.length());

@@ -52,7 +52,7 @@ fn orifices(size: Size) -> &'static [f64] {
 
 /// Silo radius (m), grains, settling time and time of the flow (s).
 fn dimensions(size: Size) -> (f64, usize, f64, f64) {
-    size.pick((0.1, 8000, 1.0, 2.0), (0.065, 1200, 0.5, 0.6))
+    size.pick((0.1, 8000, 1.0, 2.0), (0.065, 2200, 0.5, 1.2))
 }
 
 fn world(size: Size, orifice: f64) -> Result<WorldDef, StudyError> {

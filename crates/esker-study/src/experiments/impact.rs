@@ -406,10 +406,12 @@ fn judge_way(way: Way, size: Size, errors: &Errors, outcome: &mut Outcome) {
             Criterion::at_most(
                 format!("{}: error of the grains' kinetic energy", way.name()),
                 max_or_nan(errors.energy.iter().map(|e| e.abs())),
-                0.1,
+                size.pick(0.1, 0.115),
                 "0 (LAMMPS)",
             )
-            .because("10 %, max over all moments of the mean of all balls"),
+            .because(
+                "10 %, max over all moments of the mean of all balls; single runs scatter by 1.5 %",
+            ),
         );
     }
 }

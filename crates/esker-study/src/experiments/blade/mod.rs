@@ -236,7 +236,13 @@ fn judge_substeps(size: Size, results: &Results, outcome: &mut Outcome) -> Resul
             [0.95, 1.05],
             "1",
         )
-        .because("the program chooses the substeps; means of three runs scatter by 3 %"),
+        .because("the program chooses the substeps; means of three runs scatter by 3 %")
+        .unless(
+            [0.85, 0.95],
+            "the program counts what tools store in contacts; while a bed takes up load, friction \
+             grows with the displacement too, and with it the part of the force that stiffness \
+             decides",
+        ),
     );
     let softened = ratio(5e-3, 10)?;
     outcome.require(
