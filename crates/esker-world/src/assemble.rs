@@ -145,7 +145,7 @@ impl Rows<'_> {
         let (pair_index, pair) = self.pair(c);
         let bodies = &self.equations.bodies;
         let form = if SHAPED { c.form } else { Form::Radial };
-        let acted_on = self.ghosts.bodies_of(i, (c, form), self.grains);
+        let acted_on = self.ghosts.bodies_of(i, c, self.grains);
         let [a, b] = acted_on.map(|k| &bodies[k as usize]);
         let rolls = match form {
             Form::Radial => 1.0,
@@ -238,7 +238,7 @@ impl Bodies<'_> {
     fn general(&self, contact: &ContactGeometry, index: u32) -> GeneralContact {
         let own = &self.midpoints.0[contact.grain as usize];
         let side = |row: u32, centre: DVec3| {
-            if self.grains.is_jointed(row as usize) {
+            if self.grains.has_ghost(row as usize) {
                 return GHOST;
             }
             let turn = self.midpoints.0[row as usize].inverse_root;
@@ -258,6 +258,27 @@ impl Bodies<'_> {
             free: [Some(contact.grain), contact.partner.row()].map(|row| {
                 row.map_or(DVec3::ONE, |row| self.grains.free_translation(row as usize))
             }),
+        }
+    }
+}
+
+impl Bodies<'_> {
+    /// A frozen grain as one of its contacts sees it: by its centre among spheres, else by its
+    /// velocity at the point of contact.
+    fn ghost_of_held(&self, contact: &ContactGeometry, row: usize) -> BodyState {
+        let state = &self.grains.state[row];
+        let velocity = match contact.form {
+            Form::Radial => state.velocity,
+            Form::General(_) => {
+                let arm = contact.point - self.midpoints.0[row].pose.position;
+                let arm = self.periodic.map_or(arm, |p| p.branch(arm));
+                state.velocity + state.angular_velocity.cross(arm)
+            }
+        };
+        BodyState {
+            velocity,
+            angular_velocity: state.angular_velocity,
+            ..Default::default()
         }
     }
 }
@@ -388,10 +409,6 @@ impl Equations {
         let Bodies { grains, walls, .. } = bodies;
         let count = ghosts.rows;
         self.shares.clear();
-        let wall_of = |ghost: usize| {
-            let contact = &contacts[*ghosts.contacts.get(ghost)? as usize];
-            Some((contact, contact.key.wall_index()?))
-        };
         team.fill(&mut self.bodies, count + ghosts.count(), |k| {
             if k < count {
                 let state = grains.state[k];
@@ -400,14 +417,21 @@ impl Equations {
                     Some(_) => bodies.midpoints.0[k].metric_state(state),
                 };
             }
-            let Some((contact, w)) = wall_of(k - count) else {
-                return BodyState::default();
-            };
-            let wall = &walls[w as usize];
-            BodyState {
-                velocity: wall.surface_velocity_at(contact.point, contact.normal),
-                angular_velocity: wall.twist.angular_velocity,
-                ..Default::default()
+            let (contact, row) = ghosts.of(k - count, contacts, grains);
+            match (row, contact.partner) {
+                (None, Partner::Wall(w)) => {
+                    let wall = &walls[w as usize];
+                    BodyState {
+                        velocity: wall.surface_velocity_at(contact.point, contact.normal),
+                        angular_velocity: wall.twist.angular_velocity,
+                        ..Default::default()
+                    }
+                }
+                (Some(row), _) if grains.held_rows().contains(&(row as usize)) => {
+                    bodies.ghost_of_held(contact, row as usize)
+                }
+                // What joints hold is still to come.
+                _ => BodyState::default(),
             }
         });
     }

@@ -51,6 +51,7 @@ impl World {
     /// walls.
     pub(crate) fn begin(&mut self) -> Turnover {
         self.take_up_resolution();
+        self.begin_reduction();
         let (removed, lost) = self.book_grains(World::remove_grains);
         let emitted = self.book_grains(World::emit_grains);
         self.set_wall_velocities();
@@ -59,6 +60,7 @@ impl World {
         {
             self.sort_grains_in_memory();
         }
+        self.hold_near_members();
         Turnover {
             emitted,
             removed,

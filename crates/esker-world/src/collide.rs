@@ -139,10 +139,24 @@ impl Collider {
         let spheres = (&grains.position[..], &self.reaches[..]);
         let proxy = |i: usize| Proxy::of(grains, field, i);
         let found = &mut self.parts[..team.threads()];
+        // Grains that are frozen together do not meet.
+        let held = grains.held_rows();
+        let is_free = |pair: &[PairEntry<'_, Proxy>; 2]| {
+            !pair
+                .iter()
+                .all(|sphere| held.contains(&(sphere.index as usize)))
+        };
         if grains.has_shapes() {
             self.broad_phase
                 .search(team, spheres, proxy, found, |pair| {
-                    near_bodies(pair, reach, grains)
+                    let (candidate, is_near) = near_bodies(pair, reach, grains);
+                    (candidate, is_near && is_free(&pair))
+                })
+        } else if !held.is_empty() {
+            self.broad_phase
+                .search(team, spheres, proxy, found, |pair| {
+                    let (candidate, is_near) = near_grains(pair, reach);
+                    (candidate, is_near && is_free(&pair))
                 })
         } else {
             self.broad_phase
@@ -178,6 +192,7 @@ impl Collider {
             Some(k) => images[k].source,
             None => i,
         };
+        let held = grains.held_rows();
         let field = &self.field;
         let result = self.broad_phase.search(
             team,
@@ -200,7 +215,9 @@ impl Collider {
                     [1, 0]
                 };
                 let branch = entries[b].centre - entries[a].centre;
-                let is_pair = is_image != [true; 2] && sources[0] != sources[1];
+                let is_frozen = sources.map(|row| held.contains(&(row as usize)));
+                let is_pair =
+                    is_image != [true; 2] && sources[0] != sources[1] && is_frozen != [true; 2];
                 (candidate, is_near && is_pair && periodic.is_nearest(branch))
             },
         );
@@ -287,7 +304,7 @@ impl Collider {
             reach,
             ..
         } = scene;
-        let field = &self.field;
+        let (field, held) = (&self.field, grains.held_rows());
         // Impacts that throw a grain far throw it into walls that are far.
         let thrown = |i: usize| {
             let (impact_reach, radius) = (field.impact_reach[i], grains.radius[i]);
@@ -310,11 +327,13 @@ impl Collider {
                 for start in range.clone().step_by(WALL_CHUNK) {
                     let chunk = start..range.end.min(start + WALL_CHUNK);
                     let cluster = ClusterBounds::of(grains, thrown, chunk.clone());
+                    // What holds frozen grains is known.
+                    let free = chunk.clone().filter(|i| !held.contains(i));
                     for (w, wall) in walls.iter().enumerate() {
                         if !wall.is_present || cluster.is_clear_of(wall, reach) {
                             continue;
                         }
-                        for i in chunk.clone() {
+                        for i in free.clone() {
                             if grains.shape_of(i).is_some() {
                                 out.push(Candidate::at_wall(i as u32, w as u32));
                                 continue;

@@ -58,6 +58,10 @@ pub struct WorldDef {
     pub bounds: Option<[DVec3; 2]>,
     /// Whether the energy ledger is kept: a pass over all contacts per substep.
     pub energy_ledger: bool,
+    /// Whether and when grains at rest are frozen to the walls that they rest on.
+    pub reduction: Option<Reduction>,
+    /// Regions whose grains are never frozen.
+    pub sensors: Vec<SensorDef>,
 }
 
 impl Default for WorldDef {
@@ -85,8 +89,69 @@ impl Default for WorldDef {
             periodic: [None; 3],
             bounds: None,
             energy_ledger: false,
+            reduction: None,
+            sensors: Vec::new(),
         }
     }
+}
+
+impl WorldDef {
+    /// Regions whose grains are never frozen: sensors, and where grains come and go.
+    pub(crate) fn watched_regions(&self) -> Vec<Region> {
+        let sensors = self.sensors.iter().map(|sensor| sensor.region);
+        let sinks = self.sinks.iter().map(|sink| sink.region);
+        // A grain outside reaches into the region of an emitter by a radius, and so does a new
+        // one out of it.
+        let emitters = self.emitters.iter().map(|emitter| {
+            let room = 2.0 * emitter.sizes.max();
+            emitter.region.shrunk(-room).unwrap_or(emitter.region)
+        });
+        sensors.chain(sinks).chain(emitters).collect()
+    }
+}
+
+/// When grains at rest are frozen, and when they are set free. Speeds are in units of `√(g d)`,
+/// times of `√(d/g)`, with the mean diameter `d`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reduction {
+    /// Speed relative to the walls, of the centre and of the surface by rotation, up to which a
+    /// grain is at rest.
+    pub rest_speed: f64,
+    /// Acceleration up to which it is, over `g`.
+    pub rest_acceleration: f64,
+    /// How long it is at rest before it is frozen.
+    pub rest_time: f64,
+    /// Speed of approach or slip of free grains from which on what they hit is set free.
+    pub impact_speed: f64,
+    /// Imbalance of forces on a frozen grain that sets it free, over what it carries.
+    pub imbalance: f64,
+    /// How often all grains of an aggregate are set free to find out whether they still rest.
+    pub refresh_time: f64,
+    /// By how much that time may grow where they do.
+    pub refresh_growth: f64,
+}
+
+impl Default for Reduction {
+    fn default() -> Self {
+        Reduction {
+            rest_speed: 0.015,
+            rest_acceleration: 0.3,
+            rest_time: 0.55,
+            impact_speed: 0.42,
+            imbalance: 0.4,
+            refresh_time: 5.5,
+            refresh_growth: 16.0,
+        }
+    }
+}
+
+/// A region whose grains are never frozen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SensorDef {
+    /// Name used by reports.
+    pub name: String,
+    /// The region.
+    pub region: Region,
 }
 
 /// How a step advances the state.

@@ -1,12 +1,12 @@
-//! Bodies that stand for one side of one contact each: for walls, and for bodies that joints
-//! hold.
+//! Bodies that stand for one side of one contact each: for walls, for bodies that joints
+//! hold, and for frozen grains.
 //!
 //! Contacts of a step act on rows of the table of grains. What else they may touch, no contact
-//! moves by itself: a wall does what its motion says, a jointed body what its machine makes of
-//! all impulses (`machinery.rs`). Such a side has a ghost with the velocity of the surface at
+//! moves by itself: a wall does what its motion says, a frozen grain what the walls do that it
+//! rests on (`reduction/`), a jointed body what its machine makes of all impulses
+//! (`machinery.rs`). Such a side has a ghost with the velocity of the surface at
 //! the contact, after the rows.
 
-use esker_contact::Form;
 use esker_solver::plan::SweepPlan;
 
 use crate::contact::ContactGeometry;
@@ -40,34 +40,53 @@ impl<'a> Ghosts<'a> {
         self.contacts.len() + self.both.len()
     }
 
+    /// The contact of a ghost, and the row that it stands for; none where that is a wall.
+    pub(crate) fn of<'c>(
+        &self,
+        ghost: usize,
+        contacts: &'c [ContactGeometry],
+        grains: &Grains,
+    ) -> (&'c ContactGeometry, Option<u32>) {
+        let contact = |list: &[u32], place: usize| &contacts[list[place] as usize];
+        match ghost.checked_sub(self.contacts.len()) {
+            Some(place) => {
+                let contact = contact(self.both, place);
+                (contact, Some(contact.grain))
+            }
+            None => {
+                let contact = contact(self.contacts, ghost);
+                let row = match contact.partner.row() {
+                    Some(j) if !grains.has_ghost(j as usize) => Some(contact.grain),
+                    other => other,
+                };
+                (contact, row)
+            }
+        }
+    }
+
     fn place(list: &[u32], contact: usize) -> usize {
         list.partition_point(|&k| (k as usize) < contact)
     }
 
-    /// The bodies that a contact of this form acts on: rows or ghosts.
+    /// The bodies that a contact acts on: rows or ghosts.
     #[inline(always)]
     pub(crate) fn bodies_of(
         &self,
         i: usize,
-        (contact, form): (&ContactGeometry, Form),
+        contact: &ContactGeometry,
         grains: &Grains,
     ) -> [u32; 2] {
         let ghost = || (self.rows + Self::place(self.contacts, i)) as u32;
-        match form {
-            Form::Radial => [contact.grain, contact.partner.row().unwrap_or_else(ghost)],
-            Form::General(_) => {
-                let is_row = |j: &u32| !grains.is_jointed(*j as usize);
-                let own = Some(contact.grain).filter(is_row);
-                let other = contact.partner.row().filter(is_row);
-                match (own, other) {
-                    (Some(a), Some(b)) => [a, b],
-                    (Some(a), None) => [a, ghost()],
-                    (None, Some(b)) => [ghost(), b],
-                    (None, None) => {
-                        let second = self.contacts.len() + Self::place(self.both, i);
-                        [(self.rows + second) as u32, ghost()]
-                    }
-                }
+        let is_row = |j: &u32| !grains.has_ghost(*j as usize);
+        let own = Some(contact.grain).filter(is_row);
+        let other = contact.partner.row().filter(is_row);
+        match (own, other) {
+            (Some(a), Some(b)) => [a, b],
+            (Some(a), None) => [a, ghost()],
+            (None, Some(b)) => [ghost(), b],
+            (None, None) => {
+                let second = self.contacts.len() + Self::place(self.both, i);
+                [(self.rows + second) as u32, ghost()]
             }
         }
     }

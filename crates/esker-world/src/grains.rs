@@ -3,7 +3,7 @@
 //! them, in their order: the rows of grains change, those of bodies stay.
 
 use esker_contact::BodyState;
-use esker_geometry::{Aabb, BodyShape};
+use esker_geometry::{Aabb, BodyShape, Pose};
 use esker_parallel::{ExactSum, Max, Min, Team};
 use glam::{DMat3, DQuat, DVec3};
 
@@ -144,6 +144,36 @@ pub struct NewGrain {
     pub shape: Option<GrainShape>,
 }
 
+/// How long a grain has been at rest on something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// Steps one after another.
+    pub steps: u16,
+    /// Relative to which group of walls.
+    pub group: u8,
+}
+
+/// A grain out of the table: what changes is in a frame that it does not move in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrozenGrain {
+    pub(crate) id: GrainId,
+    pub(crate) slot: u32,
+    pub(crate) pose: Pose,
+    pub(crate) radius: f64,
+    pub(crate) mass: f64,
+    pub(crate) inverse_inertia: f64,
+    pub(crate) material: u16,
+    pub(crate) shape: Option<GrainShape>,
+}
+
+impl FrozenGrain {
+    /// Radius of the ball that holds it, m.
+    pub(crate) fn bounding_radius(&self) -> f64 {
+        self.shape
+            .map_or(self.radius, |shape| shape.bounding_radius)
+    }
+}
+
 /// All grains, then all bodies of their own; arrays share one dense index.
 #[derive(Clone, Debug, Default)]
 pub struct Grains {
@@ -171,14 +201,32 @@ pub struct Grains {
     boxes: Vec<Aabb>,
     /// Pairs of them, by their number among the last rows, that do not touch each other.
     pub(crate) passing: Vec<[u32; 2]>,
+    /// How long grains have been at rest; one entry per row.
+    pub(crate) rest: Vec<Rest>,
+    /// Rows before those of bodies of their own that are copies of frozen grains.
+    held: usize,
     /// Place of each row in tables by grain that outlast a change of rows: reused after
     /// removal, and nothing to know outside.
     slot: Vec<u32>,
     free_slots: Vec<u32>,
+    slot_count: u32,
     /// Grains that were there at the start, so far.
     next_serial: u64,
     /// Of these rows, where they were asked for.
     diameters: Option<Diameters>,
+}
+
+fn frozen_state(grain: &FrozenGrain, velocity: DVec3, angular_velocity: DVec3) -> BodyState {
+    BodyState {
+        velocity,
+        inverse_mass: 1.0 / grain.mass,
+        angular_velocity: if grain.inverse_inertia > 0.0 {
+            angular_velocity
+        } else {
+            DVec3::ZERO
+        },
+        inverse_inertia: grain.inverse_inertia,
+    }
 }
 
 /// The shape of a grain in the world's list, if it is no sphere.
@@ -217,6 +265,25 @@ impl Grains {
     #[inline]
     pub fn count(&self) -> usize {
         self.id.len() - self.locks.len()
+    }
+
+    /// How many grains there are that move freely: rows without those of bodies of their own
+    /// and copies of frozen grains, which come after them.
+    #[inline]
+    pub fn free_count(&self) -> usize {
+        self.count() - self.held
+    }
+
+    /// Rows of copies of frozen grains: contacts see ghosts of them.
+    #[inline]
+    pub(crate) fn held_rows(&self) -> std::ops::Range<usize> {
+        self.free_count()..self.count()
+    }
+
+    /// Whether contacts see a ghost of a row.
+    #[inline]
+    pub(crate) fn has_ghost(&self, index: usize) -> bool {
+        index >= self.free_count() && (index < self.count() || self.is_jointed(index))
     }
 
     /// What a row cannot do; nothing is locked of grains.
@@ -330,7 +397,7 @@ impl Grains {
 
     /// Slots in use: those of rows are below this.
     pub fn slots(&self) -> usize {
-        self.slot.len() + self.free_slots.len()
+        self.slot_count as usize
     }
 
     /// Place of a row in tables by grain: it stays while the grain is there and is another's
@@ -386,17 +453,10 @@ impl Grains {
     }
 
     fn insert_at(&mut self, row: usize, id: GrainId, grain: NewGrain, rotates: bool) {
-        self.diameters = None;
-        let slot = self.free_slots.pop().unwrap_or(self.slot.len() as u32);
-        if grain.shape.is_some() || self.has_shapes() {
-            // Where there were none, all are spheres.
-            self.shape.resize(self.id.len(), None);
-            self.shape.insert(row, grain.shape);
-        }
-        self.id.insert(row, id);
-        self.slot.insert(row, slot);
-        self.position.insert(row, grain.position);
-        self.orientation.insert(row, grain.orientation);
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
+            self.slot_count += 1;
+            self.slot_count - 1
+        });
         let inertia = match grain.shape {
             None => sphere_inertia(grain.mass, grain.radius),
             // A scale: what it takes part in contacts with is made in every step.
@@ -412,10 +472,80 @@ impl Grains {
             },
             inverse_inertia: if rotates { 1.0 / inertia } else { 0.0 },
         };
+        let frozen = FrozenGrain {
+            id,
+            slot,
+            pose: Pose::new(grain.position, grain.orientation),
+            radius: grain.radius,
+            mass: grain.mass,
+            inverse_inertia: state.inverse_inertia,
+            material: grain.material,
+            shape: grain.shape,
+        };
+        self.put_at(row, &frozen, state);
+    }
+
+    fn put_at(&mut self, row: usize, grain: &FrozenGrain, state: BodyState) {
+        self.diameters = None;
+        if grain.shape.is_some() || self.has_shapes() {
+            // Where there were none, all are spheres.
+            self.shape.resize(self.id.len(), None);
+            self.shape.insert(row, grain.shape);
+        }
+        self.id.insert(row, grain.id);
+        self.slot.insert(row, grain.slot);
+        self.position.insert(row, grain.pose.position);
+        self.orientation.insert(row, grain.pose.orientation);
         self.state.insert(row, state);
         self.radius.insert(row, grain.radius);
         self.mass.insert(row, grain.mass);
         self.material.insert(row, grain.material);
+        self.rest.insert(row, Rest::default());
+    }
+
+    /// Takes a grain out of the table to put it back later.
+    pub(crate) fn freeze(&mut self, row: usize) -> FrozenGrain {
+        let frozen = FrozenGrain {
+            id: self.id[row],
+            slot: self.slot[row],
+            pose: Pose::new(self.position[row], self.orientation[row]),
+            radius: self.radius[row],
+            mass: self.mass[row],
+            inverse_inertia: self.state[row].inverse_inertia,
+            material: self.material[row],
+            shape: self.shape_of(row).copied(),
+        };
+        self.take(row);
+        frozen
+    }
+
+    /// Puts a grain back with these velocities, m/s and rad/s.
+    pub(crate) fn thaw(&mut self, grain: &FrozenGrain, [velocity, angular_velocity]: [DVec3; 2]) {
+        debug_assert_eq!(self.held, 0, "copies come after all free grains");
+        self.put_at(
+            self.count(),
+            grain,
+            frozen_state(grain, velocity, angular_velocity),
+        );
+    }
+
+    /// Adds a copy of a frozen grain, after all free ones.
+    pub(crate) fn hold(&mut self, grain: &FrozenGrain, [velocity, angular_velocity]: [DVec3; 2]) {
+        self.put_at(
+            self.count(),
+            grain,
+            frozen_state(grain, velocity, angular_velocity),
+        );
+        self.held += 1;
+    }
+
+    /// Takes all copies of frozen grains out of the table.
+    pub(crate) fn drop_held(&mut self) {
+        while self.held > 0 {
+            self.held -= 1;
+            // Rows are taken from the end: the order of the others stays.
+            self.take(self.count() - 1);
+        }
     }
 
     /// Removes the grain with this dense index; the last grain takes its place.
@@ -423,6 +553,11 @@ impl Grains {
     /// # Panics
     /// When the row is no grain's.
     pub fn remove(&mut self, index: usize) {
+        let slot = self.take(index);
+        self.free_slots.push(slot);
+    }
+
+    fn take(&mut self, index: usize) -> u32 {
         assert!(index < self.count(), "bodies of their own stay");
         self.diameters = None;
         let last = self.count() - 1;
@@ -438,10 +573,11 @@ impl Grains {
         take(&mut self.radius, index, last);
         take(&mut self.mass, index, last);
         take(&mut self.material, index, last);
+        take(&mut self.rest, index, last);
         if self.has_shapes() {
             take(&mut self.shape, index, last);
         }
-        self.free_slots.push(slot);
+        slot
     }
 
     /// Puts the grains into another order in memory: grain `order[k]` becomes
@@ -468,6 +604,7 @@ impl Grains {
         permute(&mut self.radius, order);
         permute(&mut self.mass, order);
         permute(&mut self.material, order);
+        permute(&mut self.rest, order);
         if self.has_shapes() {
             permute(&mut self.shape, order);
         }

@@ -152,6 +152,21 @@ impl History {
         });
     }
 
+    /// Remembers these contacts too, whose owners have these slots.
+    pub(crate) fn extend(
+        &mut self,
+        team: &mut Team,
+        grains: &Grains,
+        remembered: impl Iterator<Item = (Remembered, u32)>,
+    ) {
+        let before = self.entries.len();
+        self.entries
+            .extend(remembered.map(|(contact, slot)| Entry { contact, slot }));
+        if self.entries.len() > before {
+            self.link(team, grains.slots());
+        }
+    }
+
     /// Everything remembered.
     pub fn entries(&self) -> impl Iterator<Item = &Remembered> {
         self.entries.iter().map(|entry| &entry.contact)

@@ -63,6 +63,17 @@ impl LoadIntegral {
         }
     }
 
+    /// What a force, N, and a torque about the wall's origin, N m, give to a wall over a step, s.
+    fn of_stored(wall: &Wall, [force, torque]: [DVec3; 2], step: f64) -> Self {
+        let origin = wall.twist.at(wall.pose.position) + wall.belt();
+        let power = -force.dot(origin) - torque.dot(wall.twist.angular_velocity);
+        LoadIntegral {
+            impulse: force * step,
+            angular_impulse: torque * step,
+            work: power * step,
+        }
+    }
+
     /// What a contact gives to a body of its own with the impulse of a whole step; `sign` is
     /// one for the second body of a contact, and minus one for the first.
     fn of_body(
@@ -193,6 +204,11 @@ impl World {
                 }
             }
         }
+        let mut sums = std::mem::take(&mut work.load_sums);
+        for (wall, force, torque) in self.stored_loads() {
+            sums[wall] += LoadIntegral::of_stored(&self.walls[wall], [force, torque], self.step);
+        }
+        let (walls, bodies) = (&mut self.walls, &mut self.bodies);
         let (of_walls, of_bodies) = sums.split_at(walls.len());
         for (wall, sum) in walls.iter_mut().zip(of_walls) {
             wall.load = sum.mean(self.step);
@@ -202,6 +218,8 @@ impl World {
             body.load = sum.mean(self.step);
             body.total_load += *sum;
         }
-        of_walls.iter().map(|sum| sum.work).sum()
+        let work = of_walls.iter().map(|sum| sum.work).sum();
+        self.workspace.load_sums = sums;
+        work
     }
 }

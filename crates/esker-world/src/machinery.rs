@@ -423,7 +423,7 @@ impl World {
         for &i in ghosts.contacts {
             let contact = &work.contacts[i as usize];
             let rows = [Some(contact.grain), contact.partner.row()];
-            let acted_on = ghosts.bodies_of(i as usize, (contact, contact.form), grains);
+            let acted_on = ghosts.bodies_of(i as usize, contact, grains);
             let may_load = work.impulses[i as usize].normal > 0.0
                 || -contact.overlap < contact.closing_speed.max(0.0) * *step;
             for (side, row) in rows.into_iter().enumerate() {

@@ -105,10 +105,10 @@ impl<const SHAPED: bool> Chosen<'_, SHAPED> {
         } = self.scene;
         let (pairs, laws) = self.order.laws;
         let mut bodies = [contact.grain, contact.partner.row().unwrap_or(FIXED)];
-        if let Form::General(_) = contact.form {
-            // What joints hold is seen through ghosts, as walls are.
+        // Frozen grains and what joints hold are seen through ghosts, as walls are.
+        if grains.free_count() < grains.len() {
             bodies = bodies.map(|i| match i {
-                i if i != FIXED && grains.is_jointed(i as usize) => FIXED,
+                i if i != FIXED && grains.has_ghost(i as usize) => FIXED,
                 i => i,
             });
         }

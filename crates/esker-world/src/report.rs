@@ -103,6 +103,8 @@ pub struct StepReport {
     pub time: f64,
     /// Grains that the step moved.
     pub grains: usize,
+    /// Grains of these that are frozen.
+    pub frozen: usize,
     /// Contacts in the problem, predicted ones included.
     pub contacts: usize,
     /// Contacts with positive overlap at the start of the step.

@@ -157,14 +157,7 @@ impl World {
     }
 
     fn find_pairs(&mut self) -> Result<Detection, StepError> {
-        let reach = Reach {
-            margin: self.contact.margin,
-            step: self.step,
-            fall: self.gravity * (self.step * self.method.free_fall_factor()),
-            restitution: self.pairs.max_restitution(),
-            cohesive_gap: self.pairs.longest_cohesive_gap(),
-            impact_chain: self.method.impact_chain(),
-        };
+        let reach = self.reach();
         let diameters = self.grains.diameters(&mut self.team);
         self.workspace.diameters = diameters;
         let middle = self.time() + 0.5 * self.step;
@@ -224,17 +217,18 @@ impl World {
         work.tracked.clear();
         work.between_ghosts.clear();
         if self.bodies.is_empty() {
+            // Frozen grains and walls do not meet as contacts: no contact has two ghosts.
             work.tracked.extend_from_slice(&work.collider.plan.fixed);
             return;
         }
         let contacts = (0..).zip(&work.contacts);
         let is_tracked = |c: &ContactGeometry| match c.partner {
             Partner::Wall(_) => true,
-            Partner::Grain(j) => c.grain.max(j) as usize >= grains.count(),
+            Partner::Grain(j) => c.grain.max(j) as usize >= grains.free_count(),
         };
         let tracked = contacts.filter(|(_, contact)| is_tracked(contact));
         work.tracked.extend(tracked.map(|(i, _)| i));
-        let has_ghost = |row: Option<u32>| row.is_none_or(|row| grains.is_jointed(row as usize));
+        let has_ghost = |row: Option<u32>| row.is_none_or(|row| grains.has_ghost(row as usize));
         let fixed = work.collider.plan.fixed.iter().filter(|&&i| {
             let contact = &work.contacts[i as usize];
             has_ghost(Some(contact.grain)) && has_ghost(contact.partner.row())
@@ -301,11 +295,13 @@ impl World {
     }
 
     fn advance(&mut self) -> Result<(Advanced, EnergyLoss), StepError> {
-        match self.method.clone() {
-            Method::SubStepped(method) => Ok(self.advance_substeps(&method)),
-            Method::WholeStep(method) => self.advance_whole(&method),
-            Method::Smooth(method) => Ok(self.advance_smooth(&method)),
-        }
+        let advanced = match self.method.clone() {
+            Method::SubStepped(method) => self.advance_substeps(&method),
+            Method::WholeStep(method) => self.advance_whole(&method)?,
+            Method::Smooth(method) => self.advance_smooth(&method),
+        };
+        self.place_held();
+        Ok(advanced)
     }
 
     /// Substeps of one warm-started sweep each.
@@ -598,7 +594,8 @@ impl World {
             step: self.steps_done,
             time,
             step_length: self.step,
-            grains: self.grains.count(),
+            grains: self.grain_count(),
+            frozen: self.frozen_count(),
             emitted: turnover.emitted,
             removed: turnover.removed,
             lost: turnover.lost,
@@ -624,6 +621,7 @@ impl World {
         for wall in &mut self.walls {
             wall.move_to(time);
         }
+        self.decide_reduction();
         Ok(report)
     }
 
@@ -681,6 +679,18 @@ impl World {
                 position: grains.position[i],
                 velocity: grains.state[i].velocity,
             }),
+        }
+    }
+
+    /// How far grains reach in the step.
+    pub(crate) fn reach(&self) -> Reach {
+        Reach {
+            margin: self.contact.margin,
+            step: self.step,
+            fall: self.gravity * (self.step * self.method.free_fall_factor()),
+            restitution: self.pairs.max_restitution(),
+            cohesive_gap: self.pairs.longest_cohesive_gap(),
+            impact_chain: self.method.impact_chain(),
         }
     }
 

@@ -83,8 +83,13 @@ impl Wall {
     /// step that begins there, and whether it is there in that step.
     pub fn set_velocity(&mut self, time: f64, step: f64) {
         self.twist = self.motion.twist(&self.initial, time, step);
-        self.is_present = self.presence.contains(time + 0.5 * step);
+        self.is_present = self.is_present_in(time, step);
         self.belt = self.pose.orientation * self.surface_velocity;
+    }
+
+    /// Whether it is there in a step that begins at `time`.
+    pub(crate) fn is_present_in(&self, time: f64, step: f64) -> bool {
+        self.presence.contains(time + 0.5 * step)
     }
 
     /// From which side a container holds a grain that touches this feature, a sphere
@@ -120,6 +125,12 @@ impl Wall {
     ) -> bool {
         self.shape.is_closed_container()
             && self.side_of(contact.key.wall_feature(), shape) == Some(Side::Outside)
+    }
+
+    /// Velocity of its surface relative to the wall in the world's frame, m/s, as the last step
+    /// began.
+    pub(crate) fn belt(&self) -> DVec3 {
+        self.belt
     }
 
     /// Bounds in the wall's own frame; `None` when unbounded.

@@ -1,7 +1,7 @@
 //! The world: its state, how it is built and what can be read from it.
 
 use esker_contact::{BodyState, GeneralContact, Impulse};
-use esker_geometry::BodyShape;
+use esker_geometry::{BodyShape, Region};
 use esker_machine::MachineError;
 use esker_parallel::{Team, ThreadChoice};
 use esker_solver::packed::{Law, Row};
@@ -24,6 +24,7 @@ use crate::machinery::Machinery;
 use crate::material::{PairConstants, PairTable};
 use crate::packing::{self, PackingError, PlacedGrain, PlacedGrains};
 use crate::periodic::Periodic;
+use crate::reduction::Aggregates;
 use crate::step::Workspace;
 use crate::supply::{Emitter, Sink};
 use crate::tool_forces::ToolWork;
@@ -70,6 +71,10 @@ pub struct World {
     pub(crate) plain_order: bool,
     pub(crate) energy: Option<EnergyLedger>,
     pub(crate) tool_work: ToolWork,
+    /// Grains at rest that are frozen, where the definition wants it.
+    pub(crate) aggregates: Option<Aggregates>,
+    /// Regions whose grains are never frozen.
+    pub(crate) watched: Vec<Region>,
     pub(crate) workspace: Workspace,
 }
 
@@ -155,6 +160,8 @@ impl World {
                 .energy_ledger
                 .then(|| EnergyLedger::open(grains.kinetic_energy())),
             tool_work: ToolWork::default(),
+            aggregates: Aggregates::new(def),
+            watched: def.watched_regions(),
             grains,
             shapes: {
                 let of_bodies = def.bodies.iter().map(|body| body.shape.clone());

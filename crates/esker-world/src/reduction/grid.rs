@@ -1,0 +1,213 @@
+//! Where frozen grains are: cells of a grid in the frame of each group, which they do not leave.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use glam::DVec3;
+
+/// The end of a list.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A group and a cell of its grid.
+type Key = (u8, [i32; 3]);
+
+/// Mixes the few numbers of a key; nobody chooses keys to collide.
+#[derive(Default)]
+pub(super) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u8(&mut self, x: u8) {
+        self.write_u64(u64::from(x));
+    }
+
+    fn write_u32(&mut self, x: u32) {
+        self.write_u64(u64::from(x));
+    }
+
+    fn write_i32(&mut self, x: i32) {
+        self.write_u64(x as u64);
+    }
+
+    fn write_usize(&mut self, x: usize) {
+        self.write_u64(x as u64);
+    }
+
+    fn write_u64(&mut self, x: u64) {
+        self.0 = (self.0.rotate_left(5) ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        // The table looks at the lowest and at the highest bits.
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
+pub(super) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
+
+/// A member in the list of its cell.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    place: DVec3,
+    next: u32,
+}
+
+/// Members by place.
+#[derive(Debug, Default)]
+pub(super) struct Grid {
+    edge: f64,
+    /// The first member of each cell.
+    cells: KeyMap<Key, u32>,
+    /// By member.
+    entries: Vec<Entry>,
+}
+
+impl Grid {
+    /// Forgets all members; cells are this wide from now on, m.
+    pub(super) fn clear(&mut self, edge: f64) {
+        self.edge = edge;
+        self.cells.clear();
+        self.entries.clear();
+    }
+
+    pub(super) fn insert(&mut self, member: u32, group: u8, place: DVec3) {
+        let key = (group, cell_at(self.edge, place));
+        let first = self.cells.entry(key).or_insert(NONE);
+        let entry = Entry {
+            place,
+            next: *first,
+        };
+        if self.entries.len() <= member as usize {
+            self.entries.resize(member as usize + 1, entry);
+        }
+        self.entries[member as usize] = entry;
+        *first = member;
+    }
+
+    pub(super) fn remove(&mut self, member: u32, group: u8, place: DVec3) {
+        let key = (group, cell_at(self.edge, place));
+        let Some(first) = self.cells.get_mut(&key) else {
+            return;
+        };
+        let after = self.entries[member as usize].next;
+        if *first == member {
+            *first = after;
+            if after == NONE {
+                self.cells.remove(&key);
+            }
+            return;
+        }
+        let mut at = *first;
+        while at != NONE {
+            let next = &mut self.entries[at as usize].next;
+            if *next == member {
+                *next = after;
+                return;
+            }
+            at = *next;
+        }
+    }
+
+    /// Calls `found` with every member of a group within this distance, m.
+    pub(super) fn within(&self, group: u8, around: (DVec3, f64), mut found: impl FnMut(u32)) {
+        let range = Range::new(self.edge, around);
+        let (centre, distance) = around;
+        let mut look = |first: u32| {
+            let mut at = first;
+            while at != NONE {
+                let entry = &self.entries[at as usize];
+                if entry.place.distance_squared(centre) <= distance * distance {
+                    found(at);
+                }
+                at = entry.next;
+            }
+        };
+        if range.count() > self.cells.len() as f64 {
+            let cells = self.cells.iter();
+            let near = cells.filter(|((own, cell), _)| *own == group && range.contains(*cell));
+            near.for_each(|(_, &first)| look(first));
+        } else {
+            let occupied = range
+                .cells()
+                .filter_map(|cell| self.cells.get(&(group, cell)));
+            occupied.for_each(|&first| look(first));
+        }
+    }
+}
+
+/// The cell of a place in a grid of this edge, m. Saturates: what is farther out shares the last
+/// cells.
+fn cell_at(edge: f64, place: DVec3) -> [i32; 3] {
+    (place / edge).floor().to_array().map(|x| x as i32)
+}
+
+/// Cells that a box meets.
+#[derive(Clone, Copy)]
+struct Range {
+    low: [i32; 3],
+    high: [i32; 3],
+}
+
+impl Range {
+    fn new(edge: f64, (place, distance): (DVec3, f64)) -> Self {
+        Range {
+            low: cell_at(edge, place - distance),
+            high: cell_at(edge, place + distance),
+        }
+    }
+
+    fn count(&self) -> f64 {
+        let along = |axis: usize| f64::from(self.high[axis]) - f64::from(self.low[axis]) + 1.0;
+        along(0) * along(1) * along(2)
+    }
+
+    fn contains(&self, cell: [i32; 3]) -> bool {
+        (0..3).all(|axis| (self.low[axis]..=self.high[axis]).contains(&cell[axis]))
+    }
+
+    fn cells(self) -> impl Iterator<Item = [i32; 3]> {
+        let along = move |axis: usize| self.low[axis]..=self.high[axis];
+        along(2).flat_map(move |z| along(1).flat_map(move |y| along(0).map(move |x| [x, y, z])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_found_where_they_are() {
+        let mut grid = Grid::default();
+        grid.clear(0.5);
+        let place = |k: u32| DVec3::new(f64::from(k % 10), f64::from(k / 10), -1.0) * 0.2;
+        for k in 0..100 {
+            grid.insert(k, u8::from(k >= 50), place(k));
+        }
+        for k in (0..100).step_by(3) {
+            grid.remove(k, u8::from(k >= 50), place(k));
+        }
+        let near = |group: u8, around: (DVec3, f64)| {
+            let mut found = Vec::new();
+            grid.within(group, around, |member| found.push(member));
+            found.sort_unstable();
+            found
+        };
+        let expected = |group: u8, (centre, distance): (DVec3, f64)| -> Vec<u32> {
+            let is_there = |k: &u32| k % 3 != 0 && u8::from(*k >= 50) == group;
+            let is_near = |k: &u32| place(*k).distance(centre) <= distance;
+            (0..100).filter(is_there).filter(is_near).collect()
+        };
+        for group in [0, 1] {
+            // The last box is far larger than what is there.
+            for around in [(place(44), 0.25), (place(50), 0.7), (DVec3::ZERO, 1e9)] {
+                assert_eq!(near(group, around), expected(group, around));
+                assert!(!near(group, around).is_empty());
+            }
+        }
+    }
+}

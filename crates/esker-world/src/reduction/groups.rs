@@ -1,0 +1,228 @@
+//! Groups of walls that move as one, and carry what rests on them.
+
+use esker_geometry::Pose;
+use glam::DVec3;
+
+use crate::definition::{Motion, WallDef};
+use crate::drive::Twist;
+use crate::wall::Wall;
+
+/// Relative change of a velocity that is rounding.
+const STEADY: f64 = 1e-6;
+
+/// What all walls of a group do.
+#[derive(Clone, Debug, PartialEq)]
+enum CommonMotion {
+    /// The walls move, and their surfaces with them.
+    Walls(Motion),
+    /// The walls stand still, and their surfaces move along them, m/s.
+    Belt(DVec3),
+}
+
+impl CommonMotion {
+    /// None where walls move in a way that nothing can be at rest with.
+    fn of(wall: &WallDef) -> Option<Self> {
+        let belt = wall.pose.orientation * wall.surface_velocity;
+        match (&wall.motion, belt == DVec3::ZERO) {
+            (motion, true) => Some(CommonMotion::Walls(motion.clone())),
+            (Motion::Still, false) => Some(CommonMotion::Belt(belt)),
+            (_, false) => None,
+        }
+    }
+}
+
+/// Walls that move as one.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    motion: CommonMotion,
+    /// How it moves in the step.
+    pub(crate) twist: Twist,
+}
+
+/// All groups.
+#[derive(Clone, Debug)]
+pub(crate) struct Groups {
+    groups: Vec<Group>,
+    /// Of each wall.
+    of_wall: Vec<Option<u8>>,
+}
+
+impl Groups {
+    /// The groups of these walls. In a periodic world nothing rests on walls that move: it would
+    /// leave the box.
+    pub(crate) fn new(walls: &[WallDef], is_periodic: bool) -> Self {
+        let mut groups: Vec<Group> = Vec::new();
+        let of_wall = walls.iter().map(|wall| {
+            let still = CommonMotion::Walls(Motion::Still);
+            let motion = CommonMotion::of(wall).filter(|m| !is_periodic || *m == still)?;
+            let known = groups.iter().position(|group| group.motion == motion);
+            let index = known.unwrap_or_else(|| {
+                groups.push(Group {
+                    motion,
+                    twist: Twist::default(),
+                });
+                groups.len() - 1
+            });
+            u8::try_from(index).ok()
+        });
+        let of_wall = of_wall.collect();
+        // More than can be told apart carry nothing.
+        groups.truncate(usize::from(u8::MAX) + 1);
+        Groups { groups, of_wall }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter()
+    }
+
+    pub(crate) fn get(&self, group: u8) -> &Group {
+        &self.groups[group as usize]
+    }
+
+    /// The group of a wall.
+    pub(crate) fn of_wall(&self, wall: usize) -> Option<u8> {
+        self.of_wall[wall]
+    }
+
+    /// Sets how groups move from `time` on over `step`.
+    pub(crate) fn set_twists(&mut self, time: f64, step: f64) {
+        for group in &mut self.groups {
+            group.twist = group.motion.twist(time, step);
+        }
+    }
+
+    /// Whether a group goes on, in a step of this length that begins at `time`, as it moved in
+    /// the last one.
+    pub(crate) fn is_steady(&self, group: u8, time: f64, step: f64) -> bool {
+        let group = self.get(group);
+        let (now, next) = (&group.twist, group.motion.twist(time, step));
+        let is_same = |a: DVec3, b: DVec3| a.distance(b) <= STEADY * a.length();
+        is_same(now.angular_velocity, next.angular_velocity)
+            && is_same(now.at(next.centre), next.velocity)
+    }
+
+    /// Whether contacts of a group's grains with a wall stay as they are while both move: the
+    /// wall's shape moves with the group.
+    pub(crate) fn carries_shape(&self, group: u8, wall: &Wall) -> bool {
+        match &self.get(group).motion {
+            CommonMotion::Walls(motion) => {
+                *motion == wall.motion && wall.surface_velocity == DVec3::ZERO
+            }
+            CommonMotion::Belt(_) => false,
+        }
+    }
+}
+
+impl CommonMotion {
+    /// How a body that is at rest with the group at `IDENTITY` at time zero moves.
+    fn frame(&self, time: f64) -> Pose {
+        match self {
+            CommonMotion::Walls(motion) => motion.pose(&Pose::IDENTITY, time),
+            CommonMotion::Belt(velocity) => Pose::from_position(*velocity * time),
+        }
+    }
+
+    fn twist(&self, time: f64, step: f64) -> Twist {
+        match self {
+            CommonMotion::Walls(motion) => motion.twist(&Pose::IDENTITY, time, step),
+            CommonMotion::Belt(velocity) => Twist {
+                velocity: *velocity,
+                ..Default::default()
+            },
+        }
+    }
+}
+
+impl Group {
+    /// Where the group's frame is at a time.
+    pub(crate) fn frame(&self, time: f64) -> Pose {
+        self.motion.frame(time)
+    }
+
+    /// Whether it stands still for ever.
+    pub(crate) fn is_still(&self) -> bool {
+        self.motion == CommonMotion::Walls(Motion::Still)
+    }
+
+    /// Acceleration of a point that moves with the group, m/s².
+    pub(crate) fn acceleration(&self, point: DVec3) -> DVec3 {
+        let omega = self.twist.angular_velocity;
+        omega.cross(omega.cross(point - self.twist.centre))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use esker_geometry::WallShape;
+
+    fn rotate(rate: f64, start: f64) -> Motion {
+        Motion::Rotate {
+            axis: DVec3::Y,
+            centre: DVec3::X,
+            rate,
+            start,
+            stop: f64::INFINITY,
+        }
+    }
+
+    fn wall(motion: Motion, surface_velocity: DVec3) -> WallDef {
+        WallDef {
+            motion,
+            surface_velocity,
+            ..WallDef::new("wall", WallShape::HalfSpace, Pose::IDENTITY)
+        }
+    }
+
+    #[test]
+    fn walls_that_move_as_one_are_one_group() {
+        let walls = [
+            wall(Motion::Still, DVec3::ZERO),
+            wall(rotate(1.0, 0.0), DVec3::ZERO),
+            wall(Motion::Still, DVec3::X),
+            wall(rotate(1.0, 0.0), DVec3::ZERO),
+            wall(rotate(2.0, 0.0), DVec3::ZERO),
+            wall(rotate(1.0, 0.0), DVec3::X),
+            wall(Motion::Still, DVec3::ZERO),
+        ];
+        let groups = Groups::new(&walls, false);
+        let of_wall = [Some(0), Some(1), Some(2), Some(1), Some(3), None, Some(0)];
+        assert_eq!(groups.of_wall, of_wall);
+        assert_eq!(groups.len(), 4);
+        let belt = groups.get(2);
+        assert_eq!(belt.frame(3.0).position, DVec3::X * 3.0);
+        assert!(groups.get(0).is_still() && !belt.is_still());
+    }
+
+    #[test]
+    fn a_group_that_starts_or_speeds_up_is_not_steady() {
+        let walls = [
+            wall(rotate(1.0, 0.5), DVec3::ZERO),
+            wall(
+                Motion::Oscillate {
+                    direction: DVec3::Z,
+                    amplitude: 0.1,
+                    frequency: 1.0,
+                    phase: 0.0,
+                },
+                DVec3::ZERO,
+            ),
+        ];
+        let mut groups = Groups::new(&walls, false);
+        let step = 0.01;
+        for (time, steady) in [(0.1, true), (0.48, true), (0.49, false), (0.6, true)] {
+            groups.set_twists(time, step);
+            assert_eq!(groups.is_steady(0, time + step, step), steady, "{time}");
+            assert!(!groups.is_steady(1, time + step, step));
+            // Another step length is the same motion.
+            assert_eq!(groups.is_steady(0, time + step, 0.5 * step), steady);
+        }
+        let point = DVec3::new(3.0, 1.0, 0.0);
+        let radial = groups.get(0).acceleration(point);
+        assert!(radial.distance(DVec3::NEG_X * 2.0) < 1e-12, "{radial}");
+    }
+}

@@ -1,0 +1,607 @@
+//! Frozen grains: who they are, what they press on each other with, and what carries them.
+//!
+//! Contacts among frozen grains, and between them and walls, are internal: nobody solves them.
+//! Their forces are kept as they were when the later of the two was frozen, in the frame of the
+//! group. Every member has a path of internal contacts to a wall that carries it; one of them is
+//! kept as a tree, so that only what hangs on a member has to be looked at when it leaves.
+
+use esker_contact::Impulse;
+use esker_geometry::Pose;
+use esker_parallel::ExactSum;
+use glam::DVec3;
+
+use super::grid::{Grid, KeyMap, NONE};
+use crate::contact::ContactKey;
+use crate::grains::{FrozenGrain, GrainId};
+use crate::history::Remembered;
+
+/// A frozen grain. Places and vectors are in the frame of its group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) grain: FrozenGrain,
+    pub(crate) group: u8,
+    /// Sum of the forces of internal contacts on it, N.
+    pub(crate) force: DVec3,
+    /// Sum of their normal forces, N.
+    pub(crate) pressure: f64,
+    /// Whether its balance may have changed in the last step: free grains pressed on it, or
+    /// somebody beside it was set free.
+    pub(crate) is_doubtful: bool,
+    support: Support,
+    first_contact: u32,
+    /// The search that met it last.
+    mark: u32,
+}
+
+/// What the path to a wall begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Support {
+    None,
+    Wall,
+    Member(u32),
+}
+
+/// The second body of an internal contact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Second {
+    Member(u32),
+    /// A wall, and whether it carries what rests on it.
+    Wall {
+        wall: u32,
+        carries: bool,
+    },
+}
+
+/// A contact that nobody solves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InternalContact {
+    pub(crate) key: ContactKey,
+    /// Unit normal from the first body to the second.
+    pub(crate) normal: DVec3,
+    /// Forces and torques, N and N m.
+    pub(crate) force: Impulse,
+    /// Overlap when it became internal, m, where it may change: at walls that the group slides
+    /// along.
+    pub(crate) overlap: Option<f64>,
+    pub(crate) first: u32,
+    pub(crate) second: Second,
+    /// The next contact of each body.
+    next: [u32; 2],
+}
+
+impl InternalContact {
+    /// Force on the second body, N.
+    fn on_second(&self) -> DVec3 {
+        self.normal * self.force.normal + self.force.friction
+    }
+
+    fn other(&self, member: u32) -> Option<u32> {
+        match self.second {
+            Second::Member(second) if second == member => Some(self.first),
+            Second::Member(second) => Some(second),
+            Second::Wall { .. } => None,
+        }
+    }
+
+    fn side(&self, member: u32) -> usize {
+        usize::from(self.first != member)
+    }
+}
+
+/// What internal contacts give to a wall, in the frame of the group: force, and torque about its
+/// origin. Exact, so that it does not matter in which order contacts came and went.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StoredLoad {
+    force: [ExactSum; 3],
+    torque: [ExactSum; 3],
+}
+
+impl StoredLoad {
+    fn add(&mut self, force: DVec3, torque: DVec3, sign: f64) {
+        for axis in 0..3 {
+            self.force[axis].add(sign * force[axis]);
+            self.torque[axis].add(sign * torque[axis]);
+        }
+    }
+
+    /// Force, N, and torque, N m.
+    pub(crate) fn values(&self) -> [DVec3; 2] {
+        [&self.force, &self.torque].map(|v| DVec3::from_array(v.map(|sum| sum.value())))
+    }
+}
+
+/// Mass of a group's members, and its first moment in the frame of the group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct GroupMass {
+    mass: ExactSum,
+    moment: [ExactSum; 3],
+}
+
+impl GroupMass {
+    fn add(&mut self, grain: &FrozenGrain, sign: f64) {
+        self.mass.add(sign * grain.mass);
+        for axis in 0..3 {
+            self.moment[axis].add(sign * (grain.mass * grain.pose.position[axis]));
+        }
+    }
+
+    /// `Σ m x` in the world, kg m, with the group's frame there.
+    pub(crate) fn moment_in(&self, frame: &Pose) -> DVec3 {
+        let moment = DVec3::from_array(self.moment.map(|sum| sum.value()));
+        frame.orientation * moment + frame.position * self.mass.value()
+    }
+}
+
+/// A contact about to become internal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewContact {
+    pub(crate) key: ContactKey,
+    pub(crate) normal: DVec3,
+    pub(crate) force: Impulse,
+    pub(crate) overlap: Option<f64>,
+    pub(crate) first: u32,
+    pub(crate) second: Second,
+}
+
+/// Contacts of a member.
+struct ContactsOf<'a> {
+    members: &'a Members,
+    member: u32,
+    next: u32,
+}
+
+impl<'a> Iterator for ContactsOf<'a> {
+    type Item = (u32, &'a InternalContact);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.next;
+        let contact = self.members.contacts.get(at as usize)?;
+        self.next = contact.next[contact.side(self.member)];
+        Some((at, contact))
+    }
+}
+
+/// All frozen grains.
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    members: Vec<Member>,
+    vacant: Vec<u32>,
+    contacts: Vec<InternalContact>,
+    vacant_contacts: Vec<u32>,
+    by_id: KeyMap<GrainId, u32>,
+    /// Members per group.
+    counts: Vec<usize>,
+    masses: Vec<GroupMass>,
+    /// By group and wall.
+    loads: KeyMap<(u8, u32), StoredLoad>,
+    pub(super) grid: Grid,
+    /// Those that touch a wall which their group slides along; some are gone.
+    sliding: Vec<GrainId>,
+    search: u32,
+    /// Largest radius of a ball that holds a member, m.
+    max_radius: f64,
+}
+
+impl Members {
+    /// No members of so many groups.
+    pub(crate) fn new(groups: usize) -> Self {
+        Members {
+            counts: vec![0; groups],
+            masses: vec![GroupMass::default(); groups],
+            ..Default::default()
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    /// How many a group has.
+    pub(crate) fn count_of(&self, group: u8) -> usize {
+        self.counts[group as usize]
+    }
+
+    pub(crate) fn mass_of_group(&self, group: u8) -> &GroupMass {
+        &self.masses[group as usize]
+    }
+
+    /// Largest radius of a ball that holds a member, m.
+    pub(crate) fn max_radius(&self) -> f64 {
+        self.max_radius
+    }
+
+    pub(crate) fn get(&self, member: u32) -> &Member {
+        &self.members[member as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, member: u32) -> &mut Member {
+        &mut self.members[member as usize]
+    }
+
+    pub(crate) fn find(&self, id: GrainId) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// All members in the order of their ids.
+    pub(crate) fn in_id_order(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = self.by_id.values().copied().collect();
+        all.sort_unstable_by_key(|&m| self.get(m).grain.id);
+        all
+    }
+
+    /// Members of a group, in no order.
+    pub(crate) fn of_group(&self, group: u8) -> impl Iterator<Item = u32> {
+        let all = self.by_id.values().copied();
+        all.filter(move |&m| self.get(m).group == group)
+    }
+
+    /// Members that touch a wall which their group slides along.
+    pub(crate) fn sliding(&self) -> impl Iterator<Item = u32> {
+        self.sliding.iter().filter_map(|&id| self.find(id))
+    }
+
+    /// All internal contacts in the order of their keys.
+    pub(crate) fn contacts_in_key_order(&self) -> Vec<&InternalContact> {
+        let owners = self.by_id.values();
+        let mut all: Vec<&InternalContact> = owners
+            .flat_map(|&m| self.contacts_of(m).filter(move |(_, c)| c.first == m))
+            .map(|(_, contact)| contact)
+            .collect();
+        all.sort_unstable_by_key(|contact| contact.key);
+        all
+    }
+
+    /// What internal contacts give to walls: group, wall and load.
+    pub(crate) fn stored_loads(&self) -> impl Iterator<Item = (u8, u32, &StoredLoad)> {
+        let loads = self.loads.iter();
+        loads.map(|(&(group, wall), load)| (group, wall, load))
+    }
+
+    fn contacts_of(&self, member: u32) -> ContactsOf<'_> {
+        ContactsOf {
+            members: self,
+            member,
+            next: self.get(member).first_contact,
+        }
+    }
+
+    /// Internal contacts of a member with walls.
+    pub(crate) fn wall_contacts(
+        &self,
+        member: u32,
+    ) -> impl Iterator<Item = (u32, &InternalContact)> {
+        let contacts = self.contacts_of(member).map(|(_, contact)| contact);
+        contacts.filter_map(|contact| match contact.second {
+            Second::Wall { wall, .. } => Some((wall, contact)),
+            Second::Member(_) => None,
+        })
+    }
+
+    /// Adds a grain, whose pose is in the frame of the group; cells of the grid are as wide as
+    /// `edge`, m, from the first one on.
+    pub(crate) fn add(&mut self, grain: FrozenGrain, group: u8, edge: f64) -> u32 {
+        if self.is_empty() {
+            self.clear(edge);
+        }
+        let member = Member {
+            grain,
+            group,
+            force: DVec3::ZERO,
+            pressure: 0.0,
+            is_doubtful: false,
+            support: Support::None,
+            first_contact: NONE,
+            mark: 0,
+        };
+        let index = match self.vacant.pop() {
+            Some(index) => {
+                self.members[index as usize] = member;
+                index
+            }
+            None => {
+                self.members.push(member);
+                self.members.len() as u32 - 1
+            }
+        };
+        self.by_id.insert(grain.id, index);
+        self.grid.insert(index, group, grain.pose.position);
+        self.counts[group as usize] += 1;
+        self.masses[group as usize].add(&grain, 1.0);
+        self.max_radius = self.max_radius.max(grain.bounding_radius());
+        index
+    }
+
+    fn clear(&mut self, edge: f64) {
+        self.members.clear();
+        self.vacant.clear();
+        self.contacts.clear();
+        self.vacant_contacts.clear();
+        self.loads.clear();
+        self.sliding.clear();
+        self.grid.clear(edge);
+        self.search = 0;
+        self.max_radius = 0.0;
+    }
+
+    /// Adds a contact between members, or of a member with a wall. Forces on the members are
+    /// summed by [`Members::sum_forces`].
+    pub(crate) fn add_contact(&mut self, new: NewContact) {
+        let bodies = match new.second {
+            Second::Member(second) => [Some(new.first), Some(second)],
+            Second::Wall { .. } => [Some(new.first), None],
+        };
+        let heads = bodies.map(|body| body.map_or(NONE, |m| self.get(m).first_contact));
+        let contact = InternalContact {
+            key: new.key,
+            normal: new.normal,
+            force: new.force,
+            overlap: new.overlap,
+            first: new.first,
+            second: new.second,
+            next: heads,
+        };
+        let index = match self.vacant_contacts.pop() {
+            Some(index) => {
+                self.contacts[index as usize] = contact;
+                index
+            }
+            None => {
+                self.contacts.push(contact);
+                self.contacts.len() as u32 - 1
+            }
+        };
+        for member in bodies.into_iter().flatten() {
+            self.get_mut(member).first_contact = index;
+        }
+        self.book_load(&contact, 1.0);
+        if contact.overlap.is_some() {
+            self.sliding.push(self.get(contact.first).grain.id);
+        }
+    }
+
+    fn book_load(&mut self, contact: &InternalContact, sign: f64) {
+        let Second::Wall { wall, .. } = contact.second else {
+            return;
+        };
+        let Member { grain, group, .. } = *self.get(contact.first);
+        let force = contact.on_second();
+        let point = grain.pose.position + contact.normal * grain.radius;
+        let moment = contact.normal * contact.force.twisting + contact.force.rolling;
+        let load = self.loads.entry((group, wall)).or_default();
+        load.add(force, point.cross(force) + moment, sign);
+    }
+
+    /// Sums the forces of internal contacts on these members, in the order of the contacts' keys:
+    /// in whatever order they came.
+    pub(crate) fn sum_forces(&mut self, members: impl IntoIterator<Item = u32>) {
+        let mut contacts: Vec<InternalContact> = Vec::new();
+        for member in members {
+            contacts.clear();
+            contacts.extend(self.contacts_of(member).map(|(_, contact)| *contact));
+            contacts.sort_unstable_by_key(|contact| contact.key);
+            let (mut force, mut pressure) = (DVec3::ZERO, 0.0);
+            for contact in &contacts {
+                let sign = [-1.0, 1.0][contact.side(member)];
+                force += contact.on_second() * sign;
+                pressure += contact.force.normal;
+            }
+            let member = self.get_mut(member);
+            (member.force, member.pressure) = (force, pressure);
+        }
+    }
+
+    /// Finds what carries these members, which are new. Returns those that nothing carries.
+    pub(crate) fn support(&mut self, new: &[u32]) -> Vec<u32> {
+        self.begin_search();
+        for &member in new {
+            self.mark(member);
+        }
+        self.attach(new)
+    }
+
+    /// These members and those around them, up to so many contacts away from each.
+    pub(crate) fn with_layers(&mut self, seeds: &[(u32, u32)]) -> Vec<u32> {
+        self.begin_search();
+        // By layers still to go, the widest first: every member is met with most of them.
+        let mut front: Vec<Vec<u32>> = Vec::new();
+        for &(member, layers) in seeds {
+            let layers = layers as usize;
+            if front.len() <= layers {
+                front.resize_with(layers + 1, Vec::new);
+            }
+            front[layers].push(member);
+        }
+        let mut all = Vec::new();
+        for layers in (0..front.len()).rev() {
+            for member in std::mem::take(&mut front[layers]) {
+                if !self.mark(member) {
+                    continue;
+                }
+                all.push(member);
+                if let Some(next) = layers.checked_sub(1) {
+                    let around = self
+                        .contacts_of(member)
+                        .filter_map(|(_, c)| c.other(member));
+                    front[next].extend(around);
+                }
+            }
+        }
+        all
+    }
+
+    /// Members that nothing would carry if these were not there, beside them.
+    pub(crate) fn unsupported_without(&mut self, leaving: &[u32]) -> Vec<u32> {
+        self.begin_search();
+        // Everything whose path to a wall goes through those that leave.
+        let mut hanging = Vec::new();
+        let mut stack: Vec<u32> = leaving.to_vec();
+        for &member in leaving {
+            self.mark(member);
+        }
+        while let Some(member) = stack.pop() {
+            let around: Vec<u32> = self
+                .contacts_of(member)
+                .filter_map(|(_, contact)| contact.other(member))
+                .collect();
+            for other in around {
+                let hangs = self.get(other).support == Support::Member(member);
+                if hangs && self.mark(other) {
+                    hanging.push(other);
+                    stack.push(other);
+                }
+            }
+        }
+        // Those that leave are marked but do not hang: they attach to nothing.
+        for &member in leaving {
+            self.get_mut(member).support = Support::None;
+        }
+        self.attach(&hanging)
+    }
+
+    /// Lets these marked members hang on walls, or on others that are not marked. Returns those
+    /// that cannot.
+    fn attach(&mut self, list: &[u32]) -> Vec<u32> {
+        let now = self.search;
+        let mut attached: Vec<u32> = Vec::new();
+        for &member in list {
+            let support = self.contacts_of(member).find_map(|(_, contact)| {
+                match (contact.second, contact.other(member)) {
+                    (Second::Wall { carries: true, .. }, _) => Some(Support::Wall),
+                    (_, Some(other)) if self.get(other).mark != now => Some(Support::Member(other)),
+                    _ => None,
+                }
+            });
+            self.get_mut(member).support = support.unwrap_or(Support::None);
+            if support.is_some() {
+                attached.push(member);
+            }
+        }
+        // Who leaves is marked and hangs on nothing; so does who is not attached yet.
+        let mut waiting: KeyMap<u32, ()> = KeyMap::default();
+        let is_waiting = |m: &&u32| self.get(**m).support == Support::None;
+        waiting.extend(list.iter().filter(is_waiting).map(|&m| (m, ())));
+        let mut at = 0;
+        while at < attached.len() && !waiting.is_empty() {
+            let member = attached[at];
+            at += 1;
+            let around: Vec<u32> = self
+                .contacts_of(member)
+                .filter_map(|(_, contact)| contact.other(member))
+                .filter(|other| waiting.contains_key(other))
+                .collect();
+            for other in around {
+                waiting.remove(&other);
+                self.get_mut(other).support = Support::Member(member);
+                attached.push(other);
+            }
+        }
+        waiting.into_keys().collect()
+    }
+
+    /// Adds the members of a group within a distance, m, to a list that were not met in this
+    /// search.
+    pub(super) fn mark_within(&mut self, group: u8, around: (DVec3, f64), out: &mut Vec<u32>) {
+        let Members {
+            members,
+            grid,
+            search,
+            ..
+        } = self;
+        grid.within(group, around, |member| {
+            let mark = &mut members[member as usize].mark;
+            if std::mem::replace(mark, *search) != *search {
+                out.push(member);
+            }
+        });
+    }
+
+    pub(super) fn begin_search(&mut self) {
+        self.search += 1;
+    }
+
+    /// Marks a member as met; false where it was before in this search.
+    fn mark(&mut self, member: u32) -> bool {
+        let now = self.search;
+        let mark = &mut self.get_mut(member).mark;
+        std::mem::replace(mark, now) != now
+    }
+
+    /// Takes members out, with the contacts that they had as what was remembered of them.
+    /// Forces on those that stay are to be summed anew: they are listed in `touched`.
+    pub(crate) fn remove(
+        &mut self,
+        list: &[u32],
+        mut remember: impl FnMut(&Member, &InternalContact),
+        touched: &mut Vec<u32>,
+    ) {
+        for &member in list {
+            let contacts: Vec<u32> = self.contacts_of(member).map(|(at, _)| at).collect();
+            for at in contacts {
+                let contact = self.contacts[at as usize];
+                self.book_load(&contact, -1.0);
+                remember(self.get(contact.first), &contact);
+                if let Some(other) = contact.other(member) {
+                    self.unlink(other, at);
+                    touched.push(other);
+                }
+                self.vacant_contacts.push(at);
+            }
+            let Member { grain, group, .. } = *self.get(member);
+            self.get_mut(member).first_contact = NONE;
+            self.grid.remove(member, group, grain.pose.position);
+            self.by_id.remove(&grain.id);
+            self.counts[group as usize] -= 1;
+            self.masses[group as usize].add(&grain, -1.0);
+            self.vacant.push(member);
+        }
+        touched.retain(|&m| self.find(self.get(m).grain.id) == Some(m));
+        touched.sort_unstable();
+        touched.dedup();
+        let by_id = &self.by_id;
+        self.sliding.retain(|id| by_id.contains_key(id));
+    }
+
+    /// Takes a contact out of the list of one of its members.
+    fn unlink(&mut self, member: u32, contact: u32) {
+        let after = {
+            let gone = &self.contacts[contact as usize];
+            gone.next[gone.side(member)]
+        };
+        let first = self.get(member).first_contact;
+        if first == contact {
+            self.get_mut(member).first_contact = after;
+            return;
+        }
+        let mut at = first;
+        while at != NONE {
+            let here = &mut self.contacts[at as usize];
+            let side = here.side(member);
+            if here.next[side] == contact {
+                here.next[side] = after;
+                return;
+            }
+            at = here.next[side];
+        }
+    }
+}
+
+/// An internal contact as it is remembered in a step of this length, with the group's frame there.
+pub(crate) fn remembered(contact: &InternalContact, frame: &Pose, substep: f64) -> Remembered {
+    let turned = |v: DVec3| frame.orientation * v;
+    let force = contact.force;
+    Remembered {
+        key: contact.key,
+        normal: turned(contact.normal),
+        impulse: Impulse {
+            normal: force.normal,
+            friction: turned(force.friction),
+            rolling: turned(force.rolling),
+            twisting: force.twisting,
+        }
+        .scaled(substep),
+    }
+}

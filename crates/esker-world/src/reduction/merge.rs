@@ -1,0 +1,444 @@
+//! Who is frozen.
+
+use esker_contact::Impulse;
+use esker_geometry::{Pose, Probe, Touch};
+use glam::DVec3;
+
+use super::groups::{Group, Groups};
+use super::members::{NewContact, Second};
+use super::{Aggregates, OnlyContact, Scales};
+use crate::World;
+use crate::contact::{ContactGeometry, Partner};
+use crate::grains::{FrozenGrain, GrainId, Rest};
+use crate::history::Remembered;
+use crate::material::ContactClass;
+use crate::wall::Wall;
+
+/// Steps of rest at least before a grain is frozen.
+const MIN_REST_STEPS: f64 = 2.0;
+/// Width of the cells of the members' grid, in mean diameters.
+const CELL_DIAMETERS: f64 = 2.0;
+/// Normal velocity of a wall without friction relative to the group, in units of the speed of
+/// rest, up to which it does not push what rests there.
+const PUSHING: f64 = 1e-3;
+
+/// What is at rest in a step.
+struct RestTest<'a> {
+    groups: &'a Groups,
+    /// Speed, m/s.
+    speed: f64,
+    /// Change of velocity in the step, m/s.
+    change: f64,
+    /// Step h, s.
+    step: f64,
+}
+
+/// A grain at the end of a step.
+struct Motion {
+    position: DVec3,
+    radius: f64,
+    velocity: DVec3,
+    angular_velocity: DVec3,
+    /// In the step, m/s.
+    change: DVec3,
+    contact: OnlyContact,
+}
+
+impl Motion {
+    /// A relative angular velocity without what nothing stops.
+    fn braked(&self, spin: DVec3) -> DVec3 {
+        match self.contact {
+            OnlyContact::One(normal) => spin.reject_from_normalized(normal),
+            OnlyContact::None | OnlyContact::Several => spin,
+        }
+    }
+}
+
+impl RestTest<'_> {
+    fn is_at_rest(&self, grain: &Motion, group: &Group) -> bool {
+        let twist = &group.twist;
+        let near = |a: DVec3, b: DVec3, bound: f64| a.distance_squared(b) <= bound * bound;
+        near(grain.velocity, twist.at(grain.position), self.speed)
+            && near(
+                grain.braked(grain.angular_velocity - twist.angular_velocity) * grain.radius,
+                DVec3::ZERO,
+                self.speed,
+            )
+            && near(
+                grain.change,
+                group.acceleration(grain.position) * self.step,
+                self.change,
+            )
+    }
+
+    /// How long a grain has been at rest that was so long before the step.
+    fn next(&self, grain: &Motion, before: Rest) -> Rest {
+        let is_at_rest = |group: u8| self.is_at_rest(grain, self.groups.get(group));
+        if is_at_rest(before.group) {
+            let steps = before.steps.saturating_add(1);
+            return Rest { steps, ..before };
+        }
+        let other = (0..self.groups.len() as u8).find(|&group| is_at_rest(group));
+        other.map_or(Rest { steps: 0, ..before }, |group| Rest {
+            steps: 1,
+            group,
+        })
+    }
+}
+
+impl World {
+    /// Freezes the grains that the last step decided on.
+    pub(super) fn freeze_pending(&mut self, aggregates: &mut Aggregates) {
+        let mut rows = std::mem::take(&mut aggregates.pending.freeze);
+        if rows.is_empty() {
+            return;
+        }
+        let time = self.time();
+        if aggregates.edge == 0.0 {
+            aggregates.edge = CELL_DIAMETERS * self.grains.diameters(&mut self.team).mean;
+        }
+        let mut new = Vec::with_capacity(rows.len());
+        // From the last on: the last grain takes the place of one that leaves.
+        for row in rows.drain(..).rev() {
+            let row = row as usize;
+            let (state, group) = (self.grains.state[row], self.grains.rest[row].group);
+            let grain = self.grains.freeze(row);
+            let of = aggregates.groups.get(group);
+            let place = grain.pose.position;
+            let relative = state.velocity - of.twist.at(place);
+            let spin = state.angular_velocity - of.twist.angular_velocity;
+            let turning = match (grain.shape, grain.inverse_inertia > 0.0) {
+                (_, false) => 0.0,
+                (None, true) => spin.length_squared() / grain.inverse_inertia,
+                (Some(shape), true) => spin.dot(shape.inertia(grain.pose.orientation) * spin),
+            };
+            let totals = &mut aggregates.totals;
+            totals.merges += 1;
+            totals.energy_lost += 0.5 * (grain.mass * relative.length_squared() + turning);
+            totals.impulse_to_walls += relative * grain.mass;
+            let pose = into_frame(of, time, &grain.pose);
+            let frozen = FrozenGrain { pose, ..grain };
+            new.push(aggregates.members.add(frozen, group, aggregates.edge));
+        }
+        aggregates.pending.freeze = rows;
+        self.make_contacts_internal(aggregates, &new);
+        let unsupported = aggregates.members.support(&new);
+        aggregates.release(unsupported, |totals| &mut totals.split_by_support);
+    }
+
+    /// Keeps what is remembered of contacts between members of which one is new, and of new ones
+    /// with walls.
+    fn make_contacts_internal(&mut self, aggregates: &mut Aggregates, new: &[u32]) {
+        let (time, substep) = (self.time(), self.substep());
+        let mut is_new = super::grid::KeyMap::<u32, ()>::default();
+        is_new.extend(new.iter().map(|&member| (member, ())));
+        let mut touched: Vec<u32> = new.to_vec();
+        let mut touches = Vec::new();
+        for entry in self.history.entries() {
+            let members = &aggregates.members;
+            let Some(first) = members.find(entry.key.owner) else {
+                continue;
+            };
+            let of_first = *members.get(first);
+            if entry.impulse.normal <= 0.0 {
+                continue;
+            }
+            let (second, overlap) = match entry.key.wall_index() {
+                Some(wall) if is_new.contains_key(&first) => {
+                    let at = &self.walls[wall as usize];
+                    let is_carried = aggregates.groups.carries_shape(of_first.group, at);
+                    let carries = self.carries(aggregates, of_first.group, &of_first.grain, wall);
+                    let group = aggregates.groups.get(of_first.group);
+                    let pose = super::in_frame(group, time, &of_first.grain.pose);
+                    let overlap = (!is_carried).then(|| {
+                        let touch = touch_of(at, &pose, of_first.grain.radius, entry, &mut touches);
+                        touch.map_or(0.0, |touch| touch.overlap)
+                    });
+                    (Second::Wall { wall, carries }, overlap)
+                }
+                Some(_) => continue,
+                None => {
+                    let Some(second) = members.find(GrainId::from_u64(entry.key.other)) else {
+                        continue;
+                    };
+                    let is_one_new = is_new.contains_key(&first) || is_new.contains_key(&second);
+                    if !is_one_new || members.get(second).group != of_first.group {
+                        continue;
+                    }
+                    touched.extend([first, second]);
+                    (Second::Member(second), None)
+                }
+            };
+            let frame = aggregates.groups.get(of_first.group).frame(time);
+            let turned = |v: DVec3| frame.inverse_rotate(v);
+            let impulse = entry.impulse.scaled(1.0 / substep);
+            aggregates.members.add_contact(NewContact {
+                key: entry.key,
+                normal: turned(entry.normal),
+                force: Impulse {
+                    friction: turned(impulse.friction),
+                    rolling: turned(impulse.rolling),
+                    ..impulse
+                },
+                overlap,
+                first,
+                second,
+            });
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        aggregates.members.sum_forces(touched);
+    }
+
+    /// Whether friction holds a grain of a group on a wall of it.
+    fn carries(&self, aggregates: &Aggregates, group: u8, grain: &FrozenGrain, wall: u32) -> bool {
+        aggregates.groups.of_wall(wall as usize) == Some(group)
+            && self.friction_at_wall(grain.material, wall) > 0.0
+    }
+
+    fn friction_at_wall(&self, material: u16, wall: u32) -> f64 {
+        let other = self.walls[wall as usize].material;
+        let pair = self.pairs.index(material, other, ContactClass::Curved);
+        self.pairs.at(pair).law.friction
+    }
+
+    /// Counts how long grains have been at rest, and decides who is frozen.
+    pub(super) fn find_grains_at_rest(&mut self, aggregates: &mut Aggregates, scales: Scales) {
+        let settings = aggregates.settings;
+        let test = RestTest {
+            groups: &aggregates.groups,
+            speed: settings.rest_speed * scales.speed,
+            change: settings.rest_acceleration * self.gravity.length() * self.step,
+            step: self.step,
+        };
+        let free = self.grains.free_count();
+        let mut only = std::mem::take(&mut aggregates.scratch.only_contact);
+        self.find_only_contacts(&mut only);
+        let mut rest = std::mem::take(&mut self.grains.rest);
+        let (grains, before) = (&self.grains, &aggregates.scratch.before);
+        self.team
+            .for_each_part(&mut rest[..free], 1, |start, part| {
+                for (i, rest) in (start..).zip(part) {
+                    let state = &grains.state[i];
+                    let motion = Motion {
+                        position: grains.position[i],
+                        radius: grains.bounding_radius(i),
+                        velocity: state.velocity,
+                        angular_velocity: state.angular_velocity,
+                        change: state.velocity - before[i],
+                        contact: only[i],
+                    };
+                    *rest = test.next(&motion, *rest);
+                }
+            });
+        self.grains.rest = rest;
+        aggregates.scratch.only_contact = only;
+        let steps = (settings.rest_time * scales.time / self.step).ceil();
+        let steps = steps.clamp(MIN_REST_STEPS, f64::from(u16::MAX)) as u16;
+        self.choose_frozen(aggregates, steps, settings.rest_speed * scales.speed);
+    }
+
+    /// Finds the contact of each free grain that alone loads it.
+    fn find_only_contacts(&self, out: &mut Vec<OnlyContact>) {
+        let free = self.grains.free_count();
+        out.clear();
+        out.resize(free, OnlyContact::None);
+        for (contact, impulse) in self.contacts() {
+            if impulse.normal <= 0.0 {
+                continue;
+            }
+            for (row, _) in sides(contact) {
+                if let Some(only) = out.get_mut(row as usize) {
+                    *only = match only {
+                        OnlyContact::None => OnlyContact::One(contact.normal),
+                        _ => OnlyContact::Several,
+                    };
+                }
+            }
+        }
+    }
+
+    /// Decides which grains of those that have been at rest for so many steps are frozen.
+    fn choose_frozen(&mut self, aggregates: &mut Aggregates, steps: u16, speed: f64) {
+        let free = self.grains.free_count();
+        let mut scratch = std::mem::take(&mut aggregates.scratch);
+        scratch.blocked.clear();
+        scratch.blocked.extend(
+            self.grains.rest[..free]
+                .iter()
+                .map(|rest| rest.steps < steps),
+        );
+        for (row, blocked) in scratch.blocked.iter_mut().enumerate() {
+            *blocked = *blocked || self.is_watched(row);
+        }
+        scratch.carried.clear();
+        scratch.carried.resize(free, false);
+        scratch.parent.clear();
+        scratch.parent.extend(0..free as u32);
+        let loaded = || {
+            let contacts = self.workspace.contacts.iter();
+            let loaded = contacts.zip(&self.workspace.impulses);
+            loaded.filter(|(_, impulse)| impulse.normal > 0.0)
+        };
+        for (contact, _) in loaded() {
+            for (row, other) in sides(contact) {
+                let row = row as usize;
+                if row < free
+                    && !scratch.blocked[row]
+                    && self.moves_otherwise(aggregates, row, other, contact, speed)
+                {
+                    scratch.blocked[row] = true;
+                }
+            }
+        }
+        for (contact, _) in loaded() {
+            let of = |row: u32| (row as usize) < free && !scratch.blocked[row as usize];
+            let rest = |row: u32| self.grains.rest[row as usize].group;
+            match contact.partner {
+                Partner::Grain(j) if of(contact.grain) && of(j) => {
+                    if rest(contact.grain) == rest(j) {
+                        unite(&mut scratch.parent, contact.grain, j);
+                    }
+                }
+                Partner::Grain(j) => {
+                    for (row, other) in [(contact.grain, j), (j, contact.grain)] {
+                        if of(row) && self.grains.held_rows().contains(&(other as usize)) {
+                            scratch.carried[row as usize] = true;
+                        }
+                    }
+                }
+                Partner::Wall(w) if of(contact.grain) => {
+                    let group = aggregates.groups.of_wall(w as usize);
+                    let material = self.grains.material[contact.grain as usize];
+                    let is_held = self.friction_at_wall(material, w) > 0.0;
+                    if group == Some(rest(contact.grain)) && is_held {
+                        scratch.carried[contact.grain as usize] = true;
+                    }
+                }
+                Partner::Wall(_) => {}
+            }
+        }
+        for row in 0..free as u32 {
+            if scratch.carried[row as usize] {
+                let root = find(&mut scratch.parent, row);
+                scratch.carried[root as usize] = true;
+            }
+        }
+        aggregates.pending.freeze.clear();
+        for row in 0..free as u32 {
+            let root = find(&mut scratch.parent, row);
+            if !scratch.blocked[row as usize] && scratch.carried[root as usize] {
+                aggregates.pending.freeze.push(row);
+            }
+        }
+        aggregates.scratch = scratch;
+    }
+
+    /// Whether a free grain is where nobody is frozen.
+    fn is_watched(&self, row: usize) -> bool {
+        let place = self.grains.position[row];
+        self.watched.iter().any(|region| region.contains(place))
+    }
+
+    /// Whether a grain at rest touches something that does not move as its group does.
+    fn moves_otherwise(
+        &self,
+        aggregates: &Aggregates,
+        row: usize,
+        other: Partner,
+        contact: &ContactGeometry,
+        speed: f64,
+    ) -> bool {
+        let own = self.grains.rest[row].group;
+        match other {
+            Partner::Grain(j) => {
+                let held = self.grains.held_rows();
+                match (j as usize).checked_sub(held.start) {
+                    Some(k) if k < held.len() => {
+                        aggregates.members.get(aggregates.held[k]).group != own
+                    }
+                    // A body of its own.
+                    Some(_) => true,
+                    None => false,
+                }
+            }
+            Partner::Wall(w) => {
+                let wall = &self.walls[w as usize];
+                let is_sphere = self.grains.shape_of(row).is_none();
+                let slides = !aggregates.groups.carries_shape(own, wall);
+                if slides && !is_sphere {
+                    return true;
+                }
+                if aggregates.groups.of_wall(w as usize) == Some(own) {
+                    return false;
+                }
+                let surface = wall.surface_velocity_at(contact.point, contact.normal);
+                let group = aggregates.groups.get(own).twist.at(contact.point);
+                self.friction_at_wall(self.grains.material[row], w) > 0.0
+                    || contact.normal.dot(surface - group).abs() > PUSHING * speed
+            }
+        }
+    }
+}
+
+/// A contact from either side: the row, and what it touches.
+fn sides(contact: &ContactGeometry) -> impl Iterator<Item = (u32, Partner)> {
+    let own = (contact.grain, contact.partner);
+    let other = contact.partner.row();
+    std::iter::once(own).chain(other.map(|row| (row, Partner::Grain(contact.grain))))
+}
+
+/// A pose in the world, in the frame of a group.
+fn into_frame(group: &Group, time: f64, pose: &Pose) -> Pose {
+    if group.is_still() {
+        return *pose;
+    }
+    let frame = group.frame(time);
+    Pose::new(
+        frame.to_local(pose.position),
+        (frame.orientation.conjugate() * pose.orientation).normalize(),
+    )
+}
+
+/// The touch of a sphere with a wall that a remembered contact was.
+pub(super) fn touch_of(
+    wall: &Wall,
+    pose: &Pose,
+    radius: f64,
+    contact: &Remembered,
+    touches: &mut Vec<Touch>,
+) -> Option<Touch> {
+    touches.clear();
+    let feature = contact.key.wall_feature();
+    let side = wall.side_of(feature, None);
+    wall.shape.touches_of(
+        &Probe {
+            centre: wall.pose.to_local(pose.position),
+            radius,
+            margin: radius,
+            motion: 0.0,
+            last_side: &|| side,
+        },
+        touches,
+    );
+    let along = |touch: &Touch| wall.pose.rotate(touch.normal).dot(contact.normal);
+    let same = touches.iter().filter(|touch| touch.feature == feature);
+    same.copied().max_by(|a, b| along(a).total_cmp(&along(b)))
+}
+
+/// The root of a row's set; paths are halved on the way.
+fn find(parent: &mut [u32], mut row: u32) -> u32 {
+    while parent[row as usize] != row {
+        let above = parent[parent[row as usize] as usize];
+        parent[row as usize] = above;
+        row = above;
+    }
+    row
+}
+
+/// Makes two sets one.
+fn unite(parent: &mut [u32], a: u32, b: u32) {
+    let (a, b) = (find(parent, a), find(parent, b));
+    let (low, high) = (a.min(b), a.max(b));
+    parent[high as usize] = low;
+}

@@ -1,0 +1,307 @@
+//! Adaptive model reduction: grains at rest are frozen to the walls that they rest on, and cost
+//! nothing until something wakes them.
+//!
+//! Walls that move as one are a group (`groups.rs`). Grains that are at rest with a group, and
+//! whose contacts lead to it, become members of its aggregate (`members.rs`): they leave the table
+//! of grains and move with the group. Members near free grains are copied into the table for a
+//! step. Contacts see ghosts of them, as of walls.
+//!
+//! # Who is frozen
+//!
+//! A grain is at rest while its velocity and the velocity of its surface by rotation differ from
+//! those of the group by less than `v_m`, and its acceleration by less than `a_m`. (A rotation about
+//! the normal of its only contact does not count: without twisting resistance nothing stops it.) After a time `T`
+//! of rest it is frozen if loaded contacts connect it, through members and others that are at
+//! rest, to a wall of the group that friction holds it on. Whoever touches anything else that moves
+//! stays free, and so do grains in sensors, emitters and sinks.
+//!
+//! # Who is set free
+//!
+//! * Members that a free grain is about to hit, or slips on, at more than `v_c`: with two layers.
+//! * Members out of balance. With the forces of their internal contacts, which are known from the
+//!   time they were frozen, and those of contacts with free grains, in a group of acceleration `a`,
+//!
+//!   ```text
+//!   R = m (g − a) + Σ f,    S = m g + ½ Σ f_n,    |R| > ξ S                  (1)
+//!   ```
+//!
+//!   with `⌊log₂ |R|/(ξ S)⌋` further layers, six at most. As neighbours are frozen and set free, `R`
+//!   does not jump: errors add up until the test sees them.
+//! * Members without a path of internal contacts to a wall that carries them.
+//! * Members at a wall whose shape does not move with the group, such as a belt, where the contact
+//!   has changed: with one layer.
+//! * All members of a group, every `T_r`, as gravity has turned in its frame, and where one of the
+//!   walls appears, vanishes or changes its motion. A grain among frozen ones cannot fail; only
+//!   together do they find out that they would move. Those that are still at rest are frozen
+//!   again after `T`, with new forces. `T_r` doubles as long as nearly all of them are.
+//!
+//! What is decided at the end of a step happens as the next one begins: between two steps contacts
+//! and grains belong together.
+
+mod grid;
+mod groups;
+mod members;
+mod merge;
+mod release;
+
+use esker_geometry::Pose;
+use glam::DVec3;
+
+use crate::World;
+use crate::definition::{self, WorldDef};
+use crate::grains::{GrainId, Grains};
+use groups::Groups;
+pub(crate) use members::Members;
+
+/// What has happened to aggregates since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReductionTotals {
+    /// Steps that are counted.
+    pub steps: u64,
+    /// Sum over steps of the share of grains that are frozen.
+    pub level: f64,
+    /// Grains frozen.
+    pub merges: u64,
+    /// Grains set free because something hit them or slipped on them.
+    pub split_by_impact: u64,
+    /// Because of their imbalance (1).
+    pub split_by_imbalance: u64,
+    /// Because nothing carried them any more, or a contact with a wall changed.
+    pub split_by_support: u64,
+    /// Because walls came, went or changed their motion.
+    pub split_by_walls: u64,
+    /// Because a sensor saw them.
+    pub split_by_sensor: u64,
+    /// To find out whether they still rest.
+    pub refreshed: u64,
+    /// Energy of motion relative to the walls that freezing took, J.
+    pub energy_lost: f64,
+    /// Momentum that freezing gave to the walls, N s.
+    pub impulse_to_walls: DVec3,
+    /// Largest `|R|/(ξ S)` of (1) that set nobody free, and of all.
+    pub largest_imbalance: f64,
+}
+
+impl ReductionTotals {
+    /// Mean share of grains that were frozen.
+    pub fn mean_level(&self) -> f64 {
+        if self.steps > 0 {
+            self.level / self.steps as f64
+        } else {
+            0.0
+        }
+    }
+
+    /// Grains set free, for whatever reason but to find out.
+    pub fn splits(&self) -> u64 {
+        self.split_by_impact
+            + self.split_by_imbalance
+            + self.split_by_support
+            + self.split_by_walls
+            + self.split_by_sensor
+    }
+}
+
+/// When a group is set free as a whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RefreshClock {
+    /// Time of the last one, s.
+    pub last: f64,
+    /// Factor on the time between two.
+    pub growth: f64,
+    /// Free grains when the last one began, until it is known what came of it.
+    pub free_before: Option<u64>,
+    /// Gravity in the group's frame at the last one, m/s².
+    pub gravity: DVec3,
+}
+
+/// What a step has decided for the next one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Pending {
+    /// Rows of free grains to freeze, ascending.
+    pub(crate) freeze: Vec<u32>,
+    /// Members to set free.
+    pub(crate) release: Vec<GrainId>,
+    /// Groups all of whose members are set free.
+    pub(crate) release_groups: Vec<bool>,
+}
+
+/// Aggregates at work.
+pub(crate) struct Aggregates {
+    settings: definition::Reduction,
+    groups: Groups,
+    pub(crate) members: Members,
+    /// Width of the cells of the members' grid, m; zero before the first one.
+    pub(crate) edge: f64,
+    pub(crate) pending: Pending,
+    pub(crate) clocks: Vec<RefreshClock>,
+    pub(crate) totals: ReductionTotals,
+    /// Members whose balance may have changed in the last step; some are gone.
+    pub(crate) doubtful: Vec<GrainId>,
+    /// Members of which copies are in the table, row by row.
+    held: Vec<u32>,
+    scratch: Scratch,
+}
+
+#[derive(Default)]
+struct Scratch {
+    /// Velocities of free grains as the step began, m/s.
+    before: Vec<DVec3>,
+    /// Whether a row cannot be frozen now.
+    blocked: Vec<bool>,
+    /// Union–find over rows: the parent of each, and of roots whether walls carry the set.
+    parent: Vec<u32>,
+    carried: Vec<bool>,
+    /// The one contact that loads a row, or that there are none or several.
+    only_contact: Vec<OnlyContact>,
+}
+
+/// What loads a grain.
+#[derive(Clone, Copy, Debug, Default)]
+enum OnlyContact {
+    #[default]
+    None,
+    One(DVec3),
+    Several,
+}
+
+/// Speeds, times and lengths of a step that thresholds are measured in.
+#[derive(Clone, Copy)]
+struct Scales {
+    /// `√(g d)`, m/s.
+    speed: f64,
+    /// `√(d/g)`, s.
+    time: f64,
+}
+
+impl Aggregates {
+    /// No aggregates yet; `None` where the definition does not want any.
+    pub(crate) fn new(def: &WorldDef) -> Option<Self> {
+        let settings = def.reduction?;
+        let is_periodic = def.periodic.iter().any(Option::is_some);
+        let groups = Groups::new(&def.walls, is_periodic);
+        let clock = |group: &groups::Group| RefreshClock {
+            last: 0.0,
+            growth: 1.0,
+            free_before: None,
+            gravity: group.frame(0.0).inverse_rotate(def.gravity),
+        };
+        Some(Aggregates {
+            settings,
+            members: Members::new(groups.len()),
+            edge: 0.0,
+            pending: Pending {
+                release_groups: vec![false; groups.len()],
+                ..Default::default()
+            },
+            clocks: groups.iter().map(clock).collect(),
+            groups,
+            totals: ReductionTotals::default(),
+            doubtful: Vec::new(),
+            held: Vec::new(),
+            scratch: Scratch::default(),
+        })
+    }
+
+    /// Where a member is at a time.
+    fn pose_at(&self, member: u32, time: f64) -> Pose {
+        let member = self.members.get(member);
+        let group = self.groups.get(member.group);
+        in_frame(group, time, &member.grain.pose)
+    }
+}
+
+/// A pose in the frame of a group, in the world.
+fn in_frame(group: &groups::Group, time: f64, pose: &Pose) -> Pose {
+    // Nothing is rounded where nothing moves.
+    if group.is_still() {
+        return *pose;
+    }
+    let frame = group.frame(time);
+    Pose::new(
+        frame.to_world(pose.position),
+        (frame.orientation * pose.orientation).normalize(),
+    )
+}
+
+impl World {
+    /// How many grains there are, frozen ones included.
+    pub fn grain_count(&self) -> usize {
+        self.grains.free_count() + self.frozen_count()
+    }
+
+    /// How many grains are frozen.
+    pub fn frozen_count(&self) -> usize {
+        self.aggregates.as_ref().map_or(0, |a| a.members.len())
+    }
+
+    /// What aggregates have done since the start, where there may be some.
+    pub fn reduction(&self) -> Option<&ReductionTotals> {
+        Some(&self.aggregates.as_ref()?.totals)
+    }
+
+    /// The aggregate of a grain: one more than the index of the group of walls that it is frozen
+    /// to; zero where it is free.
+    pub fn aggregate_of(&self, id: GrainId) -> u8 {
+        let aggregates = self.aggregates.as_ref();
+        let group = aggregates.and_then(|a| Some(a.members.get(a.members.find(id)?).group));
+        group.map_or(0, |group| group + 1)
+    }
+
+    /// All grains, frozen ones too, then the bodies of their own. Where nothing is frozen these
+    /// are [`World::grains`]; otherwise a table is made, in which frozen grains come after the
+    /// free ones.
+    pub fn all_grains(&self) -> std::borrow::Cow<'_, Grains> {
+        let Some(aggregates) = self.aggregates.as_ref().filter(|a| !a.members.is_empty()) else {
+            return std::borrow::Cow::Borrowed(&self.grains);
+        };
+        let mut grains = self.grains.clone();
+        grains.drop_held();
+        let time = self.time();
+        for member in aggregates.members.in_id_order() {
+            let frozen = self.frozen_now(aggregates, member, time);
+            grains.thaw(&frozen.0, frozen.1);
+        }
+        std::borrow::Cow::Owned(grains)
+    }
+
+    /// A member with its pose in the world and its velocities at a time.
+    fn frozen_now(
+        &self,
+        aggregates: &Aggregates,
+        member: u32,
+        time: f64,
+    ) -> (crate::grains::FrozenGrain, [DVec3; 2]) {
+        let of = aggregates.members.get(member);
+        let pose = aggregates.pose_at(member, time);
+        let twist = aggregates.groups.get(of.group).twist;
+        let grain = crate::grains::FrozenGrain { pose, ..of.grain };
+        (grain, [twist.at(pose.position), twist.angular_velocity])
+    }
+
+    /// Loads of internal contacts on walls: wall, force, N, and torque about the wall's origin,
+    /// N m.
+    pub(crate) fn stored_loads(&self) -> impl Iterator<Item = (usize, DVec3, DVec3)> {
+        // Contacts are those of the start of the step, which is just over.
+        let time = self.time() - self.step;
+        self.aggregates.iter().flat_map(move |aggregates| {
+            let loads = aggregates.members.stored_loads();
+            loads.map(move |(group, wall, load)| {
+                let wall = wall as usize;
+                let [force, torque] = load.values();
+                let frame = aggregates.groups.get(group).frame(time);
+                let force = frame.rotate(force);
+                let about = frame.position - self.walls[wall].pose.position;
+                (wall, force, frame.rotate(torque) + about.cross(force))
+            })
+        })
+    }
+
+    fn reduction_scales(&self) -> Scales {
+        let (g, d) = (self.gravity.length(), self.workspace.diameters.mean);
+        Scales {
+            speed: (g * d).sqrt(),
+            time: (d / g).sqrt(),
+        }
+    }
+}

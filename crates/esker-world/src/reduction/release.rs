@@ -1,0 +1,458 @@
+//! Who is set free, and which members the free grains of a step see.
+
+use glam::DVec3;
+
+use super::members::remembered;
+use super::merge::touch_of;
+use super::{Aggregates, ReductionTotals, Scales};
+use crate::World;
+use crate::reach::IMPACT_REACH_RADII;
+
+/// Further layers that are set free with a member at most.
+const MAX_LAYERS: u32 = 6;
+/// Layers that are set free with a member that something hits.
+const IMPACT_LAYERS: u32 = 2;
+/// Layers around a contact with a wall that has changed, or around a member that is removed.
+const CHANGE_LAYERS: u32 = 1;
+/// Change of a contact with a wall that sets a member free: of the normal, rad, and of the
+/// overlap, in diameters.
+const TURNED: f64 = 0.014;
+const CHANGED_OVERLAP: f64 = 0.002;
+/// Angle by which gravity turns in the frame of a group before it is set free, rad.
+const GRAVITY_TURNED: f64 = 0.1;
+/// Share of all grains by which free ones may have grown after a refresh that found nothing.
+const GROWN: f64 = 0.005;
+/// Share of all grains whose waking by imbalance in one step means that something is going on.
+const MANY: f64 = 0.01;
+/// Times of rest after which it is known what came of a refresh.
+const KNOWN_AFTER: f64 = 2.0;
+
+impl Aggregates {
+    /// Sets members free as the next step begins, or this one where it is just beginning.
+    pub(super) fn release(
+        &mut self,
+        list: Vec<u32>,
+        counter: impl FnOnce(&mut ReductionTotals) -> &mut u64,
+    ) {
+        *counter(&mut self.totals) += list.len() as u64;
+        let ids = list.into_iter().map(|m| self.members.get(m).grain.id);
+        self.pending.release.extend(ids);
+    }
+
+    /// The members to set free, each once.
+    fn take_pending(&mut self) -> Vec<u32> {
+        let ids = std::mem::take(&mut self.pending.release);
+        let mut list: Vec<u32> = ids.iter().filter_map(|&id| self.members.find(id)).collect();
+        for (group, whole) in (0..).zip(&mut self.pending.release_groups) {
+            if std::mem::take(whole) {
+                list.extend(self.members.of_group(group));
+            }
+        }
+        list.sort_unstable();
+        list.dedup();
+        list
+    }
+}
+
+impl World {
+    /// Takes copies of members out of the table, freezes and sets free whom the last step decided
+    /// on.
+    pub(crate) fn begin_reduction(&mut self) {
+        let Some(mut aggregates) = self.aggregates.take() else {
+            return;
+        };
+        self.grains.drop_held();
+        aggregates.held.clear();
+        let time = self.time();
+        aggregates.groups.set_twists(time, self.step);
+        self.freeze_pending(&mut aggregates);
+        self.release_pending(&mut aggregates);
+        self.aggregates = Some(aggregates);
+    }
+
+    /// Sets free whom events of this step wake, and copies the members that free grains may meet
+    /// in it into the table.
+    pub(crate) fn hold_near_members(&mut self) {
+        let Some(mut aggregates) = self.aggregates.take() else {
+            return;
+        };
+        if !aggregates.members.is_empty() {
+            self.wake_by_sensors(&mut aggregates);
+            self.wake_by_impacts(&mut aggregates);
+            self.release_pending(&mut aggregates);
+            self.hold_near(&mut aggregates);
+        }
+        let grains = &self.grains;
+        let before = &mut aggregates.scratch.before;
+        self.team
+            .fill(before, grains.free_count(), |i| grains.state[i].velocity);
+        self.aggregates = Some(aggregates);
+    }
+
+    /// Puts copies of members where they are at the end of the step.
+    pub(crate) fn place_held(&mut self) {
+        let Some(aggregates) = &self.aggregates else {
+            return;
+        };
+        // The clock shows the start of the step.
+        let time = self.time() + self.step;
+        for (row, &member) in self.grains.held_rows().zip(&aggregates.held) {
+            let pose = aggregates.pose_at(member, time);
+            let twist = aggregates
+                .groups
+                .get(aggregates.members.get(member).group)
+                .twist;
+            self.grains.position[row] = pose.position;
+            self.grains.orientation[row] = pose.orientation;
+            let state = &mut self.grains.state[row];
+            state.velocity = twist.at(pose.position);
+            state.angular_velocity = twist.angular_velocity;
+        }
+    }
+
+    /// Decides at the end of a step whom the next one freezes and sets free.
+    pub(crate) fn decide_reduction(&mut self) {
+        let Some(mut aggregates) = self.aggregates.take() else {
+            return;
+        };
+        let scales = self.reduction_scales();
+        self.find_grains_at_rest(&mut aggregates, scales);
+        self.test_loads(&mut aggregates);
+        self.test_wall_contacts(&mut aggregates);
+        self.test_walls(&mut aggregates);
+        self.refresh(&mut aggregates, scales);
+        let all = self.grains.free_count() + aggregates.members.len();
+        let totals = &mut aggregates.totals;
+        totals.steps += 1;
+        totals.level += aggregates.members.len() as f64 / all.max(1) as f64;
+        self.aggregates = Some(aggregates);
+    }
+
+    /// Puts members that are to be set free back into the table, and what nothing carries then.
+    fn release_pending(&mut self, aggregates: &mut Aggregates) {
+        let mut list = aggregates.take_pending();
+        if list.is_empty() {
+            return;
+        }
+        if list.len() < aggregates.members.len() {
+            let fallen = aggregates.members.unsupported_without(&list);
+            aggregates.totals.split_by_support += fallen.len() as u64;
+            list.extend(fallen);
+        }
+        // In the order of ids, however they were found.
+        list.sort_unstable_by_key(|&m| aggregates.members.get(m).grain.id);
+        let (time, substep) = (self.time(), self.substep());
+        for &member in &list {
+            let (grain, velocities) = self.frozen_now(aggregates, member, time);
+            self.grains.thaw(&grain, velocities);
+        }
+        let mut entries = Vec::new();
+        let mut touched = Vec::new();
+        let groups = &aggregates.groups;
+        aggregates.members.remove(
+            &list,
+            |owner, contact| {
+                let frame = groups.get(owner.group).frame(time);
+                let entry = remembered(contact, &frame, substep);
+                entries.push((entry, owner.grain.slot));
+            },
+            &mut touched,
+        );
+        for &member in &touched {
+            aggregates.members.get_mut(member).is_doubtful = true;
+            aggregates
+                .doubtful
+                .push(aggregates.members.get(member).grain.id);
+        }
+        aggregates.members.sum_forces(touched);
+        entries.sort_unstable_by_key(|(entry, _)| entry.key);
+        let (team, grains) = (&mut self.team, &self.grains);
+        self.history.extend(team, grains, entries.into_iter());
+    }
+
+    /// Wakes members that something fast is about to hit, or slips on.
+    fn wake_by_impacts(&self, aggregates: &mut Aggregates) {
+        let diameter = aggregates.edge;
+        let gravity = self.gravity.length();
+        let bound = aggregates.settings.impact_speed * (gravity * 0.5 * diameter).sqrt();
+        let (time, reach) = (self.time(), self.reach());
+        let mut hit: Vec<(u32, u32)> = Vec::new();
+        let bodies = self.grains.count()..self.grains.len();
+        let free = (0..self.grains.free_count()).chain(bodies);
+        for row in free {
+            let (state, radius) = (&self.grains.state[row], self.grains.bounding_radius(row));
+            for (group, of) in (0..).zip(aggregates.groups.iter()) {
+                if aggregates.members.count_of(group) == 0 {
+                    continue;
+                }
+                let x = self.grains.position[row];
+                let relative = state.velocity - of.twist.at(x);
+                let spin = state.angular_velocity - of.twist.angular_velocity;
+                let speed = relative.length() + radius * spin.length();
+                if speed <= bound {
+                    continue;
+                }
+                let frame = of.frame(time);
+                let way = radius + aggregates.members.max_radius() + self.step * speed;
+                for image in self.images(x) {
+                    let around = (frame.to_local(image), way);
+                    aggregates.members.grid.within(group, around, |member| {
+                        let grain = &aggregates.members.get(member).grain;
+                        let branch = frame.to_world(grain.pose.position) - image;
+                        let normal = branch.normalize_or_zero();
+                        let gap = branch.length() - radius - grain.bounding_radius();
+                        let closing = relative.dot(normal);
+                        let hits = closing > bound && gap < self.step * closing;
+                        let surface = relative + spin.cross(normal) * radius;
+                        let slip = (surface - normal * closing).length();
+                        if hits || gap < reach.cohesive_gap && slip > bound {
+                            hit.push((member, IMPACT_LAYERS));
+                        }
+                    });
+                }
+            }
+        }
+        if !hit.is_empty() {
+            let list = aggregates.members.with_layers(&hit);
+            aggregates.release(list, |totals| &mut totals.split_by_impact);
+        }
+    }
+
+    /// Wakes members that moving groups have carried into a region where nobody is frozen.
+    fn wake_by_sensors(&self, aggregates: &mut Aggregates) {
+        let time = self.time();
+        let mut seen: Vec<(u32, u32)> = Vec::new();
+        for group in 0..aggregates.groups.len() as u8 {
+            let of = aggregates.groups.get(group);
+            if of.is_still() || aggregates.members.count_of(group) == 0 || self.watched.is_empty() {
+                continue;
+            }
+            let frame = of.frame(time);
+            for member in aggregates.members.of_group(group) {
+                let place = aggregates.members.get(member).grain.pose.position;
+                let place = frame.to_world(place);
+                if self.watched.iter().any(|region| region.contains(place)) || self.is_lost(place) {
+                    seen.push((member, CHANGE_LAYERS));
+                }
+            }
+        }
+        if !seen.is_empty() {
+            let list = aggregates.members.with_layers(&seen);
+            aggregates.release(list, |totals| &mut totals.split_by_sensor);
+        }
+    }
+
+    /// Copies the members that free grains and bodies may meet in the step into the table.
+    fn hold_near(&mut self, aggregates: &mut Aggregates) {
+        let (time, reach) = (self.time(), self.reach());
+        let Aggregates {
+            groups,
+            members,
+            doubtful,
+            ..
+        } = aggregates;
+        let widest = members.max_radius();
+        let of_members = widest * (1.0 + 2.0 * reach.margin + IMPACT_REACH_RADII);
+        members.begin_search();
+        let mut held: Vec<u32> = Vec::new();
+        let bodies = self.grains.count()..self.grains.len();
+        for row in (0..self.grains.free_count()).chain(bodies) {
+            let (state, radius) = (&self.grains.state[row], self.grains.radius[row]);
+            let x = self.grains.position[row];
+            for (group, of) in (0..).zip(groups.iter()) {
+                if members.count_of(group) == 0 {
+                    continue;
+                }
+                let speed =
+                    state.velocity.distance(of.twist.at(x)) + self.grains.rotation_speed(row);
+                let beyond = reach.beyond_surface(radius, speed, IMPACT_REACH_RADII * radius);
+                let way = self.grains.bounding_radius(row) + beyond + of_members;
+                let frame = of.frame(time);
+                for image in self.images(x) {
+                    let around = (frame.to_local(image), way + 0.5 * reach.cohesive_gap);
+                    members.mark_within(group, around, &mut held);
+                }
+            }
+        }
+        // Those whose balance may have changed are tested, even if nobody is near any more.
+        held.extend(doubtful.iter().filter_map(|&id| members.find(id)));
+        // In the order of ids, however they were found.
+        held.sort_unstable_by_key(|&m| members.get(m).grain.id);
+        held.dedup();
+        let end = time + self.step;
+        for &member in &held {
+            let (mut grain, mut velocities) = self.frozen_now(aggregates, member, time);
+            let to = aggregates.pose_at(member, end).position;
+            velocities[0] = (to - grain.pose.position) / self.step;
+            if let Some(periodic) = self.periodic {
+                grain.pose.position = periodic.wrapped(grain.pose.position);
+            }
+            self.grains.hold(&grain, velocities);
+        }
+        aggregates.held = held;
+    }
+
+    /// Wakes members by their imbalance (1).
+    fn test_loads(&mut self, aggregates: &mut Aggregates) {
+        let (held, substep) = (self.grains.held_rows(), self.substep());
+        let mut active = vec![(DVec3::ZERO, 0.0); held.len()];
+        let work = &self.workspace;
+        for &i in &work.collider.plan.fixed {
+            let (contact, impulse) = (&work.contacts[i as usize], &work.impulses[i as usize]);
+            let given = contact.normal * impulse.normal + impulse.friction;
+            let rows = [Some(contact.grain), contact.partner.row()];
+            for (row, sign) in rows.into_iter().zip([-1.0, 1.0]) {
+                let place = row.and_then(|row| (row as usize).checked_sub(held.start));
+                if let Some(sum) = place.and_then(|k| active.get_mut(k)) {
+                    sum.0 += given * (sign / substep);
+                    sum.1 += impulse.normal / substep;
+                }
+            }
+        }
+        let mut seeds: Vec<(u32, u32)> = Vec::new();
+        let mut woken = 0;
+        let time = self.time();
+        aggregates.doubtful.clear();
+        for (k, &member) in aggregates.held.iter().enumerate() {
+            let of = aggregates.members.get(member);
+            let group = aggregates.groups.get(of.group);
+            let frame = group.frame(time);
+            let place = frame.to_world(of.grain.pose.position);
+            let mass = of.grain.mass;
+            let (force, pressure) = active[k];
+            let was_doubtful = of.is_doubtful;
+            let internal = frame.rotate(of.force);
+            let weight = (self.gravity - group.acceleration(place)) * mass;
+            let imbalance = (weight + internal + force).length();
+            let carried = mass * self.gravity.length() + 0.5 * (of.pressure + pressure);
+            let ratio = imbalance / (aggregates.settings.imbalance * carried);
+            let is_doubtful = pressure > 0.0;
+            if is_doubtful {
+                aggregates.doubtful.push(of.grain.id);
+            }
+            aggregates.members.get_mut(member).is_doubtful = is_doubtful;
+            if !is_doubtful && !was_doubtful {
+                continue;
+            }
+            let largest = &mut aggregates.totals.largest_imbalance;
+            if ratio > 1.0 {
+                let layers = (ratio.log2() as u32).min(MAX_LAYERS);
+                seeds.push((member, layers));
+                woken += 1;
+            } else {
+                *largest = largest.max(ratio);
+            }
+        }
+        if seeds.is_empty() {
+            return;
+        }
+        let all = self.grains.free_count() + aggregates.members.len();
+        if woken as f64 > MANY * all as f64 {
+            aggregates
+                .clocks
+                .iter_mut()
+                .for_each(|clock| clock.growth = 1.0);
+        }
+        let list = aggregates.members.with_layers(&seeds);
+        aggregates.release(list, |totals| &mut totals.split_by_imbalance);
+    }
+
+    /// Wakes members whose contact with a wall that the group slides along has changed.
+    fn test_wall_contacts(&mut self, aggregates: &mut Aggregates) {
+        let time = self.time();
+        let mut seeds: Vec<(u32, u32)> = Vec::new();
+        let mut touches = Vec::new();
+        for member in aggregates.members.sliding() {
+            let of = aggregates.members.get(member);
+            let group = aggregates.groups.get(of.group);
+            let frame = group.frame(time);
+            let pose = super::in_frame(group, time, &of.grain.pose);
+            let radius = of.grain.radius;
+            let has_changed = aggregates
+                .members
+                .wall_contacts(member)
+                .any(|(w, contact)| {
+                    let Some(before) = contact.overlap else {
+                        return false;
+                    };
+                    let wall = &self.walls[w as usize];
+                    let entry = remembered(contact, &frame, 1.0);
+                    let touch = touch_of(wall, &pose, radius, &entry, &mut touches);
+                    touch.is_none_or(|touch| {
+                        let normal = wall.pose.rotate(touch.normal);
+                        normal.angle_between(entry.normal) > TURNED
+                            || (touch.overlap - before).abs() > CHANGED_OVERLAP * 2.0 * radius
+                    })
+                });
+            if has_changed {
+                seeds.push((member, CHANGE_LAYERS));
+            }
+        }
+        if !seeds.is_empty() {
+            let list = aggregates.members.with_layers(&seeds);
+            aggregates.release(list, |totals| &mut totals.split_by_support);
+        }
+    }
+
+    /// Wakes everybody where a wall appears, vanishes or changes its motion.
+    fn test_walls(&mut self, aggregates: &mut Aggregates) {
+        if aggregates.members.is_empty() {
+            return;
+        }
+        let (time, step) = (self.time(), self.next_step_length());
+        let changes = |wall: &crate::wall::Wall| wall.is_present != wall.is_present_in(time, step);
+        let is_changed = self.walls.iter().any(changes);
+        for group in 0..aggregates.groups.len() as u8 {
+            let count = aggregates.members.count_of(group);
+            if count > 0 && (is_changed || !aggregates.groups.is_steady(group, time, step)) {
+                aggregates.totals.split_by_walls += count as u64;
+                aggregates.pending.release_groups[group as usize] = true;
+                aggregates.clocks[group as usize].growth = 1.0;
+            }
+        }
+    }
+
+    /// Sets whole groups free from time to time.
+    fn refresh(&mut self, aggregates: &mut Aggregates, scales: Scales) {
+        let time = self.time();
+        let free = self.grains.free_count() as u64;
+        let all = free + aggregates.members.len() as u64;
+        let settings = aggregates.settings;
+        for group in 0..aggregates.groups.len() {
+            let count = aggregates.members.count_of(group as u8);
+            let frame = aggregates.groups.get(group as u8).frame(time);
+            let gravity = frame.inverse_rotate(self.gravity);
+            let clock = &mut aggregates.clocks[group];
+            if count == 0 && clock.free_before.is_none() {
+                // It begins with the first member.
+                clock.last = time;
+                clock.gravity = gravity;
+                continue;
+            }
+            let known = clock.last + KNOWN_AFTER * settings.rest_time * scales.time;
+            if let Some(before) = clock.free_before.filter(|_| time >= known) {
+                let has_grown = free > before + (GROWN * all as f64) as u64;
+                clock.growth = if has_grown {
+                    1.0
+                } else {
+                    (2.0 * clock.growth).min(settings.refresh_growth)
+                };
+                clock.free_before = None;
+            }
+            let is_due = time - clock.last >= settings.refresh_time * scales.time * clock.growth;
+            let has_turned = gravity.angle_between(clock.gravity) > GRAVITY_TURNED;
+            if (is_due || has_turned) && count > 0 && !aggregates.pending.release_groups[group] {
+                aggregates.totals.refreshed += count as u64;
+                aggregates.pending.release_groups[group] = true;
+                clock.free_before = Some(free);
+                clock.last = time;
+                clock.gravity = gravity;
+            }
+        }
+    }
+
+    fn is_lost(&self, place: DVec3) -> bool {
+        let bounds = self.bounds;
+        bounds.is_some_and(|[low, high]| place.cmplt(low).any() || place.cmpgt(high).any())
+    }
+}

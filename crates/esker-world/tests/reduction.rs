@@ -1,0 +1,111 @@
+//! Grains at rest that are frozen to the walls that they rest on.
+
+use esker_geometry::{Pose, Region, WallShape};
+use esker_world::World;
+use esker_world::definition::*;
+use glam::{DQuat, DVec3};
+
+const D: f64 = 0.013;
+
+/// Half space with this normal through a point.
+fn plane(name: &str, point: DVec3, normal: DVec3, material: usize) -> WallDef {
+    let pose = Pose::new(point, DQuat::from_rotation_arc(DVec3::Z, normal));
+    WallDef {
+        material,
+        ..WallDef::new(name, WallShape::HalfSpace, pose)
+    }
+}
+
+/// A box of this size, m, open above, with grains dropped into it as a lattice this high, m.
+fn bed(size: DVec3, height: f64, reduction: Option<Reduction>) -> WorldDef {
+    let materials = [0.91, 0.0].map(|friction| Material {
+        name: format!("friction {friction}"),
+        density: 3700.0,
+        young: 1e7,
+        poisson: 0.3,
+    });
+    let law = |friction: f64| PairLaw {
+        normal: NormalLaw::Linear { stiffness: 3000.0 },
+        friction,
+        rolling: 0.32,
+        restitution: 0.18,
+        ..Default::default()
+    };
+    let half = 0.5 * size;
+    WorldDef {
+        reduction,
+        materials: materials.to_vec(),
+        pairs: vec![
+            PairDef {
+                materials: [0, 0],
+                law: law(0.91),
+            },
+            PairDef {
+                materials: [0, 1],
+                law: PairLaw {
+                    rolling: 0.0,
+                    ..law(0.0)
+                },
+            },
+        ],
+        walls: vec![
+            plane("floor", DVec3::ZERO, DVec3::Z, 0),
+            plane("left", DVec3::NEG_X * half.x, DVec3::X, 1),
+            plane("right", DVec3::X * half.x, DVec3::NEG_X, 1),
+            plane("front", DVec3::NEG_Y * half.y, DVec3::Y, 1),
+            plane("back", DVec3::Y * half.y, DVec3::NEG_Y, 1),
+        ],
+        packings: vec![PackingDef {
+            material: 0,
+            shape: None,
+            velocity: DVec3::ZERO,
+            placement: Placement::Lattice {
+                region: Region::Box {
+                    half_extents: DVec3::new(half.x, half.y, 0.5 * height),
+                    pose: Pose::from_position(DVec3::Z * (0.5 * height)),
+                },
+                spacing: None,
+                jitter: 0.5,
+                count: None,
+                sizes: SizeDistribution::Uniform {
+                    min: 0.45 * D,
+                    max: 0.5 * D,
+                },
+            },
+        }],
+        step: 5e-3,
+        method: Method::SubStepped(SubStepped {
+            substeps: 20,
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn probe() {
+    let def = bed(
+        DVec3::new(12.0, 12.0, 0.0) * D,
+        14.0 * D,
+        Some(Reduction::default()),
+    );
+    let mut world = World::new(&def).unwrap();
+    let weight: f64 = world.grains.mass.iter().sum::<f64>() * 9.81;
+    println!("{} grains", world.grain_count());
+    for step in 0..800 {
+        let report = world.step().unwrap();
+        if step % 20 == 0 || (340..360).contains(&step) {
+            println!(
+                "{step} free {} held {} frozen {} contacts {} floor {:.4} ms {:.2} over {:.4}",
+                world.grains.free_count(),
+                world.grains.count() - world.grains.free_count(),
+                report.frozen,
+                report.contacts,
+                -world.walls[0].load.force.z / weight,
+                1e3 * report.times.total().as_secs_f64(),
+                report.max_overlap,
+            );
+        }
+    }
+    println!("{:?}", world.reduction());
+}
