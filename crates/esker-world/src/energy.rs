@@ -18,7 +18,8 @@
 //! - emitted, removed: kinetic energy of grains that enter and leave.
 //! - friction, rolling, impact: from impulses and relative velocities, contact
 //!   by contact and substep by substep (`esker_contact::EnergyLoss`).
-//! - damping: what normal rows take beyond what their contacts store.
+//! - damping: what normal rows take beyond what their contacts store, and what freezing grains at
+//!   rest takes.
 //!
 //! What contacts do is exact, so the error is that of the integration (gravity
 //! acts over a substep on velocities before and after it, positions move with
@@ -62,7 +63,7 @@ pub struct EnergyLedger {
     pub rolling: f64,
     /// Taken by impacts.
     pub impact: f64,
-    /// Taken by the damping of lasting contacts.
+    /// Taken by the damping of lasting contacts, and by freezing grains at rest.
     pub damping: f64,
     /// Taken by joints.
     pub joints: f64,
@@ -78,13 +79,17 @@ impl EnergyLedger {
     }
 
     /// Books what contacts did in a step that changed the elastic energy from
-    /// the first to the second of `stored`.
-    fn book_contacts(&mut self, loss: &EnergyLoss, stored: [f64; 2]) {
+    /// the first to the second of `stored`; that of frozen contacts is not among it and stays.
+    fn book_contacts(&mut self, loss: &EnergyLoss, stored: [f64; 2], some_are_frozen: bool) {
         if self.steps == 0 {
             self.initial_stored = stored[0];
         }
         self.steps += 1;
-        self.stored = stored[1];
+        self.stored = if some_are_frozen {
+            self.stored + stored[1] - stored[0]
+        } else {
+            stored[1]
+        };
         self.friction += loss.friction;
         self.rolling += loss.rolling;
         self.impact += loss.impact;
@@ -177,7 +182,7 @@ impl World {
         &mut self,
         advance: impl FnOnce(&mut World) -> Result<(T, EnergyLoss), StepError>,
     ) -> Result<T, StepError> {
-        let before = self.energy.map(|_| self.first_moment_of_mass());
+        let before = self.energy.map(|_| self.first_moment_of_mass(self.time()));
         let places = self.energy.map(|_| self.places_of_bodies());
         let work_before = self.energy.map(|_| self.machinery.machines.work());
         let cohesion_before = self.workspace.cohesion.dot_positions(&self.grains);
@@ -191,9 +196,11 @@ impl World {
             let on_grains = forces.dot_positions(&self.grains) - cohesion_before
                 + forces.work_of_torques(&orientations, &self.grains);
             let cohesion = on_grains - self.work_of_walls_on_cohesion();
-            let gravity = self.gravity.dot(self.first_moment_of_mass() - before);
+            let end = self.time() + self.step;
+            let gravity = self.gravity.dot(self.first_moment_of_mass(end) - before);
             let applied = places.map_or(0.0, |places| self.work_of_forces(&places));
             let stored = self.elastic_energies();
+            let some_are_frozen = self.frozen_count() > 0;
             let [drives_before, joints_before] = work_before.unwrap_or_default();
             let [drives, joints] = self.machinery.machines.work();
             if let Some(ledger) = &mut self.energy {
@@ -201,7 +208,7 @@ impl World {
                 ledger.cohesion += cohesion;
                 ledger.drives += applied + (drives - drives_before);
                 ledger.joints -= joints - joints_before;
-                ledger.book_contacts(&loss, stored);
+                ledger.book_contacts(&loss, stored, some_are_frozen);
             }
         }
         Ok(result)
@@ -222,18 +229,26 @@ impl World {
         at_walls.sum()
     }
 
-    /// `Σ m x`, kg m.
-    fn first_moment_of_mass(&mut self) -> DVec3 {
-        let grains = &self.grains;
+    /// Kinetic energy of all grains and bodies, J, rotation included.
+    pub fn kinetic_energy(&self) -> f64 {
+        self.all_grains().kinetic_energy()
+    }
+
+    /// `Σ m x`, kg m, of all grains and bodies, with frozen ones where they are at a time.
+    fn first_moment_of_mass(&mut self, time: f64) -> DVec3 {
+        let (grains, held) = (&self.grains, self.grains.held_rows());
         let moments = self
             .team
             .reduce(grains.len(), |sums: &mut [ExactSum; 3], i| {
+                if held.contains(&i) {
+                    return;
+                }
                 let moment = grains.position[i] * grains.mass[i];
                 for (sum, x) in sums.iter_mut().zip(moment.to_array()) {
                     sum.add(x);
                 }
             });
-        DVec3::from_array(moments.map(|sum| sum.value()))
+        DVec3::from_array(moments.map(|sum| sum.value())) + self.frozen_moment_of_mass(time)
     }
 
     /// Elastic energy of the contacts of the step at its start and at its end,

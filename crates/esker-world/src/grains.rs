@@ -416,6 +416,9 @@ impl Grains {
 
     /// Adds a grain with an id that no other has or had.
     pub(crate) fn insert_as(&mut self, id: GrainId, grain: NewGrain, rotates: bool) {
+        if id.source() == 0 {
+            self.next_serial = self.next_serial.max(id.serial() + 1);
+        }
         let row = self.count();
         self.insert_at(row, id, grain, rotates);
     }

@@ -94,20 +94,6 @@ impl History {
         }
     }
 
-    /// Remembers exactly these contacts, whose owners are in these rows.
-    pub(crate) fn replace(
-        &mut self,
-        grains: &Grains,
-        remembered: impl Iterator<Item = (Remembered, usize)>,
-    ) {
-        self.entries.clear();
-        self.entries.extend(remembered.map(|(contact, row)| Entry {
-            contact,
-            slot: grains.slot(row) as u32,
-        }));
-        self.link(&mut Team::default(), grains.slots());
-    }
-
     /// Lists the names of the entries by slot: a counting sort.
     fn link(&mut self, team: &mut Team, slots: usize) {
         self.starts.resize_with(slots, AtomicU32::default);

@@ -10,9 +10,10 @@
 //! What a step computes anew from these (the contact list of
 //! [`World::contacts`]) is not kept: it is empty until the first step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use esker_machine::{MachineError, MachineState};
+use esker_parallel::Team;
 use glam::{DQuat, DVec3};
 
 use crate::World;
@@ -21,14 +22,17 @@ use crate::check::Problem;
 use crate::clock::Clock;
 use crate::definition::{Orientation, ShapeUse, WorldDef};
 use crate::energy::EnergyLedger;
-use crate::grains::{GrainId, Grains, NewGrain};
+use crate::grains::{FrozenGrain, GrainId, GrainShape, Grains, NewGrain};
 use crate::history::History;
 use crate::load::{LoadIntegral, WallLoad};
 use crate::machinery::Machinery;
 use crate::outline::Outline;
 use crate::validate::validate;
 
+pub use crate::grains::Rest;
 pub use crate::history::Remembered;
+pub use crate::reduction::RefreshClock;
+pub use crate::reduction::state::{AggregatesState, FrozenState, InternalState};
 pub use crate::supply::{EmitterProgress, Taken};
 pub use crate::tool_forces::ToolWork;
 
@@ -98,6 +102,8 @@ pub struct WorldState {
     pub energy: Option<EnergyLedger>,
     /// What became of the work of tools.
     pub tool_work: ToolWork,
+    /// Aggregates of grains at rest, where there may be some.
+    pub aggregates: Option<AggregatesState>,
 }
 
 /// Why a state does not belong to a definition, or to any world.
@@ -168,9 +174,11 @@ impl World {
             sweeps: self.next.sweeps as u64,
             step_level: i64::from(self.next.level),
             ticks: self.clock.ticks(self.steps_done),
-            grains: (0..self.grains.len())
-                .map(|i| grain_state(&self.grains, i))
-                .collect(),
+            grains: {
+                let bodies = self.grains.count()..self.grains.len();
+                let rows = (0..self.grains.free_count()).chain(bodies);
+                rows.map(|i| grain_state(&self.grains, i)).collect()
+            },
             remembered: self.history.entries().copied().collect(),
             emitters: self.emitters.iter().map(|e| e.progress).collect(),
             sinks: self.sinks.iter().map(|s| s.taken.clone()).collect(),
@@ -186,6 +194,7 @@ impl World {
             machines: self.machinery.machines.state(),
             energy: self.energy,
             tool_work: self.tool_work,
+            aggregates: self.aggregates_state(),
         }
     }
 
@@ -221,18 +230,23 @@ impl World {
             sweeps: state.sweeps as usize,
         };
         check_values(&state)?;
-        let row_of = rows_by_id(&state)?;
-        let owner = |entry: &Remembered| {
-            let id = entry.key.owner;
-            let row = row_of.get(&id).ok_or(RestoreError::Contact { id })?;
-            Ok((*entry, *row))
-        };
-        let remembered: Result<Vec<_>, RestoreError> = state.remembered.iter().map(owner).collect();
+        check_ids(&state)?;
         let (mut machinery, _) = Machinery::new(def)?;
         machinery.machines.restore(&state.machines)?;
-        let grains = restore_grains(def, &state)?;
+        let mut grains = restore_grains(def, &state)?;
+        let frozen = restore_frozen(def, &state, &mut grains)?;
+        let of_rows = (0..grains.len()).map(|row| (grains.id[row], grains.slot(row) as u32));
+        let of_frozen = frozen.iter().map(|grain| (grain.id, grain.slot));
+        let slots: BTreeMap<GrainId, u32> = of_rows.chain(of_frozen).collect();
+        let with_slot = |entry: &Remembered| {
+            let id = entry.key.owner;
+            let slot = slots.get(&id).ok_or(RestoreError::Contact { id })?;
+            Ok((*entry, *slot))
+        };
+        let remembered: Result<Vec<_>, RestoreError> =
+            state.remembered.iter().map(with_slot).collect();
         let mut history = History::default();
-        history.replace(&grains, remembered?.into_iter());
+        history.extend(&mut Team::default(), &grains, remembered?.into_iter());
         let mut world = World::with_grains(def, grains, machinery);
         world
             .clock
@@ -260,6 +274,9 @@ impl World {
             body.total_load = total;
         }
         world.tool_work = state.tool_work;
+        if let Some(aggregates) = state.aggregates {
+            world.restore_aggregates(aggregates, frozen)?;
+        }
         if def.energy_ledger
             && let Some(ledger) = state.energy
         {
@@ -288,12 +305,23 @@ fn grain_state(grains: &Grains, i: usize) -> GrainState {
     }
 }
 
-/// The row of every id, each of which one grain has and its source has given.
-fn rows_by_id(state: &WorldState) -> Result<BTreeMap<GrainId, usize>, RestoreError> {
-    let mut rows = BTreeMap::new();
-    for (row, grain) in state.grains.iter().enumerate() {
-        let id = grain.id;
-        if rows.insert(id, row).is_some() {
+impl WorldState {
+    fn frozen(&self) -> impl Iterator<Item = &GrainState> {
+        let aggregates = self.aggregates.iter();
+        aggregates.flat_map(|a| a.frozen.iter().map(|frozen| &frozen.grain))
+    }
+}
+
+/// Checks that every id belongs to one grain, and that its source has given it.
+fn check_ids(state: &WorldState) -> Result<(), RestoreError> {
+    let mut ids = BTreeSet::new();
+    for id in state
+        .grains
+        .iter()
+        .chain(state.frozen())
+        .map(|grain| grain.id)
+    {
+        if !ids.insert(id) {
             let why = "two grains have this id";
             return Err(RestoreError::Id { id, why });
         }
@@ -305,18 +333,62 @@ fn rows_by_id(state: &WorldState) -> Result<BTreeMap<GrainId, usize>, RestoreErr
             }
         }
     }
-    Ok(rows)
+    Ok(())
+}
+
+/// A grain of a state about to enter a table.
+fn new_grain(grain: &GrainState, shape: Option<GrainShape>) -> NewGrain {
+    NewGrain {
+        position: grain.position,
+        velocity: grain.velocity,
+        angular_velocity: grain.angular_velocity,
+        orientation: grain.orientation,
+        radius: grain.radius,
+        mass: grain.mass,
+        material: grain.material,
+        shape,
+    }
+}
+
+/// The shapes that grains may have.
+fn outlines(def: &WorldDef) -> Vec<Outline> {
+    let outline = |shape: usize| {
+        let orientation = Orientation::Random;
+        Outline::new(&def.shapes, Some(&ShapeUse { shape, orientation }))
+    };
+    (0..def.shapes.len()).map(outline).collect()
+}
+
+fn shape_in(outlines: &[Outline], grain: &GrainState) -> Option<GrainShape> {
+    let outline = &outlines[(grain.shape as usize).checked_sub(1)?];
+    outline.shape(grain.radius, grain.mass)
+}
+
+/// Rebuilds the frozen grains, which have places in tables by grain but no rows.
+fn restore_frozen(
+    def: &WorldDef,
+    state: &WorldState,
+    grains: &mut Grains,
+) -> Result<Vec<FrozenGrain>, RestoreError> {
+    let outlines = outlines(def);
+    let mut all = Vec::new();
+    for grain in state.frozen() {
+        check_grain(def, grain)?;
+        if grain.is_body() {
+            let (id, what) = (grain.id, "shape");
+            return Err(RestoreError::Grain { id, what });
+        }
+        let new = new_grain(grain, shape_in(&outlines, grain));
+        grains.insert_as(grain.id, new, def.rotation);
+        all.push(grains.freeze(grains.count() - 1));
+    }
+    Ok(all)
 }
 
 /// Rebuilds the arrays in the order of the state.
 fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreError> {
     let mut grains = Grains::default();
-    let outlines: Vec<Outline> = (0..def.shapes.len())
-        .map(|shape| {
-            let orientation = Orientation::Random;
-            Outline::new(&def.shapes, Some(&ShapeUse { shape, orientation }))
-        })
-        .collect();
+    let outlines = outlines(def);
     let Some(free) = state.grains.len().checked_sub(def.bodies.len()) else {
         return Err(RestoreError::Count {
             what: "bodies",
@@ -333,20 +405,11 @@ fn restore_grains(def: &WorldDef, state: &WorldState) -> Result<Grains, RestoreE
                 what: "shape",
             });
         }
-        let outline = || Some(&outlines[(grain.shape as usize).checked_sub(1)?]);
-        let new = NewGrain {
-            position: grain.position,
-            velocity: grain.velocity,
-            angular_velocity: grain.angular_velocity,
-            orientation: grain.orientation,
-            radius: grain.radius,
-            mass: grain.mass,
-            material: grain.material,
-            shape: match body {
-                None => outline().and_then(|o| o.shape(grain.radius, grain.mass)),
-                Some((k, body)) => Some(body.grain_shape(def.shapes.len() + k)),
-            },
+        let shape = match body {
+            None => shape_in(&outlines, grain),
+            Some((k, body)) => Some(body.grain_shape(def.shapes.len() + k)),
         };
+        let new = new_grain(grain, shape);
         match body {
             None => grains.insert(new, def.rotation),
             Some((k, body)) => {

@@ -109,3 +109,50 @@ fn probe() {
     }
     println!("{:?}", world.reduction());
 }
+
+fn run(world: &mut World, steps: usize) {
+    for _ in 0..steps {
+        world.step().unwrap();
+    }
+}
+
+/// A bed that falls, comes to rest, and loses a wall.
+fn collapse(reduction: Option<Reduction>) -> WorldDef {
+    let mut def = bed(DVec3::new(8.0, 6.0, 0.0) * D, 10.0 * D, reduction);
+    def.walls[2].presence = Presence {
+        from: 0.0,
+        until: 0.7,
+    };
+    def.energy_ledger = true;
+    def
+}
+
+#[test]
+fn aggregates_have_the_same_bits_on_any_number_of_threads_and_after_a_restart() {
+    let def = collapse(Some(Reduction::default()));
+    let mut reference = World::new(&def).unwrap();
+    let mut others = [2, 3].map(|threads| {
+        let mut world = World::new(&def).unwrap();
+        world.set_threads(threads);
+        world
+    });
+    let mut most = 0;
+    for step in 0..260 {
+        run(&mut reference, 1);
+        most = most.max(reference.frozen_count());
+        let hash = reference.all_grains().state_hash();
+        for world in &mut others {
+            run(world, 1);
+            assert_eq!(world.all_grains().state_hash(), hash, "step {step}");
+        }
+        // A world that is saved and restored in every other step.
+        if step % 2 == 0 {
+            let state = others[0].state();
+            others[0] = World::restore(&def, state.clone()).unwrap();
+            assert_eq!(others[0].state(), state);
+        }
+    }
+    assert!(most > reference.grain_count() / 2, "{most} frozen at most");
+    assert_eq!(others[0].state(), reference.state());
+    assert!(reference.reduction().unwrap().split_by_walls > 0);
+}

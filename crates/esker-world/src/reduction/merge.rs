@@ -114,7 +114,11 @@ impl World {
             };
             let totals = &mut aggregates.totals;
             totals.merges += 1;
-            totals.energy_lost += 0.5 * (grain.mass * relative.length_squared() + turning);
+            let lost = 0.5 * (grain.mass * relative.length_squared() + turning);
+            totals.energy_lost += lost;
+            if let Some(ledger) = &mut self.energy {
+                ledger.damping += lost;
+            }
             totals.impulse_to_walls += relative * grain.mass;
             let pose = into_frame(of, time, &grain.pose);
             let frozen = FrozenGrain { pose, ..grain };
@@ -191,7 +195,13 @@ impl World {
     }
 
     /// Whether friction holds a grain of a group on a wall of it.
-    fn carries(&self, aggregates: &Aggregates, group: u8, grain: &FrozenGrain, wall: u32) -> bool {
+    pub(super) fn carries(
+        &self,
+        aggregates: &Aggregates,
+        group: u8,
+        grain: &FrozenGrain,
+        wall: u32,
+    ) -> bool {
         aggregates.groups.of_wall(wall as usize) == Some(group)
             && self.friction_at_wall(grain.material, wall) > 0.0
     }

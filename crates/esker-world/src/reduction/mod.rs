@@ -43,6 +43,7 @@ mod groups;
 mod members;
 mod merge;
 mod release;
+pub(crate) mod state;
 
 use esker_geometry::Pose;
 use glam::DVec3;
@@ -277,6 +278,20 @@ impl World {
         let twist = aggregates.groups.get(of.group).twist;
         let grain = crate::grains::FrozenGrain { pose, ..of.grain };
         (grain, [twist.at(pose.position), twist.angular_velocity])
+    }
+
+    /// `Σ m x` of frozen grains at a time, kg m.
+    pub(crate) fn frozen_moment_of_mass(&self, time: f64) -> DVec3 {
+        let of_group = |aggregates: &Aggregates, group: u8| {
+            let frame = aggregates.groups.get(group).frame(time);
+            aggregates.members.mass_of_group(group).moment_in(&frame)
+        };
+        let aggregates = self.aggregates.as_ref();
+        aggregates.map_or(DVec3::ZERO, |a| {
+            (0..a.groups.len() as u8)
+                .map(|group| of_group(a, group))
+                .sum()
+        })
     }
 
     /// Loads of internal contacts on walls: wall, force, N, and torque about the wall's origin,
