@@ -68,7 +68,7 @@ impl Probes {
             track: Track::default(),
         };
         if probes.need_track() {
-            probes.track.update(&world.grains);
+            probes.track.update(&world.all_grains());
         }
         probes
     }
@@ -150,7 +150,7 @@ impl Probes {
             }
         }
         if self.need_track() {
-            self.track.update(&world.grains);
+            self.track.update(&world.all_grains());
         }
         rows
     }

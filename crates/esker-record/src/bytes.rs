@@ -37,6 +37,23 @@ macro_rules! plain_number {
 
 plain_number!(u8, u16, u32, u64, i64, u128, f32, f64);
 
+impl<T: Plain + Default> Plain for Option<T> {
+    const SIZE: usize = 1 + T::SIZE;
+
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.is_some()));
+        match self {
+            Some(value) => value.put(out),
+            None => T::default().put(out),
+        }
+    }
+
+    fn get(bytes: &[u8]) -> Self {
+        let (is_some, value) = bytes.split_at(1);
+        (is_some != [0]).then(|| T::get(value))
+    }
+}
+
 impl Plain for DVec3 {
     const SIZE: usize = 24;
 

@@ -146,7 +146,7 @@ impl Frame {
     /// The world now, as far as the settings ask for it; loads are means over
     /// the interval.
     pub fn of(world: &World, settings: &RecordSettings, interval: &LoadInterval) -> Self {
-        let grains = &world.grains;
+        let grains = world.all_grains();
         let order = grains.in_id_order();
         let mut frame = Frame {
             step: world.steps_done,

@@ -210,7 +210,7 @@ impl Recorder {
             Err(Some(error)) if !error.is_loss() => return Err(error),
             Err(lost) => {
                 let path = part_path(recording, steps_done);
-                let recorder = Recorder::create(&path, header, world.grains.count())?;
+                let recorder = Recorder::create(&path, header, world.grain_count())?;
                 (recorder, lost.map(|error| (error, path)))
             }
         };

@@ -7,8 +7,11 @@ use esker_machine::{
 };
 use esker_world::ContactKey;
 use esker_world::GrainId;
-use esker_world::state::{EmitterProgress, GrainState, Remembered, Taken, ToolWork, WorldState};
-use esker_world::{EnergyLedger, LoadIntegral, WallLoad};
+use esker_world::state::{
+    AggregatesState, EmitterProgress, FrozenState, GrainState, InternalState, RefreshClock,
+    Remembered, Rest, Taken, ToolWork, WorldState,
+};
+use esker_world::{EnergyLedger, LoadIntegral, ReductionTotals, WallLoad};
 
 use crate::bytes::{Malformed, Plain, Source, put_list};
 
@@ -38,6 +41,66 @@ pub(crate) fn put_state(out: &mut Vec<u8>, state: &WorldState) {
     put_list(out, features.collect::<Vec<_>>().into_iter());
     put_machines(out, state);
     state.tool_work.put(out);
+    put_aggregates(out, state.aggregates.as_ref());
+}
+
+/// Appends what there is of aggregates: whether there may be some, and then all about them.
+fn put_aggregates(out: &mut Vec<u8>, state: Option<&AggregatesState>) {
+    u64::from(state.is_some()).put(out);
+    let Some(state) = state else {
+        return;
+    };
+    state.edge.put(out);
+    put_list(out, state.rest.iter().copied());
+    put_list(out, state.frozen.iter().copied());
+    let shapes = state.frozen.iter().map(|frozen| frozen.grain.shape);
+    put_list(out, shapes.collect::<Vec<_>>().into_iter());
+    put_list(out, state.contacts.iter().copied());
+    let features = state.contacts.iter().map(|contact| contact.key.feature);
+    put_list(out, features.collect::<Vec<_>>().into_iter());
+    put_list(out, state.doubtful.iter().copied());
+    put_list(out, state.freeze.iter().copied());
+    put_list(out, state.release.iter().copied());
+    let groups = state.release_groups.iter().map(|&whole| u16::from(whole));
+    put_list(out, groups.collect::<Vec<_>>().into_iter());
+    put_list(out, state.clocks.iter().copied());
+    state.totals.put(out);
+}
+
+fn get_aggregates(source: &mut Source<'_>) -> Result<Option<AggregatesState>, Malformed> {
+    if source.get::<u64>()? == 0 {
+        return Ok(None);
+    }
+    let edge = source.get()?;
+    let rest = source.list()?;
+    let mut frozen: Vec<FrozenState> = source.list()?;
+    let shapes: Vec<u16> = source.list()?;
+    let mut contacts: Vec<InternalState> = source.list()?;
+    let features: Vec<u32> = source.list()?;
+    if shapes.len() != frozen.len() || features.len() != contacts.len() {
+        return Err(Malformed);
+    }
+    for (frozen, shape) in frozen.iter_mut().zip(shapes) {
+        frozen.grain.shape = shape;
+    }
+    for (contact, feature) in contacts.iter_mut().zip(features) {
+        contact.key.feature = feature;
+    }
+    Ok(Some(AggregatesState {
+        edge,
+        rest,
+        frozen,
+        contacts,
+        doubtful: source.list()?,
+        freeze: source.list()?,
+        release: source.list()?,
+        release_groups: {
+            let groups: Vec<u16> = source.list()?;
+            groups.into_iter().map(|whole| whole != 0).collect()
+        },
+        clocks: source.list()?,
+        totals: source.get()?,
+    }))
 }
 
 /// Appends what there is of machines.
@@ -128,9 +191,10 @@ pub(crate) fn get_state(source: &mut Source<'_>, format: u32) -> Result<WorldSta
     if format >= 6 {
         get_machines(source, &mut state)?;
     }
-    // Before format 7 the work of tools was not followed.
+    // Before format 7 the work of tools was not followed, and nothing was frozen.
     if format >= 7 {
         state.tool_work = source.get()?;
+        state.aggregates = get_aggregates(source)?;
     }
     Ok(state)
 }
@@ -272,6 +336,42 @@ plain_struct!(Remembered {
     key: ContactKey,
     normal: glam::DVec3,
     impulse: Impulse,
+});
+plain_struct!(Rest {
+    steps: u16,
+    group: u8,
+});
+plain_struct!(FrozenState {
+    grain: GrainState,
+    position: glam::DVec3,
+    orientation: glam::DQuat,
+    group: u8,
+});
+plain_struct!(InternalState {
+    key: ContactKey,
+    normal: glam::DVec3,
+    force: Impulse,
+    overlap: Option<f64>,
+});
+plain_struct!(RefreshClock {
+    last: f64,
+    growth: f64,
+    free_before: Option<u64>,
+    gravity: glam::DVec3,
+});
+plain_struct!(ReductionTotals {
+    steps: u64,
+    level: f64,
+    merges: u64,
+    split_by_impact: u64,
+    split_by_imbalance: u64,
+    split_by_support: u64,
+    split_by_walls: u64,
+    split_by_sensor: u64,
+    refreshed: u64,
+    energy_lost: f64,
+    impulse_to_walls: glam::DVec3,
+    largest_imbalance: f64,
 });
 plain_struct!(EmitterProgress {
     emitted: u64,

@@ -5,7 +5,7 @@
 //! them can say something else than the others.
 
 use crate::keys::{
-    ANY, Group, Key, Kind, NOT_NEGATIVE, Need, POISSON, POSITIVE, RIGHT_ANGLE, Section, UNIT, When,
+    ANY, AT_LEAST_ONE, Group, Key, Kind, NOT_NEGATIVE, Need, POISSON, POSITIVE, RIGHT_ANGLE, Section, UNIT, When,
 };
 use Need::{Default, Optional, Required};
 
@@ -71,6 +71,8 @@ pub const SCENE: Section = Section {
         key("drive", Kind::List(&DRIVE), "", Default("[]"), "Motors and other drives of joints."),
         key("emitter", Kind::List(&EMITTER), "", Default("[]"), "Sources of grains."),
         key("sink", Kind::List(&SINK), "", Default("[]"), "Regions that remove grains and count them."),
+        key("reduction", Kind::Switch(&REDUCTION), "", Optional("all grains are simulated all the time"), "Whether grains at rest are frozen to the walls that they rest on, until something wakes them."),
+        key("sensor", Kind::List(&SENSOR), "", Default("[]"), "Regions whose grains are never frozen."),
         key("periodic", Kind::Table(&PERIODIC), "", Optional("no axis is"), "Axes along which the scene continues itself, such as `{ x = [0.0, 0.5] }`."),
         key("bounds", Kind::Table(&BOUNDS), "", Optional("grains are never lost"), "Box outside of which grains are removed and counted as lost."),
         key("probe", Kind::List(&PROBE), "", Default("[]"), "What is measured while running."),
@@ -649,6 +651,33 @@ pub const SINK: Section = Section {
     doc: "Removes grains whose centre is in a region, and counts them.",
     keys: &[
         key("name", Kind::Text, "", Optional("`sink.N`, counted from 0"), "Name in reports; must be unique."),
+        key("region", Kind::Table(&REGION), "", Required, "The region."),
+    ],
+    groups: &[],
+};
+
+/// `reduction`.
+pub const REDUCTION: Section = Section {
+    title: "[reduction]",
+    doc: "Adaptive model reduction. Grains that are at rest with walls of one motion, and held on them by loaded contacts, become members of a rigid aggregate that moves with these walls: they are not paired, collided, solved or integrated. Members are set free, with layers around them, when something hits them or slips on them, when the forces on them are out of balance, when nothing carries them any more, and all together from time to time, when gravity has turned in their frame, and when a wall appears, vanishes or changes its motion. Speeds are in units of `√(g d)` and times of `√(d/g)`, with the mean diameter `d`. For beds, stockpiles, belts and collapses. Flowing drums, hoppers and shear cells creep all over: freezing stiffens the plug by 1 to 2°.",
+    keys: &[
+        key("rest_speed", Kind::Number(POSITIVE), "√(g d)", Default("0.015"), "Speed relative to the walls, of the centre and of the surface by rotation, up to which a grain is at rest."),
+        key("rest_acceleration", Kind::Number(POSITIVE), "g", Default("0.3"), "Acceleration up to which it is."),
+        key("rest_time", Kind::Number(POSITIVE), "√(d/g)", Default("0.55"), "How long a grain is at rest before it is frozen."),
+        key("impact_speed", Kind::Number(POSITIVE), "√(g d)", Default("0.42"), "Speed of approach or slip of free grains that sets free what they touch, with two layers around it. Greater than `rest_speed`."),
+        key("imbalance", Kind::Number(UNIT), "", Default("0.4"), "Imbalance of forces on a frozen grain that sets it free, over its weight and half of its normal forces; 0.2 is careful."),
+        key("refresh_time", Kind::Number(POSITIVE), "√(d/g)", Default("5.5"), "How often all grains of an aggregate are set free to find out whether they still rest. Greater than `rest_time`."),
+        key("refresh_growth", Kind::Number(AT_LEAST_ONE), "", Default("16.0"), "By how much `refresh_time` may grow, by factors of two, while nothing comes of it."),
+    ],
+    groups: &[],
+};
+
+/// `[[sensor]]`.
+pub const SENSOR: Section = Section {
+    title: "[[sensor]]",
+    doc: "A region whose grains are never frozen, where `reduction` is on: where something is measured, or about to happen. Regions of emitters and sinks are sensors too.",
+    keys: &[
+        key("name", Kind::Text, "", Optional("`sensor.N`, counted from 0"), "Name in reports; must be unique."),
         key("region", Kind::Table(&REGION), "", Required, "The region."),
     ],
     groups: &[],

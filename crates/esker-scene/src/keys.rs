@@ -93,6 +93,8 @@ pub enum Kind {
     Names,
     /// A table.
     Table(&'static Section),
+    /// A table, `"on"` for one in which everything is left out, or `"off"` for none.
+    Switch(&'static Section),
     /// A list of tables.
     List(&'static Section),
     /// A table, or a list of them; read as a list.
@@ -134,6 +136,11 @@ pub const POSITIVE: Limits = Limits {
 /// Zero or greater.
 pub const NOT_NEGATIVE: Limits = Limits {
     low: Bound::Included(0.0),
+    high: Bound::Open,
+};
+/// One or greater.
+pub const AT_LEAST_ONE: Limits = Limits {
+    low: Bound::Included(1.0),
     high: Bound::Open,
 };
 /// From zero to one.
@@ -232,6 +239,9 @@ impl Kind {
             Kind::Corners => "two corners [[x, y, z], [x, y, z]], the lower one first".to_string(),
             Kind::Names => "two names in quotes".to_string(),
             Kind::Table(section) => format!("a table `{}`", section.title),
+            Kind::Switch(section) => {
+                format!("\"on\", \"off\" or a table `{}`", section.title)
+            }
             Kind::List(section) => format!("a list of tables `{}`", section.title),
             Kind::OneOrMore(section) => {
                 format!("a table `{}`, or a list of them", section.title)

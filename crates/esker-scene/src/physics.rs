@@ -40,6 +40,11 @@ fn add_key(node: &Node, key: &'static Key, lines: &mut Vec<String>) {
     };
     match (value, &key.kind) {
         (Value::Table(inner), Kind::Table(section)) => add_section(inner, section, lines),
+        (Value::Table(inner), Kind::Switch(section)) => {
+            // On is something, whatever is left out.
+            lines.push(format!("[{}]", inner.path));
+            add_section(inner, section, lines);
+        }
         (Value::List(nodes), Kind::List(section)) => {
             for inner in nodes {
                 // A section of which everything is left out is there all the same.

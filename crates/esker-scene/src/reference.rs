@@ -63,6 +63,7 @@ fn write_section(section: &Section, page: &mut String, written: &mut Vec<&'stati
     }
     for key in section.keys {
         if let Kind::Table(inner)
+        | Kind::Switch(inner)
         | Kind::List(inner)
         | Kind::OneOrMore(inner)
         | Kind::Named(inner) = &key.kind
@@ -77,6 +78,7 @@ fn write_key(key: &Key, page: &mut String) {
         Kind::Table(inner) | Kind::List(inner) | Kind::OneOrMore(inner) | Kind::Named(inner) => {
             format!("see `{}`", inner.title)
         }
+        Kind::Switch(inner) => format!("`\"on\"`, `\"off\"`, or see `{}`", inner.title),
         kind => kind.describe(),
     };
     let need = match key.need {

@@ -151,6 +151,10 @@ fn kind_schema(kind: &Kind) -> Value {
         Kind::Corners => array_schema(array_schema(json!({ "type": "number" }), 3), 2),
         Kind::Names => array_schema(json!({ "type": "string" }), 2),
         Kind::Table(section) => section_schema(section),
+        Kind::Switch(section) => json!({ "anyOf": [
+            { "type": "string", "enum": ["on", "off"] },
+            section_schema(section),
+        ] }),
         Kind::OneOrMore(section) => json!({ "anyOf": [
             section_schema(section),
             { "type": "array", "items": section_schema(section), "minItems": 1 },

@@ -402,6 +402,14 @@ impl Walker<'_, '_> {
             (Kind::Table(section), DeValue::Table(table)) => {
                 Some(Value::Table(self.section(table, span, section, path)))
             }
+            (Kind::Switch(section), DeValue::Table(table)) => {
+                Some(Value::Table(self.section(table, span, section, path)))
+            }
+            (Kind::Switch(section), DeValue::String(text)) => {
+                let is_on = self.choice(text, &["on", "off"], span.clone(), key)? == "on";
+                let everything_left_out = DeTable::new();
+                is_on.then(|| Value::Table(self.section(&everything_left_out, span, section, path)))
+            }
             (Kind::List(section) | Kind::OneOrMore(section), DeValue::Array(array)) => {
                 Some(self.list(array, section, path))
             }

@@ -145,7 +145,7 @@ pub struct Prepared {
 impl Prepared {
     /// The grains of a world, in the order of their ids.
     pub fn of(world: &World) -> Self {
-        let g = &world.grains;
+        let g = world.all_grains();
         let row = |i: usize| {
             let (x, s) = (g.position[i], &g.state[i]);
             let mut row = [0.0; 10];

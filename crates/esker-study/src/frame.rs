@@ -34,7 +34,7 @@ pub(crate) struct Shot<'a> {
 
 /// Draws a world.
 pub(crate) fn draw(world: &World, shot: &Shot) -> Result<Frame, StudyError> {
-    let grains = &world.grains;
+    let grains = world.all_grains();
     let forms = GrainForms::new(world.shapes());
     let drawn: Vec<DrawnGrain> = (0..grains.count())
         .map(|i| {
@@ -115,7 +115,8 @@ pub(crate) fn draw_speeds(
     direction: DVec3,
     max: f64,
 ) -> Result<Frame, StudyError> {
-    let states = &world.grains.state;
+    let grains = world.all_grains();
+    let states = &grains.state;
     let values: Vec<f64> = states.iter().map(|s| s.velocity.length()).collect();
     draw(
         world,

@@ -1,24 +1,29 @@
 //! From a world to a snapshot that measures can read.
 
+use std::collections::BTreeMap;
+
 use esker_analysis::{ContactState, Partner, Snapshot};
-use esker_world::World;
+use esker_world::{GrainId, World};
 
 /// The state of a world, with the contacts that touch or carry load. Contact
 /// geometry is that of the last step's start, forces those of its end.
 pub fn snapshot(world: &World) -> Snapshot {
-    let grains = &world.grains;
+    let grains = world.all_grains();
+    let places: BTreeMap<GrainId, usize> = (0..).zip(&grains.id).map(|(i, id)| (*id, i)).collect();
+    // Contacts know rows of the world's own table.
+    let place = |row: u32| places[&world.grains.id[row as usize]];
     let substep = world.substep();
     let contacts = world
         .contacts()
         .filter(|(c, p)| c.overlap > 0.0 || p.normal > 0.0)
         .map(|(c, p)| {
-            let a = &grains.state[c.grain as usize];
+            let a = &world.grains.state[c.grain as usize];
             let (partner, velocity, angular_velocity) = match c.partner {
                 esker_world::Partner::Grain(j) => {
-                    let b = &grains.state[j as usize];
+                    let b = &world.grains.state[j as usize];
                     let arm_vector = c.normal * -c.arms[1];
                     (
-                        Partner::Grain(j as usize),
+                        Partner::Grain(place(j)),
                         b.velocity + b.angular_velocity.cross(arm_vector),
                         b.angular_velocity,
                     )
@@ -34,7 +39,7 @@ pub fn snapshot(world: &World) -> Snapshot {
             };
             let own = a.velocity + a.angular_velocity.cross(c.normal * c.arms[0]);
             ContactState {
-                grain: c.grain as usize,
+                grain: place(c.grain),
                 partner,
                 point: c.point,
                 normal: c.normal,

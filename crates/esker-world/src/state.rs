@@ -306,6 +306,11 @@ fn grain_state(grains: &Grains, i: usize) -> GrainState {
 }
 
 impl WorldState {
+    /// All grains and bodies, frozen ones last.
+    pub fn all_grains(&self) -> impl Iterator<Item = &GrainState> {
+        self.grains.iter().chain(self.frozen())
+    }
+
     fn frozen(&self) -> impl Iterator<Item = &GrainState> {
         let aggregates = self.aggregates.iter();
         aggregates.flat_map(|a| a.frozen.iter().map(|frozen| &frozen.grain))
@@ -315,12 +320,7 @@ impl WorldState {
 /// Checks that every id belongs to one grain, and that its source has given it.
 fn check_ids(state: &WorldState) -> Result<(), RestoreError> {
     let mut ids = BTreeSet::new();
-    for id in state
-        .grains
-        .iter()
-        .chain(state.frozen())
-        .map(|grain| grain.id)
-    {
+    for id in state.all_grains().map(|grain| grain.id) {
         if !ids.insert(id) {
             let why = "two grains have this id";
             return Err(RestoreError::Id { id, why });

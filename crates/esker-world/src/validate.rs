@@ -69,6 +69,10 @@ pub fn validate(def: &WorldDef) -> Checked {
     for (i, sink) in def.sinks.iter().enumerate() {
         region(&format!("sink.{i}.region"), &sink.region)?;
     }
+    for (i, sensor) in def.sensors.iter().enumerate() {
+        region(&format!("sensor.{i}.region"), &sensor.region)?;
+    }
+    optional(def.reduction, |settings| reduction(def, settings))?;
     optional(def.bounds, |[min, max]| {
         require(max.cmpgt(min).all(), "bounds", || {
             (
@@ -107,6 +111,81 @@ fn joints(def: &WorldDef) -> Checked {
         (
             "a machine cannot cross the faces of a periodic world".into(),
             "leave the joints or the periodic boundaries out".into(),
+        )
+    })
+}
+
+/// Whether grains at rest can be frozen.
+fn reduction(def: &WorldDef, settings: Reduction) -> Checked {
+    let Reduction {
+        rest_speed,
+        rest_acceleration,
+        rest_time,
+        impact_speed,
+        imbalance,
+        refresh_time,
+        refresh_growth,
+    } = settings;
+    let positive_values = [
+        ("rest_speed", rest_speed),
+        ("rest_acceleration", rest_acceleration),
+        ("rest_time", rest_time),
+        ("impact_speed", impact_speed),
+        ("imbalance", imbalance),
+        ("refresh_time", refresh_time),
+    ];
+    for (key, value) in positive_values {
+        positive(&format!("reduction.{key}"), value)?;
+    }
+    require(imbalance <= 1.0, "reduction.imbalance", || {
+        (
+            format!("an imbalance of {imbalance} is more than all that a grain carries"),
+            "take at most 1; 0.4 is usual, 0.2 careful".into(),
+        )
+    })?;
+    require(impact_speed > rest_speed, "reduction.impact_speed", || {
+        (
+            format!(
+                "an impact speed of {impact_speed} is not above the speed of rest, {rest_speed}"
+            ),
+            "what grains at rest do must not set others free: give a greater impact_speed or a \
+             smaller rest_speed"
+                .into(),
+        )
+    })?;
+    require(refresh_time > rest_time, "reduction.refresh_time", || {
+        (
+            format!("a refresh_time of {refresh_time} is not above the time of rest, {rest_time}"),
+            "grains would be set free before they are frozen: give a longer refresh_time".into(),
+        )
+    })?;
+    require(refresh_growth >= 1.0, "reduction.refresh_growth", || {
+        (
+            format!("a growth of {refresh_growth} is below 1"),
+            "1 leaves the refresh_time as it is".into(),
+        )
+    })?;
+    require(def.gravity != DVec3::ZERO, "reduction", || {
+        (
+            "without gravity nothing rests on walls, and no speed is small".into(),
+            "leave `reduction` out, or give `gravity`".into(),
+        )
+    })?;
+    require(
+        !matches!(def.method, Method::Smooth(_)),
+        "reduction",
+        || {
+            (
+                "smooth stepping does not know frozen grains".into(),
+                "take another solver.method, or leave `reduction` out".into(),
+            )
+        },
+    )?;
+    let is_dry = |pair: &PairDef| pair.law.cohesion == Cohesion::None;
+    require(def.pairs.iter().all(is_dry), "reduction", || {
+        (
+            "the forces on frozen grains do not know cohesion yet".into(),
+            "leave `reduction` or `cohesion` out".into(),
         )
     })
 }

@@ -79,7 +79,7 @@ fn of_checkpoint(
     recording: Option<&Recording>,
 ) -> Result<GrainList, RunError> {
     // Bodies belong to the scene of that run.
-    let grains = checkpoint.state.grains.iter();
+    let grains = checkpoint.state.all_grains();
     let mut grains: Vec<_> = grains.filter(|grain| !grain.is_body()).collect();
     // The order of ids, as in recordings: that in memory means nothing.
     grains.sort_unstable_by_key(|grain| grain.id);

@@ -82,7 +82,7 @@ impl Bulk {
 
 impl Gauge for Bulk {
     fn sample(&mut self, world: &World) {
-        let grains = &world.grains;
+        let grains = &*world.all_grains();
         let near = self.region.bounds();
         let (mut count, mut mass, mut volume) = (0.0, 0.0, 0.0);
         let mut momentum = DVec3::ZERO;

@@ -30,7 +30,7 @@ impl Gauge for FrontGauge {
     }
 
     fn close(&mut self, world: &World, _length: f64) -> Vec<f64> {
-        let grains = &world.grains;
+        let grains = &*world.all_grains();
         let reached = (0..grains.count()).map(|i| {
             let x = grains.position[i];
             Reached {

@@ -36,7 +36,7 @@ impl Gauge for Mixing {
     }
 
     fn close(&mut self, world: &World, _length: f64) -> Vec<f64> {
-        let grains = &world.grains;
+        let grains = &*world.all_grains();
         let direction = self.direction.unwrap_or_else(|| up(world));
         let mut cells: BTreeMap<[i64; 3], [u64; 2]> = BTreeMap::new();
         let mut placed = Vec::new();

@@ -138,6 +138,7 @@ impl Builder<'_, '_> {
         self.packing_sections = sections;
         let emitters = self.emitters(root);
         let sinks = self.sinks(root);
+        let sensors = self.sensors(root);
         let periodic = self.periodic(root);
         let bounds = self.bounds(root);
         let accuracy = self.accuracy(root);
@@ -169,6 +170,8 @@ impl Builder<'_, '_> {
             periodic,
             bounds,
             energy_ledger: root.table("record")?.boolean("energy")?,
+            reduction: settings::reduction(root),
+            sensors,
         };
         self.judge_machines(root, &world);
         Some(world)

@@ -1,7 +1,7 @@
 //! Settings that need no judgement beyond their own keys.
 
 use esker_world::definition::{
-    ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
+    ContactSettings, Method, Reduction, Smooth, Solver, SubStepped, WarmStart, WholeStep,
 };
 
 use crate::scene::{CheckpointDef, Field, Precision, RecordDef};
@@ -47,6 +47,20 @@ pub(super) fn method(node: &Node, keeps_accuracy: bool) -> Option<Method> {
             },
             impact_sweeps: node.integer("impact_sweeps")? as usize,
         }),
+    })
+}
+
+/// When grains at rest are frozen, where they are.
+pub(super) fn reduction(root: &Node) -> Option<Reduction> {
+    let node = root.table("reduction")?;
+    Some(Reduction {
+        rest_speed: node.number("rest_speed")?,
+        rest_acceleration: node.number("rest_acceleration")?,
+        rest_time: node.number("rest_time")?,
+        impact_speed: node.number("impact_speed")?,
+        imbalance: node.number("imbalance")?,
+        refresh_time: node.number("refresh_time")?,
+        refresh_growth: node.number("refresh_growth")?,
     })
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use esker_geometry::{Pose, Region};
 use esker_world::definition::{
-    EmitterDef, Orientation, PackingDef, Placement, Rate, ShapeUse, SinkDef, SizeDistribution,
-    Total,
+    EmitterDef, Orientation, PackingDef, Placement, Rate, SensorDef, ShapeUse, SinkDef,
+    SizeDistribution, Total,
 };
 use glam::{DQuat, DVec3};
 
@@ -394,6 +394,16 @@ impl Builder<'_, '_> {
                 Some(SinkDef { name, region })
             })
             .collect()
+    }
+
+    pub(super) fn sensors(&mut self, root: &Node) -> Vec<SensorDef> {
+        let mut names = BTreeMap::new();
+        let sensors = root.list("sensor").iter().filter_map(|node| {
+            let name = self.unique_name(node, &mut names);
+            let region = self.region(node)?;
+            Some(SensorDef { name, region })
+        });
+        sensors.collect()
     }
 }
 

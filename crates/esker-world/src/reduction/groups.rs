@@ -143,6 +143,11 @@ impl Group {
         self.motion.frame(time)
     }
 
+    /// How it moves from `time` on over `step`.
+    pub(crate) fn twist_over(&self, time: f64, step: f64) -> Twist {
+        self.motion.twist(time, step)
+    }
+
     /// Whether it stands still for ever.
     pub(crate) fn is_still(&self) -> bool {
         self.motion == CommonMotion::Walls(Motion::Still)

@@ -50,7 +50,7 @@ use glam::DVec3;
 
 use crate::World;
 use crate::definition::{self, WorldDef};
-use crate::grains::{GrainId, Grains};
+use crate::grains::{FrozenGrain, GrainId, Grains};
 use groups::Groups;
 pub(crate) use members::Members;
 
@@ -272,11 +272,13 @@ impl World {
         aggregates: &Aggregates,
         member: u32,
         time: f64,
-    ) -> (crate::grains::FrozenGrain, [DVec3; 2]) {
+    ) -> (FrozenGrain, [DVec3; 2]) {
         let of = aggregates.members.get(member);
         let pose = aggregates.pose_at(member, time);
-        let twist = aggregates.groups.get(of.group).twist;
-        let grain = crate::grains::FrozenGrain { pose, ..of.grain };
+        // Of the step to come: a world that was restored knows no other.
+        let group = aggregates.groups.get(of.group);
+        let twist = group.twist_over(time, self.next_step_length());
+        let grain = FrozenGrain { pose, ..of.grain };
         (grain, [twist.at(pose.position), twist.angular_velocity])
     }
 

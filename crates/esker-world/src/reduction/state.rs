@@ -1,7 +1,8 @@
 //! Aggregates as plain data, and back.
 
 use esker_contact::Impulse;
-use glam::DVec3;
+use esker_geometry::Pose;
+use glam::{DQuat, DVec3};
 
 use super::members::{NewContact, Second};
 use super::{Aggregates, Pending, ReductionTotals, RefreshClock};
@@ -10,11 +11,15 @@ use crate::contact::ContactKey;
 use crate::grains::{FrozenGrain, GrainId, Rest};
 use crate::state::{GrainState, RestoreError};
 
-/// A frozen grain. Its pose is in the frame of its group, in which it has no velocity.
+/// A frozen grain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrozenState {
-    /// The grain.
+    /// The grain as it is now.
     pub grain: GrainState,
+    /// Its centre in the frame of its group, m.
+    pub position: DVec3,
+    /// Its orientation there, a unit quaternion.
+    pub orientation: DQuat,
     /// Its group of walls.
     pub group: u8,
 }
@@ -64,8 +69,11 @@ impl World {
         let members = &aggregates.members;
         let frozen = |m: u32| {
             let of = members.get(m);
+            let (grain, velocities) = self.frozen_now(aggregates, m, self.time());
             FrozenState {
-                grain: state_of(&of.grain),
+                grain: state_of(&grain, velocities),
+                position: of.grain.pose.position,
+                orientation: of.grain.pose.orientation,
                 group: of.group,
             }
         };
@@ -128,6 +136,13 @@ impl World {
                     .all(|rest| (rest.group as usize) < groups.max(1)),
             ),
             (
+                "place of a frozen grain",
+                state
+                    .frozen
+                    .iter()
+                    .all(|f| f.position.is_finite() && f.orientation.is_finite()),
+            ),
+            (
                 "group of a frozen grain",
                 state.frozen.iter().all(|f| (f.group as usize) < groups),
             ),
@@ -149,11 +164,11 @@ impl World {
         }
         self.grains.rest[..free].copy_from_slice(&state.rest);
         aggregates.edge = state.edge;
-        let members = state
-            .frozen
-            .iter()
-            .zip(frozen)
-            .map(|(of, grain)| aggregates.members.add(grain, of.group, state.edge));
+        let members = state.frozen.iter().zip(frozen).map(|(of, grain)| {
+            let pose = Pose::new(of.position, of.orientation);
+            let grain = FrozenGrain { pose, ..grain };
+            aggregates.members.add(grain, of.group, state.edge)
+        });
         let members: Vec<u32> = members.collect();
         for contact in &state.contacts {
             let new = self.internal_contact(&aggregates, contact)?;
@@ -223,13 +238,13 @@ fn is_finite(contact: &InternalState) -> bool {
     vectors.iter().all(|v| v.is_finite()) && numbers.iter().all(|x| x.is_finite())
 }
 
-fn state_of(grain: &FrozenGrain) -> GrainState {
+fn state_of(grain: &FrozenGrain, [velocity, angular_velocity]: [DVec3; 2]) -> GrainState {
     GrainState {
         id: grain.id,
         position: grain.pose.position,
         orientation: grain.pose.orientation,
-        velocity: DVec3::ZERO,
-        angular_velocity: DVec3::ZERO,
+        velocity,
+        angular_velocity,
         radius: grain.radius,
         mass: grain.mass,
         material: grain.material,

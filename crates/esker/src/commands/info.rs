@@ -154,7 +154,7 @@ fn of_checkpoint(path: &Path) -> anyhow::Result<Vec<Fact>> {
         fact("time", checkpoint.time, format!("{:.6} s", checkpoint.time)),
         plain(
             "grains",
-            state.grains.iter().filter(|g| !g.is_body()).count(),
+            state.all_grains().filter(|g| !g.is_body()).count(),
         ),
         plain(
             "bodies",

@@ -223,7 +223,7 @@ impl EnergySummary {
     /// `None` where the scene does not ask for a ledger.
     pub fn new(world: &World) -> Option<Self> {
         let ledger: &EnergyLedger = world.energy()?;
-        let kinetic = world.grains.kinetic_energy();
+        let kinetic = world.kinetic_energy();
         let (imbalance, throughput) = (ledger.imbalance(kinetic), ledger.throughput(kinetic));
         Some(EnergySummary {
             drives: ledger.drives,

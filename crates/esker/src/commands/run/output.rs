@@ -95,7 +95,7 @@ impl<'a> Output<'a> {
         } else {
             LEAST_EXPECTED
         };
-        let expected = world.grains.count().max(min);
+        let expected = world.grain_count().max(min);
         let probe_file = ProbeFile::create(dir, &header.probes)?;
         let recorder = Recorder::create(&dir.join(RECORDING_FILE_NAME), header, expected)?;
         let probes = Probes::new(&file.scene.probes, world);
@@ -368,7 +368,8 @@ fn extent(world: &World) -> f64 {
 fn origin(world: &World, precision: esker_scene::Precision) -> DVec3 {
     let bounds = bounds(world);
     let far = bounds.min.abs().max(bounds.max.abs()).max_element();
-    let grains = world.grains.radius.iter().copied();
+    let all = world.all_grains();
+    let grains = all.radius.iter().copied();
     let emitted = world.emitters.iter().map(|e| e.def.sizes.min());
     let min = grains.chain(emitted).fold(f64::INFINITY, f64::min);
     let resolution = far * f64::from(f32::EPSILON);
@@ -383,7 +384,8 @@ fn origin(world: &World, precision: esker_scene::Precision) -> DVec3 {
 
 /// A box around all that is bounded: grains, emitters and walls.
 fn bounds(world: &World) -> Aabb {
-    let grains = world.grains.position.iter().copied();
+    let all = world.all_grains();
+    let grains = all.position.iter().copied();
     let mut points: Vec<DVec3> = grains.collect();
     for emitter in &world.emitters {
         let bounds = emitter.def.region.bounds();

@@ -282,7 +282,7 @@ impl Summary {
             interrupted,
             steps: world.steps_done,
             time: world.time(),
-            particles: world.grains.count(),
+            particles: world.grain_count(),
             emitted: totals.emitted as u64,
             removed: sinks.iter().map(|s| s.number).sum(),
             lost: world.lost,
@@ -291,7 +291,7 @@ impl Summary {
             mean_overlap: totals.mean_overlap,
             max_overlap: totals.max_overlap,
             worst_overlap: totals.worst_overlap,
-            kinetic_energy: world.grains.kinetic_energy(),
+            kinetic_energy: world.kinetic_energy(),
             energy,
             walls: world
                 .walls
@@ -333,7 +333,7 @@ impl Summary {
                 })
                 .collect(),
             sinks,
-            state_hash: format!("{:016x}", world.grains.state_hash()),
+            state_hash: format!("{:016x}", world.all_grains().state_hash()),
         }
     }
 

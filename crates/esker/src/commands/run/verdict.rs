@@ -267,7 +267,8 @@ pub fn outside_of_containers(world: &World) -> Option<(u64, String)> {
         let mut walls = closed.iter();
         !walls.any(|wall| wall.shape.encloses(wall.pose.to_local(**x)))
     };
-    let grains = world.grains.position[..world.grains.count()].iter();
+    let all = world.all_grains();
+    let grains = all.position[..all.count()].iter();
     let count = grains.filter(is_outside).count();
     let names: Vec<&str> = closed.iter().map(|wall| wall.name.as_str()).collect();
     Some((count as u64, names.join(", ")))
