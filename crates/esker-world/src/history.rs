@@ -153,6 +153,17 @@ impl History {
         }
     }
 
+    /// Forgets the contacts that `forget` says so of.
+    pub(crate) fn forget(
+        &mut self,
+        team: &mut Team,
+        grains: &Grains,
+        mut forget: impl FnMut(&Remembered) -> bool,
+    ) {
+        self.entries.retain(|entry| !forget(&entry.contact));
+        self.link(team, grains.slots());
+    }
+
     /// Everything remembered.
     pub fn entries(&self) -> impl Iterator<Item = &Remembered> {
         self.entries.iter().map(|entry| &entry.contact)

@@ -4,6 +4,7 @@ use esker_contact::Impulse;
 use esker_geometry::{Pose, Probe, Touch};
 use glam::DVec3;
 
+use super::grid::KeyMap;
 use super::groups::{Group, Groups};
 use super::members::{NewContact, Second};
 use super::{Aggregates, OnlyContact, Scales};
@@ -130,68 +131,90 @@ impl World {
         aggregates.release(unsupported, |totals| &mut totals.split_by_support);
     }
 
-    /// Keeps what is remembered of contacts between members of which one is new, and of new ones
-    /// with walls.
+    /// Moves what is remembered of contacts between members of which one is new, and of new ones
+    /// with walls, to the aggregates.
     fn make_contacts_internal(&mut self, aggregates: &mut Aggregates, new: &[u32]) {
-        let (time, substep) = (self.time(), self.substep());
-        let mut is_new = super::grid::KeyMap::<u32, ()>::default();
+        let mut is_new = KeyMap::<u32, ()>::default();
         is_new.extend(new.iter().map(|&member| (member, ())));
         let mut touched: Vec<u32> = new.to_vec();
         let mut touches = Vec::new();
-        for entry in self.history.entries() {
-            let members = &aggregates.members;
-            let Some(first) = members.find(entry.key.owner) else {
-                continue;
-            };
-            let of_first = *members.get(first);
-            if entry.impulse.normal <= 0.0 {
-                continue;
+        let mut history = std::mem::take(&mut self.history);
+        let world = &*self;
+        let mut internal = Vec::new();
+        for entry in history.entries() {
+            internal.extend(world.internal_of(aggregates, &is_new, entry, &mut touches));
+        }
+        // Whoever is set free again remembers it anew: nothing is remembered twice.
+        let mut moved = internal.iter().map(|contact| contact.key).peekable();
+        history.forget(&mut self.team, &self.grains, |entry| {
+            moved.next_if_eq(&entry.key).is_some()
+        });
+        self.history = history;
+        for contact in internal {
+            touched.push(contact.first);
+            if let Second::Member(second) = contact.second {
+                touched.push(second);
             }
-            let (second, overlap) = match entry.key.wall_index() {
-                Some(wall) if is_new.contains_key(&first) => {
-                    let at = &self.walls[wall as usize];
-                    let is_carried = aggregates.groups.carries_shape(of_first.group, at);
-                    let carries = self.carries(aggregates, of_first.group, &of_first.grain, wall);
-                    let group = aggregates.groups.get(of_first.group);
-                    let pose = super::in_frame(group, time, &of_first.grain.pose);
-                    let overlap = (!is_carried).then(|| {
-                        let touch = touch_of(at, &pose, of_first.grain.radius, entry, &mut touches);
-                        touch.map_or(0.0, |touch| touch.overlap)
-                    });
-                    (Second::Wall { wall, carries }, overlap)
-                }
-                Some(_) => continue,
-                None => {
-                    let Some(second) = members.find(GrainId::from_u64(entry.key.other)) else {
-                        continue;
-                    };
-                    let is_one_new = is_new.contains_key(&first) || is_new.contains_key(&second);
-                    if !is_one_new || members.get(second).group != of_first.group {
-                        continue;
-                    }
-                    touched.extend([first, second]);
-                    (Second::Member(second), None)
-                }
-            };
-            let frame = aggregates.groups.get(of_first.group).frame(time);
-            let turned = |v: DVec3| frame.inverse_rotate(v);
-            let impulse = entry.impulse.scaled(1.0 / substep);
-            aggregates.members.add_contact(NewContact {
-                key: entry.key,
-                normal: turned(entry.normal),
-                force: Impulse {
-                    friction: turned(impulse.friction),
-                    rolling: turned(impulse.rolling),
-                    ..impulse
-                },
-                overlap,
-                first,
-                second,
-            });
+            aggregates.members.add_contact(contact);
         }
         touched.sort_unstable();
         touched.dedup();
         aggregates.members.sum_forces(touched);
+    }
+
+    /// A remembered contact as an internal one, if it is one now.
+    fn internal_of(
+        &self,
+        aggregates: &Aggregates,
+        is_new: &KeyMap<u32, ()>,
+        entry: &Remembered,
+        touches: &mut Vec<Touch>,
+    ) -> Option<NewContact> {
+        let (time, substep) = (self.time(), self.substep());
+        let members = &aggregates.members;
+        let first = members.find(entry.key.owner)?;
+        let of_first = members.get(first);
+        let group = aggregates.groups.get(of_first.group);
+        if entry.impulse.normal <= 0.0 {
+            return None;
+        }
+        let (second, overlap) = match entry.key.wall_index() {
+            Some(wall) => {
+                is_new.get(&first)?;
+                let at = &self.walls[wall as usize];
+                let slides = !aggregates.groups.carries_shape(of_first.group, at);
+                let carries = self.carries(aggregates, of_first.group, &of_first.grain, wall);
+                let overlap = slides.then(|| {
+                    let pose = super::in_frame(group, time, &of_first.grain.pose);
+                    let touch = touch_of(at, &pose, of_first.grain.radius, entry, touches);
+                    touch.map_or(0.0, |touch| touch.overlap)
+                });
+                (Second::Wall { wall, carries }, overlap)
+            }
+            None => {
+                let second = members.find(GrainId::from_u64(entry.key.other))?;
+                let is_one_new = is_new.contains_key(&first) || is_new.contains_key(&second);
+                if !is_one_new || members.get(second).group != of_first.group {
+                    return None;
+                }
+                (Second::Member(second), None)
+            }
+        };
+        let frame = group.frame(time);
+        let turned = |v: DVec3| frame.inverse_rotate(v);
+        let impulse = entry.impulse.scaled(1.0 / substep);
+        Some(NewContact {
+            key: entry.key,
+            normal: turned(entry.normal),
+            force: Impulse {
+                friction: turned(impulse.friction),
+                rolling: turned(impulse.rolling),
+                ..impulse
+            },
+            overlap,
+            first,
+            second,
+        })
     }
 
     /// Whether friction holds a grain of a group on a wall of it.
