@@ -5,8 +5,8 @@ use esker_solver::registry::edit_distance;
 use crate::experiment::Experiment;
 use crate::experiments::{
     accuracy, beverloo, blade, column, drum, ellipsoid_drum, excavator, impact, inclined_drum,
-    limits, machines, packing, parallel_physics, pile, repose, silo, smooth_vs_nonsmooth, triaxial,
-    verification,
+    limits, machines, packing, parallel_physics, pile, reduction, repose, silo,
+    smooth_vs_nonsmooth, triaxial, verification,
 };
 
 /// All experiments, in the order in which they are listed and run.
@@ -30,6 +30,7 @@ pub const ALL: &[&dyn Experiment] = &[
     &triaxial::Triaxial,
     &blade::Blade,
     &excavator::Excavator,
+    &reduction::ReductionStudy,
 ];
 
 /// The experiment with this name.

@@ -14,6 +14,7 @@ pub mod machines;
 pub mod packing;
 pub mod parallel_physics;
 pub mod pile;
+pub mod reduction;
 pub mod repose;
 pub mod silo;
 pub mod smooth_vs_nonsmooth;
