@@ -335,7 +335,7 @@ fn run(test: Test, way: Way, size: Size, prepared: Option<&Prepared>) -> Result<
         / count;
     if let Some(totals) = world.reduction() {
         run.mean_level = totals.mean_level();
-        run.energy_lost = totals.energy_lost / fall;
+        run.energy_lost = if fall > 0.0 { totals.energy_lost / fall } else { 0.0 };
     }
     let aggregates: Vec<f64> = all
         .id
