@@ -57,7 +57,7 @@ impl Stepper for Esker {
     }
 
     fn positions(&self) -> Vec<DVec3> {
-        self.world.grains.position.clone()
+        self.world.grains().position().to_vec()
     }
 
     fn contacts(&self) -> usize {

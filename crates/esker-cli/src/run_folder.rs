@@ -19,8 +19,13 @@ pub fn open_recording(run: &Path) -> anyhow::Result<Recording> {
 /// The scalars of a recording; says so where some are missing.
 pub fn read_scalars(recording: &Recording) -> anyhow::Result<Scalars> {
     let scalars = recording.scalars()?;
+    warn_of_lost_scalars(&scalars);
+    Ok(scalars)
+}
+
+/// Says so where scalars are missing.
+pub fn warn_of_lost_scalars(scalars: &Scalars) {
     if !scalars.is_complete() {
         eprintln!("warning: the scalars of some steps cannot be read and are left out");
     }
-    Ok(scalars)
 }

@@ -70,7 +70,7 @@ impl Run {
     }
 
     fn weight(&self) -> f64 {
-        9.81 * self.world.grains.mass.iter().sum::<f64>()
+        9.81 * self.world.grains().mass().iter().sum::<f64>()
     }
 }
 
@@ -86,8 +86,8 @@ fn collapse(count: u32) -> [f64; 2] {
         ],
     ));
     run.until(0.3);
-    let grains = &run.world.grains;
-    let height = grains.position.iter().map(|x| x.z).sum::<f64>() / grains.len() as f64;
+    let grains = &run.world.grains();
+    let height = grains.position().iter().map(|x| x.z).sum::<f64>() / grains.len() as f64;
     run.until(0.9);
     let front = run.last("run-out", "front");
     [2.0 * height / RADIUS, front / RADIUS - 1.0]

@@ -68,7 +68,7 @@ impl Probes {
             track: Track::default(),
         };
         if probes.need_track() {
-            probes.track.update(&world.grains);
+            probes.track.update(world.grains());
         }
         probes
     }
@@ -121,7 +121,7 @@ impl Probes {
             .filter(|(_, probe)| probe.gauge.measures_states())
             .map(|(index, probe)| Row {
                 probe: index,
-                step: world.steps_done,
+                step: world.steps_done(),
                 time: world.time(),
                 values: probe.gauge.close(world, 0.0),
             })
@@ -150,7 +150,7 @@ impl Probes {
             }
         }
         if self.need_track() {
-            self.track.update(&world.grains);
+            self.track.update(world.grains());
         }
         rows
     }

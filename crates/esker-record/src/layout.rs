@@ -715,7 +715,7 @@ pub const SCALARS: [Scalar; 22] = [
         "kinetic_energy",
         "J",
         "kinetic energy, rotation included",
-        |w, _| w.grains.kinetic_energy(),
+        |w, _| w.grains().kinetic_energy(),
     ),
     scalar(
         "mean_overlap",

@@ -176,7 +176,7 @@ impl Recorder {
         mark: RecordingMark,
         world: &World,
     ) -> Result<Continued, RecordError> {
-        let steps_done = world.steps_done;
+        let steps_done = world.steps_done();
         let (parts, later): (Vec<_>, Vec<_>) = part_paths(recording)
             .into_iter()
             .partition(|(start, _)| *start <= steps_done);
@@ -210,7 +210,7 @@ impl Recorder {
             Err(Some(error)) if !error.is_loss() => return Err(error),
             Err(lost) => {
                 let path = part_path(recording, steps_done);
-                let recorder = Recorder::create(&path, header, world.grains.count())?;
+                let recorder = Recorder::create(&path, header, world.grains().count())?;
                 (recorder, lost.map(|error| (error, path)))
             }
         };

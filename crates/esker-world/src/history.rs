@@ -94,6 +94,12 @@ impl History {
         }
     }
 
+    /// Forgets all contacts but those whose names are wanted.
+    pub(crate) fn retain(&mut self, grains: &Grains, wanted: impl Fn(&ContactKey) -> bool) {
+        self.entries.retain(|entry| wanted(&entry.contact.key));
+        self.link(&mut Team::default(), grains.slots());
+    }
+
     /// Remembers exactly these contacts, whose owners are in these rows.
     pub(crate) fn replace(
         &mut self,

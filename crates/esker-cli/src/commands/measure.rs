@@ -1,27 +1,18 @@
 //! `esker measure`: measures of a granular state, taken from a recording.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use esker_analysis::orientation::nematic_order;
-use esker_analysis::series::statistics;
-use esker_analysis::surface::{self, HeightMap, pile_height};
-use esker_analysis::{ContactState, MissingField, Partner, Snapshot, network, repose};
-use esker_geometry::BodyShape;
-use esker_record::{
-    Frame, FramePartner, ProbeRow, ProbeTable, Recording, RecordingHeader, Scalars,
-};
-use esker_world::WallLoad;
+use esker::measure::{Drum, Measure, Measured, Moment, Number, PILE_ANGLE};
+use esker::probe_table;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::time;
 use crate::exit_code::ExitCode;
-use crate::run_folder::{open_recording, read_scalars};
-use esker::probe_table;
+use crate::run_folder::{open_recording, warn_of_lost_scalars};
 
 /// Measure the grains of a recording: pile, drum, motion, overlaps, forces, walls, orientations, probes.
 #[derive(Args)]
@@ -32,7 +23,7 @@ pub struct Arguments {
     /// Folder of a run, or a recording
     run: PathBuf,
     /// What to measure [default: all but `drum`, as far as was recorded]
-    #[arg(value_name = "MEASURE")]
+    #[arg(value_name = "MEASURE", value_parser = measure())]
     measures: Vec<Measure>,
     /// Time of the frame, s [default: the last]
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -51,25 +42,9 @@ pub struct Arguments {
     centre: Option<DVec3>,
 }
 
-/// What can be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Measure {
-    /// Height, and angle of a pile about its centre
-    Pile,
-    /// Angle of the bed in a drum, from its centre of mass
-    Drum,
-    /// Speeds
-    Motion,
-    /// Overlaps of contacts
-    Overlap,
-    /// Coordination and forces between grains
-    Network,
-    /// Force, torque and power of walls: means since the frame before, and the largest force of a step
-    Walls,
-    /// Order of the longest axes of grains that have one, and their mean direction
-    Orientation,
-    /// Rows of the scene's probes: the last one up to the time, or with --csv all of them
-    Probes,
+fn measure() -> impl TypedValueParser<Value = Measure> {
+    let names = Measure::ALL.map(|m| PossibleValue::new(m.name()).help(m.meaning()));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Measure>())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -79,83 +54,16 @@ enum Axis {
     Z,
 }
 
-/// A number with its key and unit; `None` where there is nothing to measure.
-type Number = (Cow<'static, str>, Option<f64>, Cow<'static, str>);
-
-/// Key of a pile's angle, which has none where the surface does not fall.
-const PILE_ANGLE: &str = "pile_angle";
-
-/// What is measured: the grains at one moment, and the loads of the steps since
-/// the frame before.
-struct Moment<'a> {
-    snapshot: Snapshot,
-    /// Longest axes of the grains that have one; `None` where all are spheres.
-    axes: Option<Vec<DVec3>>,
-    walls: Vec<WallState<'a>>,
-    probes: Vec<ProbeState<'a>>,
-}
-
-/// The last row of a probe up to one moment.
-struct ProbeState<'a> {
-    table: &'a ProbeTable,
-    /// Empty where there is none yet.
-    values: &'a [f64],
-}
-
-/// What is recorded of every step, or between frames.
-struct TimeSeries {
-    scalars: Scalars,
-    /// By probe.
-    probes: Vec<Vec<ProbeRow>>,
-}
-
-/// A wall at one moment.
-struct WallState<'a> {
-    name: &'a str,
-    /// Mean since the frame before.
-    load: WallLoad,
-    /// Largest mean force of a step since the frame before, N; not a number
-    /// where steps have no loads.
-    max_force: f64,
-}
-
-impl<'a> Moment<'a> {
-    fn new(recording: &'a Recording, series: &'a TimeSeries, index: usize) -> anyhow::Result<Self> {
-        let scalars = &series.scalars;
-        let (header, frame) = (recording.header(), recording.frame(index)?);
-        let before = index.checked_sub(1).map(|i| recording.frames()[i].step);
-        let steps = before.unwrap_or(0)..frame.step;
-        let numbers = scalars.get("step").unwrap_or_default();
-        let first = numbers.partition_point(|&step| step <= steps.start as f64);
-        let end = numbers.partition_point(|&step| step <= steps.end as f64);
-        let walls = header.walls.iter().zip(&frame.walls).enumerate();
-        let walls = walls
-            .map(|(w, (surface, wall))| {
-                let loads = scalars.loads().skip(first).take(end - first);
-                WallState {
-                    name: &surface.name,
-                    load: wall.load,
-                    max_force: loads
-                        .map(|loads| loads[w].force.length())
-                        .fold(f64::NAN, f64::max),
-                }
-            })
-            .collect();
-        let probes = header.probes.iter().zip(&series.probes);
-        let probes = probes.map(|(table, rows)| {
-            let end = rows.partition_point(|row| row.step <= frame.step);
-            let row = rows[..end].last();
-            ProbeState {
-                table,
-                values: row.map_or(&[], |row| &row.values),
-            }
-        });
-        Ok(Moment {
-            snapshot: snapshot(header, &frame)?,
-            axes: (!header.shapes.is_empty()).then(|| long_axes(&header.shapes, &frame)),
-            walls,
-            probes: probes.collect(),
-        })
+impl Arguments {
+    fn drum(&self) -> Drum {
+        Drum {
+            axis: match self.axis {
+                Axis::X => DVec3::X,
+                Axis::Y => DVec3::Y,
+                Axis::Z => DVec3::Z,
+            },
+            centre: self.centre.unwrap_or(DVec3::ZERO),
+        }
     }
 }
 
@@ -163,10 +71,8 @@ impl<'a> Moment<'a> {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let recording = open_recording(&arguments.run)?;
     let frames = recording.frames().len();
-    let series = TimeSeries {
-        scalars: read_scalars(&recording)?,
-        probes: probe_table::read(&recording)?,
-    };
+    let measured = Measured::new(&recording)?;
+    warn_of_lost_scalars(measured.scalars());
     let last = frames
         .checked_sub(1)
         .context("the recording has no frames yet")?;
@@ -180,43 +86,43 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     if arguments.csv && arguments.measures == [Measure::Probes] {
         println!("{}", probe_table::header(tables));
-        for line in probe_table::lines(tables, &series.probes) {
+        for line in probe_table::lines(tables, measured.probes()) {
             println!("{line}");
         }
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.csv {
-        let chosen = chosen(arguments, &Moment::new(&recording, &series, 0)?);
+        let chosen = chosen(arguments, &measured.moment(0)?);
         for index in 0..frames {
-            let moment = Moment::new(&recording, &series, index)?;
+            let moment = measured.moment(index)?;
             let numbers = numbers(arguments, &chosen, &moment)?;
             if index == 0 {
-                let keys = numbers.iter().map(|(key, _, unit)| column(key, unit));
+                let keys = numbers.iter().map(Number::column);
                 println!("time_s,{}", keys.collect::<Vec<_>>().join(","));
             }
             let values = numbers
                 .iter()
-                .map(|(_, x, _)| x.map_or(String::new(), |x| x.to_string()));
-            let time = moment.snapshot.time;
+                .map(|n| n.value.map_or(String::new(), |x| x.to_string()));
+            let time = moment.snapshot().time;
             println!("{time},{}", values.collect::<Vec<_>>().join(","));
         }
         return Ok(ExitCode::SUCCESS);
     }
     let index = arguments.at.and_then(|time| recording.nearest(time));
-    let moment = Moment::new(&recording, &series, index.unwrap_or(last))?;
+    let moment = measured.moment(index.unwrap_or(last))?;
     let chosen = chosen(arguments, &moment);
     let numbers = numbers(arguments, &chosen, &moment)?;
-    let snapshot = &moment.snapshot;
+    let snapshot = moment.snapshot();
     if arguments.json {
         let values = numbers
             .iter()
-            .map(|(key, x, unit)| (column(key, unit), json!(x)));
+            .map(|number| (number.column(), json!(number.value)));
         let mut map: Map<String, Value> = values.collect();
         map.insert("time_s".into(), json!(snapshot.time));
         println!("{}", serde_json::to_string_pretty(&map)?);
     } else {
         println!("{} grains at {:.4} s", snapshot.len(), snapshot.time);
-        for (key, value, unit) in numbers {
+        for Number { key, value, unit } in numbers {
             let value = match value {
                 Some(value) => format!("{} {unit}", esker_plot::number(value, 4)),
                 None if key == PILE_ANGLE && snapshot.masses().is_ok() => "no slope".to_owned(),
@@ -228,36 +134,23 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn column(key: &str, unit: &str) -> String {
-    match unit {
-        "" => key.to_owned(),
-        "°" => format!("{key}_deg"),
-        unit => format!("{key}_{}", unit.replace('/', "_per_").replace(' ', "_")),
-    }
-}
-
 /// The measures asked for, or all that can be taken; says which cannot.
 fn chosen(arguments: &Arguments, moment: &Moment<'_>) -> Vec<Measure> {
     let mut chosen = arguments.measures.clone();
     if chosen.is_empty() {
         // A drum is one only if the user says so.
-        let all = Measure::value_variants().iter();
-        for &measure in all.filter(|m| **m != Measure::Drum) {
-            match take(measure, arguments, moment) {
+        let all = Measure::ALL.into_iter();
+        for measure in all.filter(|m| *m != Measure::Drum) {
+            match moment.take(measure, &arguments.drum()) {
                 Ok(_) => chosen.push(measure),
-                Err(missing) => eprintln!("{} left out: {missing}", name(measure)),
+                Err(missing) => eprintln!("{} left out: {missing}", measure.name()),
             }
         }
     }
-    if let (true, Err(missing)) = (chosen.contains(&Measure::Pile), moment.snapshot.masses()) {
+    if let (true, Err(missing)) = (chosen.contains(&Measure::Pile), moment.snapshot().masses()) {
         eprintln!("angle of the pile left out: {missing}");
     }
     chosen
-}
-
-fn name(measure: Measure) -> String {
-    let value = measure.to_possible_value();
-    value.map_or_else(String::new, |v| v.get_name().to_owned())
 }
 
 fn numbers(
@@ -267,316 +160,8 @@ fn numbers(
 ) -> anyhow::Result<Vec<Number>> {
     let mut numbers = Vec::new();
     for &measure in chosen {
-        numbers.extend(take(measure, arguments, moment).with_context(|| name(measure))?);
+        let taken = moment.take(measure, &arguments.drum());
+        numbers.extend(taken.with_context(|| measure.name())?);
     }
     Ok(numbers)
-}
-
-fn take(
-    measure: Measure,
-    arguments: &Arguments,
-    moment: &Moment<'_>,
-) -> Result<Vec<Number>, MissingField> {
-    let snapshot = &moment.snapshot;
-    let some = |x: f64| (x.is_finite() && !snapshot.is_empty()).then_some(x);
-    let numbers = match measure {
-        Measure::Pile => {
-            let floor = lowest(snapshot);
-            // The height needs no masses: where they are unknown, only the
-            // angle is left out.
-            let angle = pile_angle(snapshot, floor).unwrap_or(None);
-            vec![
-                ("height", some(pile_height(snapshot, floor, 1.0)), "m"),
-                (PILE_ANGLE, angle.map(f64::to_degrees), "°"),
-            ]
-        }
-        Measure::Drum => {
-            let axis = match arguments.axis {
-                Axis::X => DVec3::X,
-                Axis::Y => DVec3::Y,
-                Axis::Z => DVec3::Z,
-            };
-            let centre = arguments.centre.unwrap_or(DVec3::ZERO);
-            let angle = repose::centre_of_mass_angle(snapshot, axis, centre)?;
-            vec![("drum_angle", some(angle.to_degrees()), "°")]
-        }
-        Measure::Motion => {
-            let velocities = snapshot.velocities()?;
-            let speeds: Vec<f64> = velocities.iter().map(|v| v.length()).collect();
-            let count = speeds.len().max(1) as f64;
-            let mean = velocities.iter().sum::<DVec3>() / count;
-            let squares: f64 = velocities.iter().map(|v| v.distance_squared(mean)).sum();
-            vec![
-                (
-                    "mean_speed",
-                    some(speeds.iter().sum::<f64>() / count),
-                    "m/s",
-                ),
-                ("max_speed", speeds.iter().copied().reduce(f64::max), "m/s"),
-                ("speed_fluctuation", some((squares / count).sqrt()), "m/s"),
-            ]
-        }
-        Measure::Overlap => {
-            let contacts = snapshot.contacts()?.iter().filter(|c| c.overlap > 0.0);
-            let overlaps: Vec<f64> = contacts.map(|c| c.overlap / c.diameter).collect();
-            let max = overlaps.iter().copied().reduce(f64::max);
-            let mean = max.map(|_| statistics(&overlaps).mean);
-            vec![
-                ("touching_contacts", Some(overlaps.len() as f64), ""),
-                ("mean_overlap_of_diameter", mean, ""),
-                ("max_overlap_of_diameter", max, ""),
-            ]
-        }
-        Measure::Network => {
-            let network = network::statistics(snapshot)?;
-            vec![
-                ("coordination", Some(network.coordination), ""),
-                (
-                    "coordination_without_rattlers",
-                    Some(network.coordination_without_rattlers),
-                    "",
-                ),
-                ("rattlers", Some(network.rattlers), ""),
-                ("mean_force", Some(network.mean_force), "N"),
-                ("strong_share", Some(network.strong_share), ""),
-                ("strong_load", Some(network.strong_load), ""),
-            ]
-        }
-        Measure::Orientation => match &moment.axes {
-            None => Vec::new(),
-            Some(axes) => {
-                let found = nematic_order(axes);
-                let along = |axis: DVec3| found.map(|found| found.director.dot(axis));
-                vec![
-                    ("long_grains", Some(axes.len() as f64), ""),
-                    ("nematic_order", found.map(|found| found.order), ""),
-                    ("director_x", along(DVec3::X), ""),
-                    ("director_y", along(DVec3::Y), ""),
-                    ("director_z", along(DVec3::Z), ""),
-                ]
-            }
-        },
-        Measure::Walls => return Ok(moment.walls.iter().flat_map(loads).collect()),
-        Measure::Probes => return Ok(moment.probes.iter().flat_map(probe_numbers).collect()),
-    };
-    let own = |(key, value, unit)| (Cow::Borrowed(key), value, Cow::Borrowed(unit));
-    Ok(numbers.into_iter().map(own).collect())
-}
-
-/// A name as a part of a key.
-fn key_of_name(name: &str) -> String {
-    let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
-    name.chars().map(plain).collect()
-}
-
-/// Numbers of a probe; keys start with its name.
-fn probe_numbers(probe: &ProbeState<'_>) -> Vec<Number> {
-    let name = key_of_name(&probe.table.name);
-    let mut values = probe.values.iter();
-    let mut numbers = Vec::new();
-    for column in &probe.table.columns {
-        for i in 0..column.width {
-            let key = match column.width {
-                1 => format!("{name}_{}", column.name),
-                _ => format!("{name}_{}_{i}", column.name),
-            };
-            let known = values.next().copied().filter(|x| x.is_finite());
-            let unit = match column.unit.as_str() {
-                "1" => Cow::Borrowed(""),
-                unit => Cow::Owned(unit.to_owned()),
-            };
-            numbers.push((Cow::Owned(key), known, unit));
-        }
-    }
-    numbers
-}
-
-/// Load of a wall; keys start with its name.
-fn loads(wall: &WallState<'_>) -> [Number; 8] {
-    let name = key_of_name(wall.name);
-    let WallLoad {
-        force,
-        torque,
-        power,
-    } = wall.load;
-    [
-        ("force_x", force.x, "N"),
-        ("force_y", force.y, "N"),
-        ("force_z", force.z, "N"),
-        ("max_force", wall.max_force, "N"),
-        ("torque_x", torque.x, "N m"),
-        ("torque_y", torque.y, "N m"),
-        ("torque_z", torque.z, "N m"),
-        ("power", power, "W"),
-    ]
-    .map(|(what, value, unit)| {
-        let known = value.is_finite().then_some(value);
-        (
-            Cow::Owned(format!("{name}_{what}")),
-            known,
-            Cow::Borrowed(unit),
-        )
-    })
-}
-
-/// How much the two smallest moments of inertia of a long body differ at least.
-const LONG: f64 = 1.01;
-
-/// Longest axes of the grains that have one, in world axes.
-fn long_axes(shapes: &[BodyShape], frame: &Frame) -> Vec<DVec3> {
-    let of_shapes: Vec<Option<DVec3>> = shapes.iter().map(long_axis).collect();
-    let grains = frame.shape.iter().zip(&frame.orientation);
-    grains
-        .filter_map(|(&number, orientation)| {
-            let index = usize::from(number).checked_sub(1)?;
-            let axis = (*of_shapes.get(index)?)?;
-            Some((*orientation * axis).normalize_or(axis))
-        })
-        .collect()
-}
-
-/// The axis about which a body turns most easily, in its own frame; `None` where
-/// two are alike, as in a sphere, a cube or a tablet.
-fn long_axis(shape: &BodyShape) -> Option<DVec3> {
-    let inertia = shape.mass_properties().inertia_per_mass;
-    let mut axes = [
-        (inertia.x, DVec3::X),
-        (inertia.y, DVec3::Y),
-        (inertia.z, DVec3::Z),
-    ];
-    axes.sort_by(|a, b| a.0.total_cmp(&b.0));
-    (axes[1].0 > LONG * axes[0].0).then_some(axes[0].1)
-}
-
-/// Level of the lowest point of a grain, m.
-fn lowest(snapshot: &Snapshot) -> f64 {
-    let up = snapshot.up();
-    let bottoms = snapshot.positions.iter().zip(&snapshot.radii);
-    bottoms
-        .map(|(x, r)| x.dot(up) - r)
-        .fold(f64::INFINITY, f64::min)
-}
-
-/// Angle of a cone about the centre of mass, rad; `None` where the surface does
-/// not fall from there.
-fn pile_angle(snapshot: &Snapshot, floor: f64) -> Result<Option<f64>, MissingField> {
-    let count = snapshot.len();
-    if count == 0 {
-        return Ok(None);
-    }
-    let up = snapshot.up();
-    let u = up.any_orthonormal_vector();
-    let frame = surface::Frame {
-        origin: snapshot.centre_of_mass()?.reject_from(up),
-        u,
-        v: up.cross(u),
-        up,
-    };
-    let places = snapshot.positions.iter().map(|x| *x - frame.origin);
-    let reach = places
-        .map(|d| d.dot(frame.u).abs().max(d.dot(frame.v).abs()))
-        .fold(0.0, f64::max);
-    let diameter = 2.0 * snapshot.radii.iter().sum::<f64>() / count as f64;
-    let map = HeightMap::new(snapshot, frame, [-reach; 2], [reach; 2], diameter);
-    let falls = repose::falls_from(&map, [0.0; 2], floor, diameter);
-    let angle = repose::cone_angle(&map, [0.0; 2], floor);
-    Ok(angle.filter(|_| falls))
-}
-
-/// A frame as the measures want it.
-fn snapshot(header: &RecordingHeader, frame: &Frame) -> anyhow::Result<Snapshot> {
-    let count = frame.id.len();
-    let known = |length: usize| length == count;
-    if !known(frame.position.len()) || !known(frame.radius.len()) {
-        bail!(MissingField {
-            field: "positions and radii",
-            advice: "fields = [\"position\", \"radius\"]",
-        });
-    }
-    let index: HashMap<u64, usize> = frame
-        .id
-        .iter()
-        .enumerate()
-        .map(|(i, id)| (*id, i))
-        .collect();
-    let contacts = header.settings.contacts.then(|| {
-        let contacts = frame.contacts.iter();
-        contacts
-            .filter_map(|c| contact(header, frame, &index, c))
-            .collect()
-    });
-    let field = |values: &Vec<DVec3>| known(values.len()).then(|| values.clone());
-    Ok(Snapshot {
-        time: frame.time,
-        gravity: header.gravity,
-        positions: frame.position.clone(),
-        radii: frame.radius.clone(),
-        masses: known(frame.mass.len()).then(|| frame.mass.clone()),
-        velocities: field(&frame.velocity),
-        angular_velocities: field(&frame.angular_velocity),
-        contacts,
-    })
-}
-
-/// A contact; `None` where a grain has left since. Velocities and friction
-/// coefficients are not recorded with contacts and stay zero.
-fn contact(
-    header: &RecordingHeader,
-    frame: &Frame,
-    index: &HashMap<u64, usize>,
-    c: &esker_record::FrameContact,
-) -> Option<ContactState> {
-    let grain = *index.get(&c.grain)?;
-    let (partner, diameter) = match c.partner {
-        FramePartner::Grain(id) => {
-            let other = *index.get(&id)?;
-            let sum = frame.radius[grain] + frame.radius[other];
-            (Partner::Grain(other), sum)
-        }
-        FramePartner::Wall(wall) => (Partner::Wall(wall as usize), 2.0 * frame.radius[grain]),
-    };
-    let per_second = 1.0 / header.impulse_step;
-    Some(ContactState {
-        grain,
-        partner,
-        point: c.point,
-        normal: c.normal,
-        overlap: c.overlap,
-        diameter,
-        normal_force: c.normal_impulse * per_second,
-        friction_force: c.friction_impulse * per_second,
-        torque: (c.rolling_impulse + c.normal * c.twisting_impulse) * per_second,
-        relative_velocity: DVec3::ZERO,
-        relative_angular_velocity: DVec3::ZERO,
-        partner_velocity: DVec3::ZERO,
-        friction: 0.0,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use glam::DQuat;
-
-    #[test]
-    fn long_axes_turn_with_their_grains_and_tablets_have_none() {
-        let shapes = [
-            BodyShape::Capsule {
-                radius: 1.0,
-                half_length: 2.0,
-            },
-            BodyShape::Ellipsoid {
-                semi_axes: DVec3::new(2.0, 2.0, 1.0),
-            },
-        ];
-        let orientation = DQuat::from_rotation_x(std::f64::consts::FRAC_PI_2);
-        let frame = Frame {
-            shape: vec![0, 1, 2],
-            orientation: vec![orientation; 3],
-            ..Frame::default()
-        };
-        let axes = long_axes(&shapes, &frame);
-        assert_eq!(axes.len(), 1);
-        assert!((axes[0].y.abs() - 1.0).abs() < 1e-12, "{axes:?}");
-    }
 }

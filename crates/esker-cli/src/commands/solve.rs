@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
-use esker_contact::{BodyOperator, ContactOperator, FrictionLaw, Measure};
+use esker::problem::with_problem;
+use esker_contact::{FrictionLaw, Measure};
 use esker_plot::{Axis, Plot, Series};
-use esker_record::fclib::{self, FclibProblem};
-use esker_record::problem_file::{PROBLEM_MAGIC, read_problem};
 use esker_solver::registry::{compare, registry};
 use esker_solver::{SolveReport, Status, Stopping};
 use serde::Serialize;
@@ -123,7 +122,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 arguments.tolerance
             );
         }
-        Ok(compare(&names, problem, &stop)?)
+        anyhow::Ok(compare(&names, problem, &stop)?)
     })?;
     if arguments.json {
         let rows: Vec<Row> = reports.iter().map(Row::new).collect();
@@ -144,26 +143,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
-}
-
-/// Reads a problem of either format and hands it on in the form that keeps
-/// most of its structure.
-pub fn with_problem<T>(
-    path: &Path,
-    work: impl FnOnce(&dyn ContactOperator) -> anyhow::Result<T>,
-) -> anyhow::Result<T> {
-    let mut start = [0; 8];
-    let read = std::fs::File::open(path)
-        .and_then(|mut file| std::io::Read::read(&mut file, &mut start))
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    if &start[..read] == PROBLEM_MAGIC {
-        let problem = read_problem(path)?;
-        return work(&BodyOperator::new(&problem)?);
-    }
-    match fclib::read(path)? {
-        FclibProblem::Local(problem) => work(&problem),
-        FclibProblem::Global(problem) => work(&problem.reduce()?),
-    }
 }
 
 fn print_table(reports: &[SolveReport]) {

@@ -45,9 +45,9 @@ impl Gauge for Profile {
             v: up.cross(u),
             up,
         };
-        let rows = ..world.grains.count();
-        let places = world.grains.position[rows].iter();
-        let grains = places.zip(&world.grains.radius[rows]);
+        let rows = ..world.grains().count();
+        let places = world.grains().position()[rows].iter();
+        let grains = places.zip(&world.grains().radius()[rows]);
         let seen = grains.flat_map(|(&x, &r)| world.images(x).map(move |x| (x, r)));
         let (positions, radii) = seen.unzip();
         let snapshot = Snapshot {

@@ -47,9 +47,9 @@ impl BodySummary {
     pub fn new(world: &World, body: usize) -> Self {
         let (pose, [velocity, angular_velocity]) =
             (world.body_pose(body), world.body_velocity(body));
-        let mean = world.bodies[body].total_load.mean(world.time());
+        let mean = world.bodies()[body].total_load.mean(world.time());
         BodySummary {
-            name: world.bodies[body].name.clone(),
+            name: world.bodies()[body].name.clone(),
             position: pose.position.to_array(),
             orientation: pose.orientation.to_array(),
             velocity: velocity.to_array(),
@@ -223,7 +223,7 @@ impl EnergySummary {
     /// `None` where the scene does not ask for a ledger.
     pub fn new(world: &World) -> Option<Self> {
         let ledger: &EnergyLedger = world.energy()?;
-        let kinetic = world.grains.kinetic_energy();
+        let kinetic = world.grains().kinetic_energy();
         let (imbalance, throughput) = (ledger.imbalance(kinetic), ledger.throughput(kinetic));
         Some(EnergySummary {
             drives: ledger.drives,

@@ -107,12 +107,12 @@ impl Output {
         rows: &[Row],
     ) -> Result<Self, Error> {
         let header = header(&scene, world);
-        let min = if world.emitters.is_empty() {
+        let min = if world.emitters().is_empty() {
             0
         } else {
             LEAST_EXPECTED
         };
-        let expected = world.grains.count().max(min);
+        let expected = world.grains().count().max(min);
         let probe_file = ProbeFile::create(folder.path(), &header.probes)?;
         let path = folder.path().join(RECORDING_FILE_NAME);
         let recorder = Recorder::create(&path, header, expected)?;
@@ -226,7 +226,7 @@ impl Output {
         // The checkpoint comes first: a run that continues from it has no
         // frame here unless one was due.
         self.save(world, sums)?;
-        if self.last_frame != Some(world.steps_done) {
+        if self.last_frame != Some(world.steps_done()) {
             self.record(world)?;
         }
         self.recorder.finish()?;
@@ -240,7 +240,7 @@ impl Output {
     }
 
     fn record(&mut self, world: &World) -> Result<(), Error> {
-        self.last_frame = Some(world.steps_done);
+        self.last_frame = Some(world.steps_done());
         Ok(self.recorder.record_frame(world)?)
     }
 
@@ -309,7 +309,7 @@ fn header(loaded: &LoadedScene, world: &World) -> RecordingHeader {
         origin: origin(world, scene.record.precision),
         shapes: world.shapes().to_vec(),
         walls: world
-            .walls
+            .walls()
             .iter()
             .map(|wall| WallSurface {
                 name: wall.name.clone(),
@@ -317,7 +317,7 @@ fn header(loaded: &LoadedScene, world: &World) -> RecordingHeader {
                 unbounded: wall.local_bounds().is_none(),
                 body: None,
             })
-            .chain((0..world.bodies.len()).map(|body| body_surface(world, body)))
+            .chain((0..world.bodies().len()).map(|body| body_surface(world, body)))
             .collect(),
         probes: probes::tables(&scene.probes),
         settings: settings(&scene.record),
@@ -328,13 +328,13 @@ fn header(loaded: &LoadedScene, world: &World) -> RecordingHeader {
 fn body_surface(world: &World, body: usize) -> WallSurface {
     let mut surface = world.body_shape(body).triangulate();
     for vertex in &mut surface.vertices {
-        *vertex = world.bodies[body].frame.to_local(*vertex);
+        *vertex = world.bodies()[body].frame.to_local(*vertex);
     }
     WallSurface {
-        name: world.bodies[body].name.clone(),
+        name: world.bodies()[body].name.clone(),
         surface,
         unbounded: false,
-        body: Some(world.grains.material[world.grains.count() + body]),
+        body: Some(world.grains().material()[world.grains().count() + body]),
     }
 }
 
@@ -368,7 +368,7 @@ fn settings(record: &RecordDef) -> RecordSettings {
 /// of everything bounded from the origin of the planes' frames.
 fn extent(world: &World) -> f64 {
     let bounds = bounds(world);
-    let planes = world.walls.iter().filter(|w| w.local_bounds().is_none());
+    let planes = world.walls().iter().filter(|w| w.local_bounds().is_none());
     let reach = planes.map(|plane| {
         let far = (bounds.min - plane.pose.position).abs();
         far.max((bounds.max - plane.pose.position).abs()).length()
@@ -382,8 +382,8 @@ fn extent(world: &World) -> f64 {
 fn origin(world: &World, precision: esker_scene::Precision) -> DVec3 {
     let bounds = bounds(world);
     let far = bounds.min.abs().max(bounds.max.abs()).max_element();
-    let grains = world.grains.radius.iter().copied();
-    let emitted = world.emitters.iter().map(|e| e.def.sizes.min());
+    let grains = world.grains().radius().iter().copied();
+    let emitted = world.emitters().iter().map(|e| e.def.sizes.min());
     let min = grains.chain(emitted).fold(f64::INFINITY, f64::min);
     let resolution = far * f64::from(f32::EPSILON);
     let is_fine = resolution <= FINEST_SHARE * min;
@@ -397,13 +397,13 @@ fn origin(world: &World, precision: esker_scene::Precision) -> DVec3 {
 
 /// A box around all that is bounded: grains, emitters and walls.
 fn bounds(world: &World) -> Aabb {
-    let grains = world.grains.position.iter().copied();
+    let grains = world.grains().position().iter().copied();
     let mut points: Vec<DVec3> = grains.collect();
-    for emitter in &world.emitters {
+    for emitter in world.emitters() {
         let bounds = emitter.def.region.bounds();
         points.extend([bounds.min, bounds.max]);
     }
-    for wall in &world.walls {
+    for wall in world.walls() {
         if let Some(bounds) = wall.local_bounds() {
             let bounds = bounds.transformed(&wall.pose);
             points.extend([bounds.min, bounds.max]);

@@ -45,7 +45,7 @@ impl Until {
     /// Whether a world has come so far.
     pub fn is_reached(self, world: &World) -> bool {
         let rounding = END_TOLERANCE * world.step_length();
-        world.steps_done >= self.steps || world.time() > self.time - rounding
+        world.steps_done() >= self.steps || world.time() > self.time - rounding
     }
 }
 
@@ -152,7 +152,7 @@ impl Simulation {
                 source,
             }
         })?;
-        self.totals.add(&report, &self.world.walls);
+        self.totals.add(&report, self.world.walls());
         self.rows = self.probes.after_step(&self.world, &report);
         let before = self.totals.wall;
         self.totals.wall = before + start.elapsed().as_secs_f64();

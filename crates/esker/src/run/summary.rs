@@ -148,16 +148,16 @@ struct WorstSummary {
 impl WorstSummary {
     /// `None` where no contact was beyond its law.
     fn new(world: &World, worst: &Worst) -> Option<Self> {
-        let body_ids = &world.grains.id[world.grains.count()..];
+        let body_ids = &world.grains().id()[world.grains().count()..];
         let grain = |id: f64| {
             let id = GrainId::from_u64(id as u64);
             match body_ids.iter().position(|&body| body == id) {
-                Some(body) => format!("body {}", world.bodies[body].name),
+                Some(body) => format!("body {}", world.bodies()[body].name),
                 None => id.to_string(),
             }
         };
         let other = match worst.other {
-            wall if wall < 0.0 => format!("wall {}", world.walls[(-1.0 - wall) as usize].name),
+            wall if wall < 0.0 => format!("wall {}", world.walls()[(-1.0 - wall) as usize].name),
             id => grain(id),
         };
         (worst.excess > 0.0).then(|| WorstSummary {
@@ -183,11 +183,11 @@ impl WorstSummary {
 /// Grains that left closed containers, if any did; unknown where others come
 /// and go.
 fn escaped(world: &World, totals: &Totals) -> Option<(u64, String)> {
-    if !world.emitters.is_empty() || !world.sinks.is_empty() {
+    if !world.emitters().is_empty() || !world.sinks().is_empty() {
         return None;
     }
     let (outside, walls) = outside_of_containers(world)?;
-    let count = (outside + world.lost).saturating_sub(totals.outside_at_start as u64);
+    let count = (outside + world.lost()).saturating_sub(totals.outside_at_start as u64);
     (count > 0).then_some((count, walls))
 }
 
@@ -220,7 +220,7 @@ impl Summary {
         let advance = totals.stages[Stage::Advance as usize];
         let seen = totals.residual_count > 0.0;
         let sinks: Vec<SinkSummary> = world
-            .sinks
+            .sinks()
             .iter()
             .map(|sink| {
                 let total = sink.total();
@@ -246,14 +246,14 @@ impl Summary {
                 forces: totals.missed_forces as u64,
                 joints: totals.missed_joints as u64,
             },
-            step: ratio(world.time(), world.steps_done as f64),
+            step: ratio(world.time(), world.steps_done() as f64),
             shortest_step: totals.shortest_step,
-            mean_sweeps: ratio(totals.sweeps_sum, world.steps_done as f64),
+            mean_sweeps: ratio(totals.sweeps_sum, world.steps_done() as f64),
             most_sweeps: totals.most_sweeps,
         });
         let worst_contact = WorstSummary::new(world, &totals.worst);
         let energy = EnergySummary::new(world);
-        let steps = world.steps_done as f64;
+        let steps = world.steps_done() as f64;
         let tool_force =
             (totals.tool_energy_sum > 0.0).then(|| totals.tool_force_sum / totals.tool_energy_sum);
         let verdict = Verdict::new(&Evidence {
@@ -286,24 +286,24 @@ impl Summary {
                 },
                 Method::Smooth(_) => "smooth".to_owned(),
             },
-            mean_threads: ratio(totals.threads_sum, world.steps_done as f64),
+            mean_threads: ratio(totals.threads_sum, world.steps_done() as f64),
             sweeps: world.method().sweeps(),
             interrupted,
-            steps: world.steps_done,
+            steps: world.steps_done(),
             time: world.time(),
-            particles: world.grains.count(),
+            particles: world.grains().count(),
             emitted: totals.emitted as u64,
             removed: sinks.iter().map(|s| s.number).sum(),
-            lost: world.lost,
+            lost: world.lost(),
             contacts: totals.contacts as usize,
             touching_contacts: totals.touching as usize,
             mean_overlap: totals.mean_overlap,
             max_overlap: totals.max_overlap,
             worst_overlap: totals.worst_overlap,
-            kinetic_energy: world.grains.kinetic_energy(),
+            kinetic_energy: world.grains().kinetic_energy(),
             energy,
             walls: world
-                .walls
+                .walls()
                 .iter()
                 .enumerate()
                 .map(|(k, wall)| {
@@ -311,7 +311,7 @@ impl Summary {
                     WallSummary::new(wall, world.time(), outer.unwrap_or(0.0) as u64)
                 })
                 .collect(),
-            bodies: (0..world.bodies.len())
+            bodies: (0..world.bodies().len())
                 .map(|body| BodySummary::new(world, body))
                 .collect(),
             machines: MachineSummary::new(world),
@@ -332,7 +332,7 @@ impl Summary {
                 .map(|(stage, seconds)| (stage.name(), seconds))
                 .collect(),
             emitters: world
-                .emitters
+                .emitters()
                 .iter()
                 .map(|emitter| EmitterSummary {
                     name: emitter.def.name.clone(),
@@ -342,7 +342,7 @@ impl Summary {
                 })
                 .collect(),
             sinks,
-            state_hash: format!("{:016x}", world.grains.state_hash()),
+            state_hash: format!("{:016x}", world.grains().state_hash()),
             folder,
         }
     }
@@ -372,9 +372,9 @@ impl Summary {
     pub(super) fn write(&self, output: &Path, world: &World) -> Result<(), Error> {
         let write =
             |name: &str, text: String| output_file::write(&output.join(name), text.as_bytes());
-        if !world.sinks.is_empty() {
+        if !world.sinks().is_empty() {
             let mut table = String::from("time_s,sink,number,mass_kg\n");
-            for sink in &world.sinks {
+            for sink in world.sinks() {
                 for taken in &sink.taken {
                     table.push_str(&format!(
                         "{},{},{},{}\n",

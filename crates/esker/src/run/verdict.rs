@@ -259,7 +259,7 @@ impl Verdict {
 /// containers; `None` where there is none.
 pub(super) fn outside_of_containers(world: &World) -> Option<(u64, String)> {
     let closed: Vec<_> = world
-        .walls
+        .walls()
         .iter()
         .filter(|wall| wall.shape.is_closed_container())
         .collect();
@@ -270,7 +270,7 @@ pub(super) fn outside_of_containers(world: &World) -> Option<(u64, String)> {
         let mut walls = closed.iter();
         !walls.any(|wall| wall.shape.encloses(wall.pose.to_local(**x)))
     };
-    let grains = world.grains.position[..world.grains.count()].iter();
+    let grains = world.grains().position()[..world.grains().count()].iter();
     let count = grains.filter(is_outside).count();
     let names: Vec<&str> = closed.iter().map(|wall| wall.name.as_str()).collect();
     Some((count as u64, names.join(", ")))

@@ -63,12 +63,16 @@ impl SettledBox {
         for _ in 0..SETTLING_STEPS {
             world.step().context("settling the box")?;
         }
-        let grains = world.grains.in_id_order().into_iter().map(|i| ListedGrain {
-            position: world.grains.position[i],
-            radius: world.grains.radius[i],
-            velocity: DVec3::ZERO,
-            angular_velocity: DVec3::ZERO,
-        });
+        let grains = world
+            .grains()
+            .in_id_order()
+            .into_iter()
+            .map(|i| ListedGrain {
+                position: world.grains().position()[i],
+                radius: world.grains().radius()[i],
+                velocity: DVec3::ZERO,
+                angular_velocity: DVec3::ZERO,
+            });
         Ok(SettledBox {
             grains: grains.collect(),
         })

@@ -71,7 +71,7 @@ impl<'a> Sweeps<'a> {
             gravity: world.gravity(),
             accelerations: Accelerations::default(),
             tracked: &problem.plan.fixed,
-            movable: world.grains.len(),
+            movable: world.grains().len(),
             longest_sleep: f64::INFINITY,
         };
         Sweeps {

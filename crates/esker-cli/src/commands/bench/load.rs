@@ -76,7 +76,7 @@ pub fn run(load: Load, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
     }
     let seconds = start.elapsed().as_secs_f64();
     let time = LoadTime {
-        grains: world.grains.len(),
+        grains: world.grains().len(),
         contacts: contacts / steps,
         touching: touching / steps,
         threads,

@@ -227,7 +227,7 @@ fn time_steps(world: &mut World, steps: usize) -> anyhow::Result<StepTime> {
     let of = |stage| times.get(stage).as_secs_f64() / steps as f64;
     let per_contact = 1.0 / (contacts * sweeps) as f64;
     Ok(StepTime {
-        grains: world.grains.len(),
+        grains: world.grains().len(),
         contacts,
         threads: world.threads(),
         sweeps,

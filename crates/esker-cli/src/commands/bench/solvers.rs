@@ -14,9 +14,9 @@ use esker_solver::{SolveReport, Status, Stopping, compare, registry};
 use esker_world::World;
 use serde::Serialize;
 
-use crate::commands::solve::with_problem;
 use crate::exit_code::ExitCode;
 use esker::output_file;
+use esker::problem::with_problem;
 
 /// Compare all solvers on contact problems.
 #[derive(Args)]

@@ -201,7 +201,7 @@ fn measure(
     }
     let per_step = |contender: &Contender| contender.seconds / steps as f64;
     Ok(Row {
-        grains: one.world.grains.len(),
+        grains: one.world.grains().len(),
         busy,
         steps,
         one_thread: per_step(&one),

@@ -134,7 +134,7 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Simulation> {
         eprintln!("warning: {warning}");
     }
     if arguments.resume {
-        let (steps, time) = (simulation.world().steps_done, simulation.time());
+        let (steps, time) = (simulation.world().steps_done(), simulation.time());
         eprintln!("resuming at step {steps}, t = {time:.4} s");
     }
     Ok(simulation)
@@ -155,7 +155,7 @@ fn advised(error: Error) -> anyhow::Error {
 /// Writes the contact problem of the step to come: where there are machines, with their joints, in
 /// the layout of FCLIB.
 fn write_problem_ahead(world: &mut World, folder: &Path) -> anyhow::Result<()> {
-    let name = format!("problem-{}", world.steps_done);
+    let name = format!("problem-{}", world.steps_done());
     if world.machines().is_empty() {
         let problem = world.problem_ahead()?;
         write_problem(&folder.join(name).with_extension("esker"), &problem)?;
