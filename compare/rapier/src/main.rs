@@ -10,7 +10,7 @@
 //! contact softness that leaves the smallest overlap among those of
 //! [`FREQUENCIES`] and [`DAMPING_RATIOS`].
 
-#[path = "../../../crates/esker/src/commands/bench/bed.rs"]
+#[path = "../../../crates/esker-cli/src/commands/bench/bed.rs"]
 #[allow(dead_code)] // Benchmarks of Esker alone use more of it.
 mod bed;
 
@@ -57,7 +57,7 @@ impl Stepper for Esker {
     }
 
     fn positions(&self) -> Vec<DVec3> {
-        self.world.grains.position.clone()
+        self.world.grains().position().to_vec()
     }
 
     fn contacts(&self) -> usize {

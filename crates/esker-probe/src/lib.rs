@@ -121,7 +121,7 @@ impl Probes {
             .filter(|(_, probe)| probe.gauge.measures_states())
             .map(|(index, probe)| Row {
                 probe: index,
-                step: world.steps_done,
+                step: world.steps_done(),
                 time: world.time(),
                 values: probe.gauge.close(world, 0.0),
             })

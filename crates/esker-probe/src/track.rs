@@ -14,7 +14,7 @@ impl Track {
     pub(crate) fn update(&mut self, grains: &Grains) {
         self.places.clear();
         self.places.resize(grains.slots(), None);
-        for (row, (&id, &x)) in grains.id.iter().zip(&grains.position).enumerate() {
+        for (row, (&id, &x)) in grains.id().iter().zip(grains.position()).enumerate() {
             self.places[grains.slot(row)] = Some((id, x));
         }
     }
@@ -22,6 +22,6 @@ impl Track {
     /// Where the grain in a row was; `None` for one that came in this step.
     pub(crate) fn before(&self, grains: &Grains, row: usize) -> Option<DVec3> {
         let (id, x) = (*self.places.get(grains.slot(row))?)?;
-        (id == grains.id[row]).then_some(x)
+        (id == grains.id()[row]).then_some(x)
     }
 }

@@ -150,7 +150,7 @@ fn rows_are_the_same_on_any_number_of_threads_and_the_world_is_untouched() {
         world.set_threads(threads);
         let mut watching = Probes::new(probe_defs, &world);
         let rows = advance(&mut world, &mut watching, 150);
-        (bits(&rows), world.grains.state_hash())
+        (bits(&rows), world.grains().state_hash())
     };
     let (rows, hash) = run(1, &probes());
     assert_eq!(run(3, &probes()), (rows, hash));

@@ -92,7 +92,7 @@ fn plane(shape: OpeningShape) -> Quantity {
 #[test]
 fn a_ball_through_a_plane_counts_once_with_its_mass() {
     let mut world = World::new(&world(vec![grain(DVec3::ZERO, DVec3::X, 0.01)])).unwrap();
-    let mass = world.grains.mass[0];
+    let mass = world.grains().mass()[0];
     let def = probe(plane(OpeningShape::Plane), 0.05);
     let rows = rows(&mut world, &def, 200);
     assert_eq!(rows.len(), 4);
@@ -187,7 +187,7 @@ fn velocity_and_temperature_are_those_given() {
         let found = value(&def, row, column);
         assert!((found - expected).abs() < 1e-12, "{column}: {found}");
     };
-    let mass: f64 = world.grains.mass.iter().sum();
+    let mass: f64 = world.grains().mass().iter().sum();
     close("grains", 216.0);
     close("mass", mass);
     close("velocity_x", 0.3);
@@ -224,7 +224,7 @@ fn column(origin: DVec3) -> World {
 #[test]
 fn the_stress_of_a_column_is_the_weight_above_over_the_area() {
     let mut world = column(DVec3::ZERO);
-    let weight = world.grains.mass[0] * G;
+    let weight = world.grains().mass()[0] * G;
     let area = 0.04 * 0.04;
     // Between the middles of the third and the fourth sphere there is one
     // contact, which carries seven spheres; a slab of any part of it says so.
@@ -258,7 +258,7 @@ fn stress_does_not_depend_on_where_the_origin_is() {
 #[test]
 fn the_mean_force_of_a_wall_is_the_weight_on_it() {
     let mut world = column(DVec3::ZERO);
-    let weight: f64 = world.grains.mass.iter().sum::<f64>() * G;
+    let weight: f64 = world.grains().mass().iter().sum::<f64>() * G;
     let def = probe(Quantity::Wall { wall: 0 }, 0.05);
     let rows = rows(&mut world, &def, 100);
     assert_eq!(rows.len(), 2);

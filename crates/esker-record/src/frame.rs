@@ -99,8 +99,8 @@ impl LoadInterval {
         LoadInterval {
             time: world.time(),
             totals: {
-                let of_walls = world.walls.iter().map(|w| w.total_load);
-                let of_bodies = world.bodies.iter().map(|b| b.total_load);
+                let of_walls = world.walls().iter().map(|w| w.total_load);
+                let of_bodies = world.bodies().iter().map(|b| b.total_load);
                 of_walls.chain(of_bodies).collect()
             },
         }
@@ -149,9 +149,9 @@ impl Frame {
         let grains = world.all_grains();
         let order = grains.in_id_order();
         let mut frame = Frame {
-            step: world.steps_done,
+            step: world.steps_done(),
             time: world.time(),
-            id: order.iter().map(|&i| grains.id[i].as_u64()).collect(),
+            id: order.iter().map(|&i| grains.id()[i].as_u64()).collect(),
             walls: walls_and_bodies(world)
                 .enumerate()
                 .map(|(i, (pose, total_load))| {
@@ -167,23 +167,25 @@ impl Frame {
         };
         for field in settings.ordered_fields() {
             match field {
-                GrainField::Position => frame.position = pick(&order, |i| grains.position[i]),
-                GrainField::Velocity => frame.velocity = pick(&order, |i| grains.state[i].velocity),
+                GrainField::Position => frame.position = pick(&order, |i| grains.position()[i]),
+                GrainField::Velocity => {
+                    frame.velocity = pick(&order, |i| grains.state()[i].velocity)
+                }
                 GrainField::Orientation => {
-                    frame.orientation = pick(&order, |i| grains.orientation[i]);
+                    frame.orientation = pick(&order, |i| grains.orientation()[i]);
                 }
                 GrainField::AngularVelocity => {
-                    frame.angular_velocity = pick(&order, |i| grains.state[i].angular_velocity)
+                    frame.angular_velocity = pick(&order, |i| grains.state()[i].angular_velocity)
                 }
-                GrainField::Radius => frame.radius = pick(&order, |i| grains.radius[i]),
-                GrainField::Material => frame.material = pick(&order, |i| grains.material[i]),
-                GrainField::Mass => frame.mass = pick(&order, |i| grains.mass[i]),
+                GrainField::Radius => frame.radius = pick(&order, |i| grains.radius()[i]),
+                GrainField::Material => frame.material = pick(&order, |i| grains.material()[i]),
+                GrainField::Mass => frame.mass = pick(&order, |i| grains.mass()[i]),
                 GrainField::Shape => {
                     let number = |i| grains.shape_of(i).map_or(0, |s| s.shape + 1);
                     frame.shape = pick(&order, number);
                 }
                 GrainField::Scale => {
-                    let scale = |i| grains.shape_of(i).map_or(grains.radius[i], |s| s.scale);
+                    let scale = |i| grains.shape_of(i).map_or(grains.radius()[i], |s| s.scale);
                     frame.scale = pick(&order, scale);
                 }
             }
@@ -232,14 +234,14 @@ fn pick<T>(order: &[usize], get: impl Fn(usize) -> T) -> Vec<T> {
 /// Poses and loads of the walls, then of the bodies of their own, which a recording
 /// shows as walls.
 fn walls_and_bodies(world: &World) -> impl Iterator<Item = (Pose, LoadIntegral)> {
-    let walls = world.walls.iter().map(|wall| {
+    let walls = world.walls().iter().map(|wall| {
         let pose = match wall.is_present {
             true => wall.pose,
             false => Pose::new(DVec3::NAN, wall.pose.orientation),
         };
         (pose, wall.total_load)
     });
-    let bodies = world.bodies.iter().enumerate();
+    let bodies = world.bodies().iter().enumerate();
     walls.chain(bodies.map(|(k, body)| (world.body_pose(k), body.total_load)))
 }
 
@@ -254,9 +256,9 @@ fn contacts(world: &World) -> Vec<FrameContact> {
 }
 
 fn frame_contact(world: &World, c: &ContactGeometry, p: &Impulse) -> Option<FrameContact> {
-    let body = |row: u32| (row as usize).checked_sub(world.grains.count());
-    let wall = |body: usize| FramePartner::Wall((world.walls.len() + body) as u64);
-    let id = |row: u32| world.grains.id[row as usize].as_u64();
+    let body = |row: u32| (row as usize).checked_sub(world.grains().count());
+    let wall = |body: usize| FramePartner::Wall((world.walls().len() + body) as u64);
+    let id = |row: u32| world.grains().id()[row as usize].as_u64();
     // A contact is that of its grain: where this is the second, it is turned round.
     let (grain, partner, sign) = match (body(c.grain), c.partner) {
         (None, Partner::Wall(w)) => (id(c.grain), FramePartner::Wall(u64::from(w)), 1.0),

@@ -176,7 +176,7 @@ impl Recorder {
         mark: RecordingMark,
         world: &World,
     ) -> Result<Continued, RecordError> {
-        let steps_done = world.steps_done;
+        let steps_done = world.steps_done();
         let (parts, later): (Vec<_>, Vec<_>) = part_paths(recording)
             .into_iter()
             .partition(|(start, _)| *start <= steps_done);

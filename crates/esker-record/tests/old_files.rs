@@ -114,13 +114,13 @@ fn checkpoints_of_format_1_open_and_fit_their_world() {
     assert_eq!(checkpoint.state.steps_done, 36);
     assert_eq!(checkpoint.tally, [("wall".to_owned(), 1.5)]);
     let mut world = World::restore(&emitting_world(), checkpoint.state).unwrap();
-    assert_eq!(world.grains.len(), 18);
+    assert_eq!(world.grains().len(), 18);
     // Ids were slots then: none is given again.
-    let before = world.grains.id.clone();
+    let before = world.grains().id().to_vec();
     for _ in 0..100 {
         world.step().unwrap();
     }
-    let came = world.grains.id.iter().filter(|id| id.source() == 1);
+    let came = world.grains().id().iter().filter(|id| id.source() == 1);
     assert!(came.clone().count() > 0 && came.clone().all(|id| !before.contains(id)));
 }
 

@@ -54,7 +54,7 @@ fn header(world: &World) -> RecordingHeader {
 /// Makes steps up to this one and records a row of the first probe in each, of
 /// the second in every third.
 fn record_to(world: &mut World, recorder: &mut BackgroundRecorder, last: u64) {
-    while world.steps_done < last {
+    while world.steps_done() < last {
         let report = world.step().unwrap();
         recorder.record_step(world, &report);
         recorder.record_probe(row(0, report.step));

@@ -78,8 +78,8 @@ fn every_number_returns_bit_for_bit() {
             }
             let last = written.last().unwrap();
             assert!(last.id.len() > 20 && last.contacts.len() > 10);
-            let ids = world.grains.in_id_order();
-            let masses: Vec<f64> = ids.iter().map(|&i| world.grains.mass[i]).collect();
+            let ids = world.grains().in_id_order();
+            let masses: Vec<f64> = ids.iter().map(|&i| world.grains().mass()[i]).collect();
             assert_eq!(last.mass, masses);
             assert_eq!(last.index_of(last.id[7]), Some(7));
             let scalars = recording.scalars().unwrap();
@@ -476,7 +476,7 @@ fn a_grain_with_its_motion_takes_less_than_forty_bytes_per_frame() {
         },
     }];
     let world = World::new(&def).unwrap();
-    assert_eq!(world.grains.len(), 10_000);
+    assert_eq!(world.grains().len(), 10_000);
     for (compression, frames) in [(0, 40), (4, 10)] {
         let path = dir.path().join("recording.h5");
         let settings = RecordSettings {

@@ -18,7 +18,7 @@ fn recorded(
     let path = dir.path().join("recording.h5");
     let mut world = World::new(def).unwrap();
     let header = header_of(&world, settings);
-    let mut recorder = Recorder::create(&path, header, world.grains.len()).unwrap();
+    let mut recorder = Recorder::create(&path, header, world.grains().len()).unwrap();
     record_run(&mut world, &mut recorder, 4, 4);
     recorder.finish().unwrap();
     (Recording::open(&path).unwrap(), world, dir)
@@ -59,12 +59,12 @@ fn grains_carry_shape_scale_and_orientation_whatever_fields_are_asked_for() {
     };
     let (recording, world, _dir) = recorded("shape-fields", &shaped_world(), settings);
     let frame = recording.frame(0).unwrap();
-    let grains = &world.grains;
+    let grains = world.grains();
     assert_eq!(frame.shape, [0, 1, 2, 3, 4, 5, 6, 7]);
     for (k, i) in grains.in_id_order().into_iter().enumerate() {
-        let scale = grains.shape_of(i).map_or(grains.radius[i], |s| s.scale);
+        let scale = grains.shape_of(i).map_or(grains.radius()[i], |s| s.scale);
         assert_eq!(frame.scale[k], scale);
-        assert_eq!(frame.orientation[k], grains.orientation[i]);
+        assert_eq!(frame.orientation[k], grains.orientation()[i]);
     }
     assert!(frame.velocity.is_empty());
 }

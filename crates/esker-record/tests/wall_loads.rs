@@ -44,7 +44,7 @@ fn a_frame_holds_the_mean_load_since_the_frame_before() {
     }
     assert!(differs > 5, "forces that do not change prove nothing");
     let total = recording.frame(12).unwrap().walls[0].total_load;
-    assert_eq!(total, world.walls[0].total_load);
+    assert_eq!(total, world.walls()[0].total_load);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn loads_of_a_resumed_recording_equal_those_of_the_uninterrupted_one() {
     let mut state = None;
     for step in 1..=60 {
         let report = world.step().unwrap();
-        all.push(world.walls[0].load);
+        all.push(world.walls()[0].load);
         recorder.record_step(&world, &report).unwrap();
         if step == 33 {
             recorder.flush().unwrap();
@@ -113,7 +113,7 @@ fn the_table_of_scalars_has_the_loads_of_every_wall_by_name() {
         .take(7)
         .map(|cell| cell.parse().unwrap())
         .collect();
-    let load = world.walls[0].load;
+    let load = world.walls()[0].load;
     assert_eq!(last[0], load.power);
     assert_eq!(last[4], load.force.z);
 }

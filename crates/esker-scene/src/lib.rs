@@ -115,7 +115,8 @@ pub fn parse(text: &str, file_name: &str, base_dir: &Path) -> Result<Scene, Scen
     check(text, file_name, &files, usize::MAX).map(|checked| checked.scene)
 }
 
-fn check(
+/// Checks a scene given as text whose own files come from `files`; see [`load_from`].
+pub fn check(
     text: &str,
     file_name: &str,
     files: &dyn Files,

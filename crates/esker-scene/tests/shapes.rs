@@ -101,14 +101,14 @@ fn every_shape_becomes_grains_of_its_volume() {
     ] {
         let scene = scene(&format!("shape = {shape}"));
         let world = World::new(&scene.world).unwrap_or_else(|error| panic!("{shape}: {error}"));
-        assert_eq!(world.grains.len(), 3);
-        for mass in &world.grains.mass {
+        assert_eq!(world.grains().len(), 3);
+        for mass in world.grains().mass() {
             assert!(
                 (mass / (2500.0 * volume) - 1.0).abs() < 1e-6,
                 "{shape}: {mass}"
             );
         }
-        let [a, b] = [0, 1].map(|i| world.grains.orientation[i]);
+        let [a, b] = [0, 1].map(|i| world.grains().orientation()[i]);
         assert!(a.dot(b).abs() < 0.9999, "turned at random");
     }
 }

@@ -147,12 +147,12 @@ impl Prepared {
     pub fn of(world: &World) -> Self {
         let g = world.all_grains();
         let row = |i: usize| {
-            let (x, s) = (g.position[i], &g.state[i]);
+            let (x, s) = (g.position()[i], &g.state()[i]);
             let mut row = [0.0; 10];
             for (k, v) in [x, s.velocity, s.angular_velocity].into_iter().enumerate() {
                 row[3 * k..3 * k + 3].copy_from_slice(&v.to_array());
             }
-            row[9] = g.radius[i];
+            row[9] = g.radius()[i];
             row
         };
         Prepared {

@@ -39,15 +39,15 @@ pub(crate) fn draw(world: &World, shot: &Shot) -> Result<Frame, StudyError> {
     let drawn: Vec<DrawnGrain> = (0..grains.count())
         .map(|i| {
             let sphere = Sphere {
-                centre: grains.position[i],
-                radius: grains.radius[i],
+                centre: grains.position()[i],
+                radius: grains.radius()[i],
                 value: shot.values[i],
                 orientation: None,
             };
             let shape = grains.shape_of(i).map(|shape| ShapedGrain {
                 shape: usize::from(shape.shape),
                 scale: shape.scale,
-                orientation: grains.orientation[i],
+                orientation: grains.orientation()[i],
             });
             forms.grain(sphere, shape)
         })
@@ -57,7 +57,7 @@ pub(crate) fn draw(world: &World, shot: &Shot) -> Result<Frame, StudyError> {
     let (spheres, solids) = forms.drawn(&drawn);
     let size = (bulk.max - bulk.min).length();
     let mut walls: Vec<Wall> = world
-        .walls
+        .walls()
         .iter()
         .map(|wall| {
             let soup = wall.shape.triangulate(0.7 * size);
@@ -68,9 +68,9 @@ pub(crate) fn draw(world: &World, shot: &Shot) -> Result<Frame, StudyError> {
             (bounds.max - bounds.min).length() < LARGE_WALL * size
         })
         .collect();
-    walls.extend((0..world.bodies.len()).map(|body| {
+    walls.extend((0..world.bodies().len()).map(|body| {
         let row = grains.count() + body;
-        let centre = Pose::new(grains.position[row], grains.orientation[row]);
+        let centre = Pose::new(grains.position()[row], grains.orientation()[row]);
         surface(&world.body_shape(body).triangulate(), centre, BODY_COLOR)
     }));
     let framing = Framing {
@@ -116,7 +116,7 @@ pub(crate) fn draw_speeds(
     max: f64,
 ) -> Result<Frame, StudyError> {
     let grains = world.all_grains();
-    let states = &grains.state;
+    let states = grains.state();
     let values: Vec<f64> = states.iter().map(|s| s.velocity.length()).collect();
     draw(
         world,

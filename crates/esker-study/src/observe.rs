@@ -9,18 +9,18 @@ use esker_world::{GrainId, World};
 /// geometry is that of the last step's start, forces those of its end.
 pub fn snapshot(world: &World) -> Snapshot {
     let grains = world.all_grains();
-    let places: BTreeMap<GrainId, usize> = (0..).zip(&grains.id).map(|(i, id)| (*id, i)).collect();
+    let places: BTreeMap<GrainId, usize> = (0..).zip(grains.id()).map(|(i, id)| (*id, i)).collect();
     // Contacts know rows of the world's own table.
-    let place = |row: u32| places[&world.grains.id[row as usize]];
+    let place = |row: u32| places[&world.grains().id()[row as usize]];
     let substep = world.substep();
     let contacts = world
         .contacts()
         .filter(|(c, p)| c.overlap > 0.0 || p.normal > 0.0)
         .map(|(c, p)| {
-            let a = &world.grains.state[c.grain as usize];
+            let a = &world.grains().state()[c.grain as usize];
             let (partner, velocity, angular_velocity) = match c.partner {
                 esker_world::Partner::Grain(j) => {
-                    let b = &world.grains.state[j as usize];
+                    let b = &world.grains().state()[j as usize];
                     let arm_vector = c.normal * -c.arms[1];
                     (
                         Partner::Grain(place(j)),
@@ -29,7 +29,7 @@ pub fn snapshot(world: &World) -> Snapshot {
                     )
                 }
                 esker_world::Partner::Wall(w) => {
-                    let wall = &world.walls[w as usize];
+                    let wall = &world.walls()[w as usize];
                     (
                         Partner::Wall(w as usize),
                         wall.surface_velocity_at(c.point, c.normal),
@@ -58,11 +58,11 @@ pub fn snapshot(world: &World) -> Snapshot {
     Snapshot {
         time: world.time(),
         gravity: world.gravity(),
-        positions: grains.position.clone(),
-        radii: grains.radius.clone(),
-        masses: Some(grains.mass.clone()),
-        velocities: Some(grains.state.iter().map(|s| s.velocity).collect()),
-        angular_velocities: Some(grains.state.iter().map(|s| s.angular_velocity).collect()),
+        positions: grains.position().to_vec(),
+        radii: grains.radius().to_vec(),
+        masses: Some(grains.mass().to_vec()),
+        velocities: Some(grains.state().iter().map(|s| s.velocity).collect()),
+        angular_velocities: Some(grains.state().iter().map(|s| s.angular_velocity).collect()),
         contacts: Some(contacts),
     }
 }

@@ -52,7 +52,7 @@ impl World {
     pub(crate) fn begin(&mut self) -> Turnover {
         self.take_up_resolution();
         self.begin_reduction();
-        let (removed, lost) = self.book_grains(World::remove_grains);
+        let (removed, lost) = self.book_grains(World::take_out_grains);
         let emitted = self.book_grains(World::emit_grains);
         self.set_wall_velocities();
         if self.steps_done.is_multiple_of(STEPS_PER_MEMORY_ORDER)
@@ -80,7 +80,7 @@ impl World {
     }
 
     /// Step length of the next step, s.
-    pub(crate) fn next_step_length(&self) -> f64 {
+    pub fn next_step_length(&self) -> f64 {
         self.clock.step_at(self.next.level)
     }
 
@@ -95,7 +95,7 @@ impl World {
 
     /// Takes out the grains that reached a sink or left the bounds in the last
     /// step; returns how many of each.
-    fn remove_grains(&mut self) -> (usize, usize) {
+    fn take_out_grains(&mut self) -> (usize, usize) {
         let time = self.time();
         let (sinks, grains) = (self.sinks.iter_mut(), &mut self.grains);
         let removed = sinks.map(|sink| sink.take(time, grains)).sum();

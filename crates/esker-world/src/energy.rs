@@ -183,7 +183,7 @@ impl World {
         advance: impl FnOnce(&mut World) -> Result<(T, EnergyLoss), StepError>,
     ) -> Result<T, StepError> {
         let before = self.energy.map(|_| self.first_moment_of_mass(self.time()));
-        let places = self.energy.map(|_| self.places_of_bodies());
+        let places = self.energy.map(|_| self.places_of_pushed());
         let work_before = self.energy.map(|_| self.machinery.machines.work());
         let cohesion_before = self.workspace.cohesion.dot_positions(&self.grains);
         let orientations = self

@@ -178,21 +178,21 @@ impl FrozenGrain {
 #[derive(Clone, Debug, Default)]
 pub struct Grains {
     /// Ids. Written on insertion and removal.
-    pub id: Vec<GrainId>,
+    pub(crate) id: Vec<GrainId>,
     /// Centres, m. Written by stage `advance` through `integrate`.
-    pub position: Vec<DVec3>,
+    pub(crate) position: Vec<DVec3>,
     /// Orientations, unit quaternions. Written by stage `advance` through `integrate`.
-    pub orientation: Vec<DQuat>,
+    pub(crate) orientation: Vec<DQuat>,
     /// Velocities (m/s, rad/s) and inverse inertia. Written by stage `advance`.
-    pub state: Vec<BodyState>,
+    pub(crate) state: Vec<BodyState>,
     /// Radii, m; of spheres of equal volume, where grains are none. Constant.
-    pub radius: Vec<f64>,
+    pub(crate) radius: Vec<f64>,
     /// Masses, kg. Constant.
-    pub mass: Vec<f64>,
+    pub(crate) mass: Vec<f64>,
     /// Material indices. Constant.
-    pub material: Vec<u16>,
+    pub(crate) material: Vec<u16>,
     /// Shapes of grains that are no spheres; empty where there are none. Constant.
-    pub shape: Vec<Option<GrainShape>>,
+    pub(crate) shape: Vec<Option<GrainShape>>,
     /// What bodies of their own cannot do, one entry for each of the last rows.
     pub(crate) locks: Vec<Locks>,
     /// Whether joints hold them; one entry for each of the last rows.
@@ -251,6 +251,57 @@ pub(crate) fn locks_of_row(locks: &[Locks], grains: usize, row: usize) -> Locks 
 #[inline]
 pub fn sphere_inertia(mass: f64, radius: f64) -> f64 {
     0.4 * mass * radius * radius
+}
+
+/// What all rows have, by dense index: grains first, then bodies of their own.
+impl Grains {
+    /// Ids.
+    #[inline]
+    pub fn id(&self) -> &[GrainId] {
+        &self.id
+    }
+
+    /// Centres of mass, m.
+    #[inline]
+    pub fn position(&self) -> &[DVec3] {
+        &self.position
+    }
+
+    /// Orientations, unit quaternions.
+    #[inline]
+    pub fn orientation(&self) -> &[DQuat] {
+        &self.orientation
+    }
+
+    /// Velocities, m/s and rad/s, and inverse inertia.
+    #[inline]
+    pub fn state(&self) -> &[BodyState] {
+        &self.state
+    }
+
+    /// Radii, m; of spheres of equal volume, where rows are none.
+    #[inline]
+    pub fn radius(&self) -> &[f64] {
+        &self.radius
+    }
+
+    /// Masses, kg.
+    #[inline]
+    pub fn mass(&self) -> &[f64] {
+        &self.mass
+    }
+
+    /// Indices of materials.
+    #[inline]
+    pub fn material(&self) -> &[u16] {
+        &self.material
+    }
+
+    /// Shapes of rows that are no spheres; empty where all are.
+    #[inline]
+    pub fn shape(&self) -> &[Option<GrainShape>] {
+        &self.shape
+    }
 }
 
 impl Grains {

@@ -95,7 +95,10 @@ impl PlacedGrains {
     }
 }
 
-/// The grains of one packing of a definition.
+/// The grains of one packing of a valid definition.
+///
+/// # Panics
+/// When there is no packing with this index.
 pub fn place(def: &WorldDef, index: usize) -> Result<Vec<NewGrain>, PackingError> {
     let packing = &def.packings[index];
     let mut stream = RandomStream::new(def.seed, Source::Packing(index));

@@ -138,6 +138,7 @@ impl World {
         self.assemble();
         clock.end(Stage::Assemble);
         let advanced = self.book_advance(World::advance)?;
+        self.applied.clear();
         clock.end(Stage::Advance);
         let mut report = self.finish(&advanced, turnover)?;
         clock.end(Stage::Finish);

@@ -92,6 +92,28 @@ impl Wall {
         self.presence.contains(time + 0.5 * step)
     }
 
+    /// Lets it stand at a pose from now on.
+    pub(crate) fn place(&mut self, pose: Pose) {
+        self.initial = pose;
+        self.motion = Motion::Still;
+    }
+
+    /// Leads it from where it is to a pose between two times, s; it stays there.
+    pub(crate) fn lead(&mut self, to: Pose, times: [f64; 2]) {
+        let turn = (to.orientation * self.pose.orientation.conjugate()).normalize();
+        // The shorter way round.
+        let turn = if turn.w < 0.0 { -turn } else { turn };
+        let (axis, angle) = turn.to_scaled_axis().normalize_and_length();
+        self.initial = self.pose;
+        self.motion = Motion::Table {
+            times: times.to_vec(),
+            displacements: vec![DVec3::ZERO, to.position - self.pose.position],
+            angles: vec![0.0, angle],
+            axis: if angle > 0.0 { axis } else { DVec3::Z },
+            centre: self.pose.position,
+        };
+    }
+
     /// From which side a container holds a grain that touches this feature, a sphere
     /// or one of another shape.
     pub(crate) fn side_of(&self, feature: u32, shape: Option<&BodyShape>) -> Option<Side> {

@@ -20,6 +20,7 @@ use crate::energy::EnergyLedger;
 use crate::ghosts::Ghosts;
 use crate::grains::{Grains, NewGrain};
 use crate::history::History;
+use crate::intervention::AppliedForce;
 use crate::machinery::Machinery;
 use crate::material::{PairConstants, PairTable};
 use crate::packing::{self, PackingError, PlacedGrain, PlacedGrains};
@@ -34,20 +35,20 @@ use crate::wall::Wall;
 /// A granular system and everything that acts on it.
 pub struct World {
     /// The grains.
-    pub grains: Grains,
+    pub(crate) grains: Grains,
     /// The walls.
-    pub walls: Vec<Wall>,
+    pub(crate) walls: Vec<Wall>,
     /// Bodies of their own, in the order of the last rows of the table.
-    pub bodies: Vec<Body>,
+    pub(crate) bodies: Vec<Body>,
     pub(crate) machinery: Machinery,
     /// Sources.
-    pub emitters: Vec<Emitter>,
+    pub(crate) emitters: Vec<Emitter>,
     /// Sinks.
-    pub sinks: Vec<Sink>,
+    pub(crate) sinks: Vec<Sink>,
     /// Grains that left the bounds since the start.
-    pub lost: u64,
+    pub(crate) lost: u64,
     /// Steps done since the start.
-    pub steps_done: u64,
+    pub(crate) steps_done: u64,
     pub(crate) history: History,
     pub(crate) gravity: DVec3,
     /// Length of the last step, s; of the first before it.
@@ -63,6 +64,10 @@ pub struct World {
     pub(crate) periodic: Option<Periodic>,
     pub(crate) bounds: Option<[DVec3; 2]>,
     pub(crate) pairs: PairTable,
+    /// Of materials, kg/m³.
+    pub(crate) densities: Vec<f64>,
+    /// What others let act on grains over the next step.
+    pub(crate) applied: Vec<AppliedForce>,
     /// Shapes of grains that are no spheres, then of bodies of their own.
     pub(crate) shapes: Vec<BodyShape>,
     pub(crate) team: Team,
@@ -104,6 +109,9 @@ pub enum BuildError {
     /// A machine cannot be built.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// The grains that were placed before are those of another definition.
+    #[error("the grains were placed for another definition: it has other materials or shapes")]
+    OtherGrains,
     /// A packing could not be built.
     #[error("packing {index}: {source}")]
     Packing {
@@ -131,7 +139,14 @@ impl World {
     /// before (see [`crate::check::place_grains`]).
     pub fn with_grains_of(def: &WorldDef, placed: PlacedGrains) -> Result<Self, BuildError> {
         validate(def)?;
-        World::build(def, placed)
+        let fits = |PlacedGrain { grain, .. }: &PlacedGrain| {
+            let shape = grain.shape.map_or(0, |shape| usize::from(shape.shape) + 1);
+            usize::from(grain.material) < def.materials.len() && shape <= def.shapes.len()
+        };
+        match placed.grains.iter().all(fits) {
+            true => World::build(def, placed),
+            false => Err(BuildError::OtherGrains),
+        }
     }
 
     fn build(def: &WorldDef, placed: PlacedGrains) -> Result<Self, BuildError> {
@@ -192,6 +207,8 @@ impl World {
             periodic: Periodic::new(&def.periodic),
             bounds: def.bounds,
             pairs: PairTable::new(&def.materials, &def.pairs),
+            densities: def.materials.iter().map(|m| m.density).collect(),
+            applied: Vec::new(),
             team: Team::default(),
             thread_choice: None,
             plain_order: false,
@@ -248,6 +265,44 @@ impl World {
                 .map(|i| rows.row::<true>(i))
                 .collect(),
         }
+    }
+
+    /// Grains, and bodies of their own after them.
+    #[inline]
+    pub fn grains(&self) -> &Grains {
+        &self.grains
+    }
+
+    /// Walls, in the order of the definition.
+    #[inline]
+    pub fn walls(&self) -> &[Wall] {
+        &self.walls
+    }
+
+    /// Bodies of their own, in the order of the definition.
+    #[inline]
+    pub fn bodies(&self) -> &[Body] {
+        &self.bodies
+    }
+
+    /// Sources, in the order of the definition.
+    pub fn emitters(&self) -> &[Emitter] {
+        &self.emitters
+    }
+
+    /// Sinks, in the order of the definition.
+    pub fn sinks(&self) -> &[Sink] {
+        &self.sinks
+    }
+
+    /// Grains that left the bounds since the start.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Steps done since the start.
+    pub fn steps_done(&self) -> u64 {
+        self.steps_done
     }
 
     /// Time now, s.

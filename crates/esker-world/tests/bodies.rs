@@ -105,11 +105,11 @@ fn a_pushed_block_holds_or_slides_and_its_contact_force_is_known() {
                 (got - acceleration).abs() < 2e-4,
                 "{push} N: {got} {method:?}"
             );
-            let load = world.bodies[0].load;
+            let load = world.bodies()[0].load;
             let friction = f64::min(push, 0.4 * 98.1);
             assert!((load.force.z / 98.1 - 1.0).abs() < 1e-3, "{load:?}");
             assert!((load.force.x / friction + 1.0).abs() < 1e-3, "{load:?}");
-            let floor = world.walls[0].load;
+            let floor = world.walls()[0].load;
             assert!((floor.force + load.force).length() < 1e-9 * 98.1);
         }
     }
@@ -235,7 +235,7 @@ fn a_body_that_is_locked_in_one_direction_slides_in_the_others() {
         let pose = world.body_pose(0);
         assert_eq!((pose.position.y, pose.position.z), (0.0, 0.3));
         assert_eq!(pose.orientation, DQuat::IDENTITY);
-        let load = world.bodies[0].total_load.impulse;
+        let load = world.bodies()[0].total_load.impulse;
         assert!(load.z < -0.5, "{load}");
         let [velocity, _] = world.body_velocity(0);
         assert!(
@@ -260,7 +260,7 @@ fn bodies_and_grains_conserve_momentum_together() {
             .push(listed(vec![ball(0.05, 0.05), ball(-0.06, -0.02)]));
         let mut world = World::new(&def).unwrap();
         let momentum = |world: &World| -> DVec3 {
-            let rows = world.grains.state.iter().zip(&world.grains.mass);
+            let rows = world.grains().state().iter().zip(world.grains().mass());
             rows.map(|(s, m)| s.velocity * *m).sum()
         };
         let (before, first) = (momentum(&world), world.body_velocity(0)[0]);
@@ -268,7 +268,7 @@ fn bodies_and_grains_conserve_momentum_together() {
         assert!((momentum(&world) - before).length() < 1e-12);
         let given = (world.body_velocity(0)[0] - first) * 10.0;
         assert!(given.length() > 0.1);
-        assert!((world.bodies[0].total_load.impulse - given).length() < 1e-9);
+        assert!((world.bodies()[0].total_load.impulse - given).length() < 1e-9);
     }
 }
 
@@ -342,9 +342,9 @@ fn worlds_with_bodies_have_the_same_bits_on_any_thread_count_and_after_a_restart
         run(&mut world, 80);
         let state = world.state();
         run(&mut world, 80);
-        assert!(world.grains.count() > 50 && world.sinks[0].total().number > 0);
-        assert_eq!(world.grains.len(), world.grains.count() + 3);
-        let loads = world.bodies.iter().map(|b| b.total_load.impulse.length());
+        assert!(world.grains().count() > 50 && world.sinks()[0].total().number > 0);
+        assert_eq!(world.grains().len(), world.grains().count() + 3);
+        let loads = world.bodies().iter().map(|b| b.total_load.impulse.length());
         assert!(loads.fold(f64::INFINITY, f64::min) > 0.0);
         for threads in [2, 3] {
             let mut other = World::new(&def).unwrap();
@@ -393,7 +393,7 @@ fn emitters_give_grains_beside_bodies_and_none_inside_of_them() {
         });
         let mut world = World::new(&def).unwrap();
         run(&mut world, 20);
-        world.grains.count()
+        world.grains().count()
     };
     assert_eq!(given(0.2), 20);
     assert_eq!(given(0.0), 0);
@@ -411,7 +411,7 @@ fn the_energy_ledger_closes_with_applied_forces() {
     def.energy_ledger = true;
     let mut world = World::new(&def).unwrap();
     run(&mut world, 300);
-    let (ledger, kinetic) = (world.energy().unwrap(), world.grains.kinetic_energy());
+    let (ledger, kinetic) = (world.energy().unwrap(), world.grains().kinetic_energy());
     assert!(ledger.drives > 1.0 && ledger.friction > 1.0, "{ledger:?}");
     let share = ledger.imbalance(kinetic) / ledger.throughput(kinetic);
     assert!(share.abs() < 0.01, "{share} {ledger:?}");

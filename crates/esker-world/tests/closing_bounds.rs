@@ -34,14 +34,14 @@ fn compare(world: &mut World, steps: usize) -> Bounds {
     for _ in 0..steps {
         world.step().unwrap();
         let h = world.step_length();
-        let grains = &world.grains;
+        let grains = world.grains();
         let mut predicted = BTreeSet::new();
         for (contact, _) in world.contacts() {
             let Partner::Grain(j) = contact.partner else {
                 continue;
             };
             predicted.insert([contact.grain.min(j), contact.grain.max(j)]);
-            let ends = [contact.grain, j].map(|k| grains.position[k as usize]);
+            let ends = [contact.grain, j].map(|k| grains.position()[k as usize]);
             let overlap = contact.diameter() - ends[0].distance(ends[1]);
             if contact.overlap < 0.0 {
                 found.seen += 1;
@@ -56,8 +56,8 @@ fn compare(world: &mut World, steps: usize) -> Bounds {
         }
         for i in 0..grains.len() {
             for j in 0..i {
-                let reach = grains.radius[i] + grains.radius[j];
-                let overlap = reach - grains.position[i].distance(grains.position[j]);
+                let reach = grains.radius()[i] + grains.radius()[j];
+                let overlap = reach - grains.position()[i].distance(grains.position()[j]);
                 if overlap > 0.0 && !predicted.contains(&[j as u32, i as u32]) {
                     found.unpredicted = found.unpredicted.max(overlap / reach);
                 }

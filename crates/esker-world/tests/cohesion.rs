@@ -81,7 +81,7 @@ fn a_ball_hangs_while_its_attraction_exceeds_its_weight() {
             for cohesion in laws(force) {
                 let mut world = hanging(cohesion, force, method.clone(), step);
                 run(&mut world, 0.5);
-                let depth = -PELLET_RADIUS - world.grains.position[0].z;
+                let depth = -PELLET_RADIUS - world.grains().position()[0].z;
                 let hangs = depth < 0.0;
                 let case = format!("{depth} m at {share} of the weight: {cohesion:?}, {method:?}");
                 assert_eq!(hangs, share > 1.0, "{case}");
@@ -106,14 +106,14 @@ fn attraction_presses_a_resting_ball_into_the_floor() {
                 ..scene(pellet(), sticky(cohesion), method.clone(), step)
             });
             run(&mut world, 0.5);
-            let overlap = PELLET_RADIUS - world.grains.position[0].z;
+            let overlap = PELLET_RADIUS - world.grains().position()[0].z;
             let expected = static_overlap(force + weight());
             assert!(
                 relative(overlap, expected) < 0.01,
                 "{overlap} m instead of {expected} m: {cohesion:?}, {method:?}"
             );
             // The floor feels the weight alone.
-            let load = world.walls[0].load.force.z;
+            let load = world.walls()[0].load.force.z;
             assert!(relative(-load, weight()) < 0.01, "{load} N: {method:?}");
         }
     }
@@ -143,9 +143,9 @@ fn a_liquid_bridge_pulls_grains_together_from_within_its_rupture_distance() {
         for (gap, meet) in [(0.95 * rupture, true), (1.05 * rupture, false)] {
             let mut world = bridged(gap, cohesion, method.clone(), step);
             run(&mut world, 0.3);
-            let [a, b] = [0, 1].map(|i| &world.grains.state[i]);
-            let masses = [0, 1].map(|i| world.grains.mass[i]);
-            let positions = &world.grains.position;
+            let [a, b] = [0, 1].map(|i| &world.grains().state()[i]);
+            let masses = [0, 1].map(|i| world.grains().mass()[i]);
+            let positions = world.grains().position();
             let apart = gap_between(&world);
             if meet {
                 assert!(apart < 0.0, "{apart} m: {method:?}");
@@ -167,7 +167,7 @@ fn a_liquid_bridge_pulls_grains_together_from_within_its_rupture_distance() {
 
 /// Gap between the two pellets of [`bridged`], m.
 fn gap_between(world: &World) -> f64 {
-    world.grains.position[0].distance(world.grains.position[1]) - 1.5 * PELLET_RADIUS
+    world.grains().position()[0].distance(world.grains().position()[1]) - 1.5 * PELLET_RADIUS
 }
 
 /// A pillar of pellets, free to collapse on a floor, whose grains attract one
@@ -197,7 +197,7 @@ fn column(bond_number: f64) -> WorldDef {
 
 /// Mean height over mean distance from the middle: a slope.
 fn steepness(world: &World) -> f64 {
-    let positions = &world.grains.position;
+    let positions = world.grains().position();
     let count = positions.len() as f64;
     let middle = positions.iter().sum::<DVec3>() / count;
     let distance = |x: &DVec3| (*x - middle).truncate().length();
@@ -225,12 +225,12 @@ fn cohesive_runs_have_the_same_bits_on_any_number_of_threads_and_after_a_restart
     three.set_threads(3);
     run(&mut one, 0.25);
     run(&mut three, 0.25);
-    assert_eq!(one.grains.state_hash(), three.grains.state_hash());
+    assert_eq!(one.grains().state_hash(), three.grains().state_hash());
     assert_eq!(one.energy(), three.energy());
     let mut restored = World::restore(&def, one.state()).unwrap();
     run(&mut one, 0.25);
     run(&mut restored, 0.25);
-    assert_eq!(one.grains.state_hash(), restored.grains.state_hash());
+    assert_eq!(one.grains().state_hash(), restored.grains().state_hash());
     assert_eq!(one.energy(), restored.energy());
 }
 
@@ -247,7 +247,7 @@ fn an_attraction_of_zero_is_none() {
         let (mut zero, mut none) = (build(&def), build(&none));
         run(&mut zero, 0.2);
         run(&mut none, 0.2);
-        assert_eq!(zero.grains.state_hash(), none.grains.state_hash());
+        assert_eq!(zero.grains().state_hash(), none.grains().state_hash());
     }
 }
 
@@ -275,7 +275,7 @@ fn a_boulder_keeps_the_pellets_that_stick_to_it_and_its_momentum() {
     let mut world = build(&def);
     run(&mut world, 0.1);
     let momentum = |world: &World| {
-        let grains = world.grains.state.iter().zip(&world.grains.mass);
+        let grains = world.grains().state().iter().zip(world.grains().mass());
         grains
             .map(|(state, mass)| state.velocity * *mass)
             .sum::<DVec3>()
@@ -321,16 +321,16 @@ fn walls_carry_cohesion_and_the_ledger_closes() {
         };
         let mut world = build(&def);
         let momentum = |world: &World| {
-            let grains = world.grains.state.iter().zip(&world.grains.mass);
+            let grains = world.grains().state().iter().zip(world.grains().mass());
             grains
                 .map(|(state, mass)| state.velocity * *mass)
                 .sum::<DVec3>()
         };
-        let mass: f64 = world.grains.mass.iter().sum();
+        let mass: f64 = world.grains().mass().iter().sum();
         while world.time() < 0.3 {
             let before = momentum(&world);
             world.step().unwrap();
-            let given = (world.gravity() * mass - world.walls[0].load.force) * step;
+            let given = (world.gravity() * mass - world.walls()[0].load.force) * step;
             let change = momentum(&world) - before;
             assert!(
                 (change - given).length() < 1e-9 * mass * G * step,
@@ -338,7 +338,7 @@ fn walls_carry_cohesion_and_the_ledger_closes() {
             );
         }
         let ledger = world.energy().unwrap();
-        let kinetic = world.grains.kinetic_energy();
+        let kinetic = world.grains().kinetic_energy();
         let error = ledger.imbalance(kinetic) / ledger.throughput(kinetic);
         assert!(error.abs() < bound, "{error}: {ledger:?}, {method:?}");
         assert!(ledger.cohesion.abs() > 0.01 * ledger.gravity, "{ledger:?}");
@@ -410,12 +410,12 @@ fn cohesion_turns_a_box_as_the_torque_of_its_contact_says() {
     };
     let mut world = box_and_bead(water, 5e-4);
     world.step().expect("a step");
-    let grains = &world.grains;
-    let pulled = grains.mass[1] * grains.state[1].velocity;
+    let grains = world.grains();
+    let pulled = grains.mass()[1] * grains.state()[1].velocity;
     assert!(pulled.z < 0.0 && pulled.x.abs() < 1e-12 * pulled.z.abs());
-    let moment = grains.mass[0] / 3.0 * (0.02 * 0.02 + 0.01 * 0.01);
+    let moment = grains.mass()[0] / 3.0 * (0.02 * 0.02 + 0.01 * 0.01);
     let expected = 0.015 * pulled.z / moment;
-    let turned = grains.state[0].angular_velocity;
+    let turned = grains.state()[0].angular_velocity;
     assert!(relative(turned.y, expected) < 1e-4, "{turned} {expected}");
 }
 
@@ -426,9 +426,9 @@ fn a_bead_that_sticks_to_a_box_off_its_centre_does_not_turn_it() {
     for _ in 0..2000 {
         world.step().expect("a step");
     }
-    let grains = &world.grains;
-    let fastest = grains.state[0].angular_velocity.length() * 0.02;
+    let grains = world.grains();
+    let fastest = grains.state()[0].angular_velocity.length() * 0.02;
     // The pull alone would bring 0.05 N × 15 mm over 0.2 s: some 20 rad/s.
-    assert!(fastest < 1e-3, "{:?}", grains.state[0]);
-    assert!(grains.state[1].velocity.length() < 1e-3);
+    assert!(fastest < 1e-3, "{:?}", grains.state()[0]);
+    assert!(grains.state()[1].velocity.length() < 1e-3);
 }

@@ -105,8 +105,8 @@ impl Column {
             .map(|_| {
                 world.step().expect("the state stays finite");
                 let top = world
-                    .grains
-                    .position
+                    .grains()
+                    .position()
                     .iter()
                     .map(|x| x.z)
                     .fold(0.0, f64::max);

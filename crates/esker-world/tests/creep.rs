@@ -22,9 +22,9 @@ fn a_grain_on_an_incline_of_15_degrees_stays_when_sub_stepped() {
             def.packings = vec![listed(vec![grain(DVec3::Z * PELLET_RADIUS, PELLET_RADIUS)])];
             let mut world = build(&def);
             run(&mut world, 1.0);
-            let start = world.grains.position[0];
+            let start = world.grains().position()[0];
             run(&mut world, 2.0);
-            let creep = world.grains.position[0].distance(start) / 2.0;
+            let creep = world.grains().position()[0].distance(start) / 2.0;
             assert!(
                 creep < 1e-6,
                 "{creep:.1e} m/s, h = {step} s, n = {substeps}"
@@ -57,8 +57,8 @@ fn a_small_pile_comes_to_rest_when_sub_stepped() {
     let mut world = build(&def);
     run(&mut world, 2.0);
     let fastest = world
-        .grains
-        .state
+        .grains()
+        .state()
         .iter()
         .map(|s| s.velocity.length())
         .fold(0.0, f64::max);

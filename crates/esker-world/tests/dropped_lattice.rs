@@ -48,7 +48,7 @@ fn a_lattice_dropped_on_a_floor_does_not_fall_into_itself() {
             ..Default::default()
         })
         .unwrap();
-        assert!(world.grains.len() > 200);
+        assert!(world.grains().len() > 200);
         let worst = (0..40)
             .map(|_| world.step().unwrap().max_overlap)
             .fold(0.0, f64::max);

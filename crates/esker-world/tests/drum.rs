@@ -66,8 +66,8 @@ fn drum(method: Method, packing: PackingDef) -> WorldDef {
 
 /// Angle of the centre of mass from the vertical, degrees.
 fn centre_of_mass_angle(world: &World) -> f64 {
-    let g = &world.grains;
-    let moment: DVec3 = (0..g.len()).map(|i| g.position[i] * g.mass[i]).sum();
+    let g = world.grains();
+    let moment: DVec3 = (0..g.len()).map(|i| g.position()[i] * g.mass()[i]).sum();
     moment.x.atan2(-moment.z).to_degrees().abs()
 }
 
@@ -113,15 +113,15 @@ fn flow(method: Method, start: &PackingDef) -> Flow {
     let (mut angle, mut lift, mut load) = (0.0, 0.0, 0.0);
     for _ in 0..steps {
         let moment = |world: &World| -> DVec3 {
-            let g = &world.grains;
-            (0..g.len()).map(|i| g.position[i] * g.mass[i]).sum()
+            let g = world.grains();
+            (0..g.len()).map(|i| g.position()[i] * g.mass()[i]).sum()
         };
         let before = moment(&world);
         world.step().unwrap();
         angle += centre_of_mass_angle(&world) / f64::from(steps);
         // Forces act from the start of the step to its end.
         load += 0.5 * (before + moment(&world)).x * G;
-        lift += world.walls[0].load.torque.y;
+        lift += world.walls()[0].load.torque.y;
     }
     Flow {
         angle,

@@ -51,7 +51,7 @@ fn last_bounce(method: Method, step: f64, height: f64) -> f64 {
     let (mut top, mut before, mut rising) = (f64::NAN, f64::INFINITY, false);
     for _ in 0..(5.0 / step) as usize {
         world.step().unwrap();
-        let z = world.grains.position[0].z - RADIUS;
+        let z = world.grains().position()[0].z - RADIUS;
         if rising && z < before {
             top = before;
         }

@@ -17,7 +17,7 @@ fn smooth_steps(substeps: usize) -> Method {
 
 /// How far a world's ledger is from closing, as a share of its throughput.
 fn imbalance(world: &World) -> f64 {
-    let kinetic = world.grains.kinetic_energy();
+    let kinetic = world.grains().kinetic_energy();
     let ledger = world.energy().unwrap();
     ledger.imbalance(kinetic) / ledger.throughput(kinetic)
 }
@@ -102,7 +102,7 @@ fn the_ledger_of_a_drum_closes_to_one_per_cent_in_all_ways_of_stepping() {
             assert!(loss > 0.0, "{l:?}");
         }
         assert_eq!(l.impact > 0.0, !matches!(method, Method::Smooth(_)));
-        assert!(relative(l.drives, world.walls[0].total_load.work) < 1e-12);
+        assert!(relative(l.drives, world.walls()[0].total_load.work) < 1e-12);
     }
 }
 
@@ -137,7 +137,7 @@ fn a_run_with_the_ledger_is_the_run_without_it() {
         run(&mut with, 0.5);
         run(&mut without, 0.5);
         assert!(without.energy().is_none());
-        assert_eq!(with.grains.state_hash(), without.grains.state_hash());
+        assert_eq!(with.grains().state_hash(), without.grains().state_hash());
     }
 }
 
@@ -252,7 +252,7 @@ fn the_ledger_closes_where_grains_come_and_go() {
     let mut world = build(&def);
     run(&mut world, 2.0);
     let l = ledger(&world);
-    assert!(world.sinks[0].total().number > 50 && world.lost > 0);
+    assert!(world.sinks()[0].total().number > 50 && world.lost() > 0);
     assert!(l.emitted > 0.0 && l.removed > 0.0 && l.drives > 0.0);
     assert!(
         imbalance(&world).abs() < 0.01,

@@ -87,7 +87,11 @@ fn round_walls_hold_grains_at_fifty_metres_per_second() {
             def.packings = vec![burst(300, 0.08, 50.0)];
             let mut world = build(&def);
             run(&mut world, 0.5);
-            let out = world.grains.position.iter().filter(|x| !drum.holds(**x));
+            let out = world
+                .grains()
+                .position()
+                .iter()
+                .filter(|x| !drum.holds(**x));
             assert_eq!(
                 out.count(),
                 0,

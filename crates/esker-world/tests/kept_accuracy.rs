@@ -52,10 +52,10 @@ fn silo(method: WholeStep, accuracy: Option<f64>) -> WorldDef {
 /// Steps, and returns the mean load on the floor, N, and the share of steps that
 /// missed the accuracy.
 fn observed(world: &mut World, steps: usize) -> (f64, f64) {
-    let before = world.walls[0].total_load.impulse.z;
+    let before = world.walls()[0].total_load.impulse.z;
     let missed = (0..steps).filter(|_| world.step().unwrap().missed.any());
     let missed = missed.count() as f64 / steps as f64;
-    let given = before - world.walls[0].total_load.impulse.z;
+    let given = before - world.walls()[0].total_load.impulse.z;
     (given / (steps as f64 * world.step_length()), missed)
 }
 
@@ -137,7 +137,7 @@ fn a_plate_that_compresses_grains_feels_the_force_of_their_law() {
         let mut world = build(def);
         run(&mut world, 0.3);
         let (_, missed) = observed(&mut world, 100);
-        (world.walls[1].load.force.z / expected - 1.0, missed)
+        (world.walls()[1].load.force.z / expected - 1.0, missed)
     };
     let (error, missed) = force_at_end(&def);
     assert!(error.abs() < tolerance, "force off by {error}");

@@ -53,7 +53,10 @@ fn effective_restitution(def: &WorldDef, speed: f64, on_floor: bool) -> f64 {
     // What free flight in steps of h_s conserves exactly, over the mass: this
     // gives the speed at the floor from any moment of the flight.
     let speed_at_floor = |world: &World| {
-        let (v, z) = (world.grains.state[0].velocity.z, world.grains.position[0].z);
+        let (v, z) = (
+            world.grains().state()[0].velocity.z,
+            world.grains().position()[0].z,
+        );
         let energy = 0.5 * v * v + gravity * (z - 0.5 * d - 0.5 * world.substep() * v);
         (2.0 * energy).max(0.0).sqrt()
     };
@@ -69,11 +72,11 @@ fn effective_restitution(def: &WorldDef, speed: f64, on_floor: bool) -> f64 {
     let mut rebound = 0.0_f64;
     while world.time() < end {
         world.step().unwrap();
-        if world.grains.state[0].velocity.z > 0.0 {
+        if world.grains().state()[0].velocity.z > 0.0 {
             rebound = rebound.max(speed_at_floor(&world));
         }
     }
-    let velocity = |i: usize| world.grains.state[i].velocity.z;
+    let velocity = |i: usize| world.grains().state()[i].velocity.z;
     if on_floor {
         rebound / approach
     } else {
@@ -144,8 +147,8 @@ fn pushed(def: &WorldDef) -> (f64, f64) {
         worst = worst.max(world.step().unwrap().max_overlap);
     }
     let squares = world
-        .grains
-        .state
+        .grains()
+        .state()
         .iter()
         .map(|s| s.velocity.length_squared());
     (squares.sum::<f64>() / 20.0, worst)
@@ -219,9 +222,9 @@ fn creep(d: f64, method: Method, step: f64) -> f64 {
     def.packings = vec![listed(vec![grain(DVec3::Z * 0.5 * d, 0.5 * d)])];
     let mut world = build(&def);
     run(&mut world, 400.0 * step);
-    let start = world.grains.position[0].x;
+    let start = world.grains().position()[0].x;
     run(&mut world, 100.0 * step);
-    (world.grains.position[0].x - start) / (100.0 * step) / (G * d).sqrt()
+    (world.grains().position()[0].x - start) / (100.0 * step) / (G * d).sqrt()
 }
 
 #[test]
@@ -306,17 +309,17 @@ fn an_off_centre_impact_keeps_its_angular_momentum() {
     def.packings = vec![listed(vec![moving, grain(DVec3::ZERO, r)])];
     let mut world = build(&def);
     let angular_momentum_of_all = |world: &World| -> DVec3 {
-        let g = &world.grains;
+        let g = world.grains();
         let of = |i: usize| {
-            let orbital = g.position[i].cross(g.state[i].velocity) * g.mass[i];
-            orbital + g.state[i].angular_velocity / g.state[i].inverse_inertia
+            let orbital = g.position()[i].cross(g.state()[i].velocity) * g.mass()[i];
+            orbital + g.state()[i].angular_velocity / g.state()[i].inverse_inertia
         };
         (0..g.len()).map(of).sum()
     };
     let before = angular_momentum_of_all(&world);
     run(&mut world, 0.02);
     assert!(
-        world.grains.state[1].velocity.length() > 0.5,
+        world.grains().state()[1].velocity.length() > 0.5,
         "they must meet"
     );
     let drift = (angular_momentum_of_all(&world) - before).length() / before.length();

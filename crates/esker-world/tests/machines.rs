@@ -228,7 +228,7 @@ fn a_motor_pushes_a_block_along_a_floor() {
             (force - expected_force).abs() < 1e-2,
             "{limit} N: {force} {method:?}"
         );
-        let load = world.bodies[1].load.force;
+        let load = world.bodies()[1].load.force;
         assert!(
             (load.z / (10.0 * G) - 1.0).abs() < 1e-3,
             "{load} {method:?}"
@@ -314,9 +314,9 @@ fn plate_on_bed(mass: f64, method: Method) -> WorldDef {
 
 /// Mean force of the bed on the plate over a time, N.
 fn force_on_plate(world: &mut World, seconds: f64) -> f64 {
-    let (start, before) = (world.time(), world.bodies[0].total_load.impulse);
+    let (start, before) = (world.time(), world.bodies()[0].total_load.impulse);
     run(world, start + seconds);
-    (world.bodies[0].total_load.impulse - before).z / (world.time() - start)
+    (world.bodies()[0].total_load.impulse - before).z / (world.time() - start)
 }
 
 /// Whatever a plate weighs that is pressed on a bed, it comes to rest, and the bed carries force
@@ -378,7 +378,7 @@ fn a_ball_bounces_off_a_hinged_rod() {
             let rod = inertia / (lever * lever);
             let impulse = (1.0 + restitution) * speed / (1.0 / mass + 1.0 / rod);
             let expected = [speed - impulse / mass, -impulse * lever / inertia];
-            let ball = world.grains.state[0].velocity.x;
+            let ball = world.grains().state()[0].velocity.x;
             let turning = world.body_velocity(0)[1].y;
             assert!(
                 (ball - expected[0]).abs() < 0.01 * speed,
@@ -407,7 +407,7 @@ fn machines_do_not_depend_on_the_number_of_threads() {
         let mut world = World::new(&plate_on_bed(0.3, sub_stepped(10))).unwrap();
         world.set_threads(threads);
         run(&mut world, 0.5);
-        world.grains.state_hash()
+        world.grains().state_hash()
     };
     let one = hash(1);
     assert!([2, 3, 7].iter().all(|&n| hash(n) == one));
@@ -447,7 +447,7 @@ fn a_restored_machine_goes_on_with_the_same_bits() {
     let mut other = World::restore(&def, world.state()).unwrap();
     run(&mut world, 0.8);
     run(&mut other, 0.8);
-    assert_eq!(world.grains.state_hash(), other.grains.state_hash());
+    assert_eq!(world.grains().state_hash(), other.grains().state_hash());
     assert_eq!(world.state().machines, other.state().machines);
     let at = JointCoordinate {
         joint: 1,

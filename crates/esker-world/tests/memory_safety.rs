@@ -46,7 +46,7 @@ fn outcome(def: &WorldDef, set_threads: impl Fn(&mut World)) -> (u64, usize, usi
         contacts += report.contacts;
         impacts += report.impacts;
     }
-    (world.grains.state_hash(), contacts, impacts)
+    (world.grains().state_hash(), contacts, impacts)
 }
 
 fn threads_share_memory_by_the_rules(method: Method, law: PairLaw) {

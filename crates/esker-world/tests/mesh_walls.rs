@@ -73,18 +73,18 @@ fn a_sphere_over_internal_edges_moves_as_on_a_plane() {
                 plane.step().unwrap();
                 let report = flat.step().unwrap();
                 assert!(report.contacts <= 1, "doubled contact at {} s", report.time);
-                let distance = plane.grains.position[0].distance(flat.grains.position[0]);
+                let distance = plane.grains().position()[0].distance(flat.grains().position()[0]);
                 assert!(distance < 1e-10, "off by {distance} m at {} s", report.time);
-                let angular_velocities = plane.grains.state[0]
+                let angular_velocities = plane.grains().state()[0]
                     .angular_velocity
-                    .distance(flat.grains.state[0].angular_velocity);
+                    .distance(flat.grains().state()[0].angular_velocity);
                 assert!(
                     angular_velocities < 1e-7,
                     "angular velocity off by {angular_velocities} rad/s at {} s",
                     report.time
                 );
             }
-            assert!(flat.grains.position[0].distance(DVec3::new(-0.5, -0.5, 0.0)) > 0.4);
+            assert!(flat.grains().position()[0].distance(DVec3::new(-0.5, -0.5, 0.0)) > 0.4);
         }
     }
 }
@@ -160,7 +160,7 @@ fn a_sphere_swings_in_a_mesh_tube_with_the_period_of_rolling() {
         while crossings.len() < 5 {
             let time = world.step().unwrap().time;
             assert!(time < 10.0 * expected, "{name}: it does not swing");
-            let x = world.grains.position[0].x;
+            let x = world.grains().position()[0].x;
             if x * last < 0.0 {
                 crossings.push(time);
             }
@@ -176,7 +176,7 @@ fn a_sphere_swings_in_a_mesh_tube_with_the_period_of_rolling() {
         let mut farthest = 0.0_f64;
         while world.time() < crossings[4] + 0.5 * period {
             world.step().unwrap();
-            farthest = farthest.max(world.grains.position[0].x.abs());
+            farthest = farthest.max(world.grains().position()[0].x.abs());
         }
         let reached = farthest / place.x;
         // Every edge of a polygon takes a little from what rolls over it.
@@ -203,8 +203,8 @@ fn a_sphere_in_a_mesh_tube_rests_as_in_the_analytic_one() {
             .max()
             .unwrap();
         (
-            world.grains.position[0],
-            world.grains.state[0].velocity.length(),
+            world.grains().position()[0],
+            world.grains().state()[0].velocity.length(),
             touches,
         )
     };
@@ -254,7 +254,7 @@ fn rolling_resistance_in_and_on_a_mesh_tube_is_that_of_the_analytic_one() {
         for _ in 0..steps {
             assert!(world.step().unwrap().contacts > 0);
         }
-        speed - world.grains.state[0].velocity.y
+        speed - world.grains().state()[0].velocity.y
     };
     let on = |side, turn, surface: f64| Track {
         side,

@@ -59,16 +59,16 @@ fn gas(method: Method, axes: usize, corner: DVec3) -> WorldDef {
 }
 
 fn momentum(world: &World) -> DVec3 {
-    let g = &world.grains;
-    g.state
+    let g = world.grains();
+    g.state()
         .iter()
-        .zip(&g.mass)
+        .zip(g.mass())
         .map(|(s, m)| s.velocity * *m)
         .sum()
 }
 
 fn is_inside(def: &WorldDef, world: &World) -> bool {
-    let mut positions = world.grains.position.iter();
+    let mut positions = world.grains().position().iter();
     positions.all(|x| {
         (0..3).all(|k| def.periodic[k].is_none_or(|[low, high]| (low..high).contains(&x[k])))
     })
@@ -80,8 +80,8 @@ fn momentum_is_conserved_across_boundaries() {
         for axes in 1..=3 {
             let def = gas(method.clone(), axes, DVec3::splat(-0.03));
             let mut world = build(&def);
-            let scale: f64 = world.grains.mass.iter().sum();
-            let (before, energy) = (momentum(&world), world.grains.kinetic_energy());
+            let scale: f64 = world.grains().mass().iter().sum();
+            let (before, energy) = (momentum(&world), world.grains().kinetic_energy());
             let mut across = 0;
             for _ in 0..200 {
                 world.step().expect("finite");
@@ -93,7 +93,7 @@ fn momentum_is_conserved_across_boundaries() {
                 drift < 1e-13,
                 "{drift:.1e} m/s with {axes} axes, {method:?}"
             );
-            assert!(world.grains.kinetic_energy() < energy);
+            assert!(world.grains().kinetic_energy() < energy);
             assert!(across > 50, "{across} contacts across boundaries");
         }
     }
@@ -102,7 +102,7 @@ fn momentum_is_conserved_across_boundaries() {
 /// Contacts, predicted ones included, of grains that are far apart but for
 /// their images.
 fn contacts_across(world: &World) -> usize {
-    let positions = &world.grains.position;
+    let positions = world.grains().position();
     world
         .contacts()
         .filter(|(c, _)| match c.partner {
@@ -117,8 +117,8 @@ fn contacts_across(world: &World) -> usize {
 /// Largest distance of grains of two worlds but for whole periods, m.
 fn difference(here: &World, there: &World) -> f64 {
     let place = |world: &World| {
-        let order = world.grains.in_id_order();
-        let positions = order.into_iter().map(|i| world.grains.position[i]);
+        let order = world.grains().in_id_order();
+        let positions = order.into_iter().map(|i| world.grains().position()[i]);
         positions.collect::<Vec<DVec3>>()
     };
     let offsets = place(here).into_iter().zip(place(there));
@@ -167,8 +167,14 @@ fn a_layer_slides_down_an_endless_frictionless_incline() {
     def.packings = vec![listed(grains.collect())];
     let mut world = build(&def);
     run(&mut world, 0.5);
-    let count = world.grains.len() as f64;
-    let mean: DVec3 = world.grains.state.iter().map(|s| s.velocity).sum::<DVec3>() / count;
+    let count = world.grains().len() as f64;
+    let mean: DVec3 = world
+        .grains()
+        .state()
+        .iter()
+        .map(|s| s.velocity)
+        .sum::<DVec3>()
+        / count;
     let expected = G * slope.atan().sin() * 0.5;
     assert!(
         (mean.x / expected - 1.0).abs() < 1e-9,
@@ -198,13 +204,13 @@ fn threads_and_restarts_give_the_same_bits() {
             world.step().expect("finite");
         }
         assert_eq!(
-            one.grains.state_hash(),
-            many.grains.state_hash(),
+            one.grains().state_hash(),
+            many.grains().state_hash(),
             "step {step}"
         );
     }
     let restored = restored.expect("the state fits");
-    assert_eq!(one.grains.state_hash(), restored.grains.state_hash());
+    assert_eq!(one.grains().state_hash(), restored.grains().state_hash());
     assert!(contacts_across(&one) > 0);
 }
 
@@ -324,9 +330,15 @@ fn a_world_with_grains_that_were_placed_before_is_the_same() {
     let far = listed(vec![grain(DVec3::new(0.5, 0.0, 1.0), 0.01)]);
     def.packings = vec![lattice, far];
     let placed = esker_world::check::place_grains(&def).unwrap();
-    let before = World::with_grains_of(&def, placed.clone()).unwrap().grains;
-    let anew = build(&def).grains;
+    let (before, anew) = (
+        World::with_grains_of(&def, placed.clone()).unwrap(),
+        build(&def),
+    );
+    let (before, anew) = (before.grains(), anew.grains());
     assert_eq!(before.count(), placed.count());
     assert_eq!(before.state_hash(), anew.state_hash());
-    assert_eq!((before.radius, before.mass), (anew.radius, anew.mass));
+    assert_eq!(
+        (before.radius(), before.mass()),
+        (anew.radius(), anew.mass())
+    );
 }

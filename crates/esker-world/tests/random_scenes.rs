@@ -146,11 +146,11 @@ prop_compose! {
 fn keys(world: &World) -> BTreeMap<(GrainId, u64), Vec<ContactKey>> {
     let mut keys = BTreeMap::<_, Vec<_>>::new();
     for (contact, _) in world.contacts().filter(|(c, _)| c.overlap > 0.0) {
-        let own = world.grains.id[contact.grain as usize];
+        let own = world.grains().id()[contact.grain as usize];
         let (first, other) = match contact.partner {
             Partner::Wall(w) => (own, u64::MAX - w as u64),
             Partner::Grain(g) => {
-                let partner = world.grains.id[g as usize];
+                let partner = world.grains().id()[g as usize];
                 (own.min(partner), own.max(partner).as_u64())
             }
         };
@@ -177,8 +177,8 @@ proptest! {
         for _ in 0..150 {
             let report = world.step();
             prop_assert!(report.is_ok(), "{}", report.unwrap_err());
-            prop_assert!(world.grains.kinetic_energy().is_finite());
-            prop_assert!(world.grains.orientation.iter().all(|q| q.is_normalized()));
+            prop_assert!(world.grains().kinetic_energy().is_finite());
+            prop_assert!(world.grains().orientation().iter().all(|q| q.is_normalized()));
         }
     }
 
@@ -191,7 +191,7 @@ proptest! {
         for _ in 0..100 {
             world.step().unwrap();
             // Dense indices of contacts are valid until grains are removed.
-            if world.lost > 0 {
+            if world.lost() > 0 {
                 break;
             }
             let now = keys(&world);
@@ -218,7 +218,7 @@ proptest! {
         prop_assume!(world.is_ok());
         let mut world = world.unwrap();
         run(&mut world, 0.2);
-        for x in &world.grains.position {
+        for x in world.grains().position() {
             prop_assert!(x.abs().max_element() < BOX, "a grain is at {}", x);
         }
     }
@@ -236,14 +236,15 @@ proptest! {
         law.restitution = law.restitution.min(0.8);
         let world = World::new(&def);
         prop_assume!(world.is_ok());
-        let grains = &world.unwrap().grains;
-        let smallest = grains.radius.iter().copied().fold(f64::INFINITY, f64::min);
+        let world = world.unwrap();
+        let grains = world.grains();
+        let smallest = grains.radius().iter().copied().fold(f64::INFINITY, f64::min);
         let fastest = def.packings[0].velocity.length() + (4.0 * BOX * G).sqrt();
         def.step = (share * 0.1 * 2.0 * smallest / fastest).min(1e-3);
         let mut world = World::new(&def).unwrap();
         let energy = |world: &World| {
-            let g = &world.grains;
-            let height = (0..g.len()).map(|i| g.mass[i] * (g.position[i].z + BOX));
+            let g = world.grains();
+            let height = (0..g.len()).map(|i| g.mass()[i] * (g.position()[i].z + BOX));
             g.kinetic_energy() + G * height.sum::<f64>()
         };
         let start = energy(&world);

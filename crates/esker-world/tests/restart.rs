@@ -159,8 +159,8 @@ impl Events {
         self.emitted += report.emitted;
         self.removed += report.removed;
         self.lost += report.lost;
-        self.loaded.resize(world.walls.len(), 0);
-        for (count, wall) in self.loaded.iter_mut().zip(&world.walls) {
+        self.loaded.resize(world.walls().len(), 0);
+        for (count, wall) in self.loaded.iter_mut().zip(world.walls()) {
             *count += usize::from(wall.load.force != DVec3::ZERO);
         }
     }
@@ -251,9 +251,9 @@ fn a_run_whose_grains_are_sorted_in_memory_resumes_around_the_sorting() {
     for step in 0..=130_usize {
         let near_sorting = matches!(step % 64, 0..=2 | 61..);
         saved = near_sorting.then(|| saved.unwrap_or_else(|| world.state()));
-        let first = world.grains.id[..100].to_vec();
+        let first = world.grains().id()[..100].to_vec();
         world.step().unwrap();
-        sorted += usize::from(first != world.grains.id[..100]);
+        sorted += usize::from(first != world.grains().id()[..100]);
         if let Some(state) = &mut saved {
             let mut resumed = World::restore(&def, state.clone()).unwrap();
             resumed.set_threads(THREADS[step % THREADS.len()]);
@@ -262,7 +262,7 @@ fn a_run_whose_grains_are_sorted_in_memory_resumes_around_the_sorting() {
             assert!(*state == world.state(), "step {step}");
         }
     }
-    assert!(world.grains.len() > 9000 && sorted >= 3);
+    assert!(world.grains().len() > 9000 && sorted >= 3);
 }
 
 /// Sinks once took grains while the contacts of the step still named them by
@@ -275,9 +275,9 @@ fn contacts_name_the_grains_that_are_there_after_a_sink_took_some() {
         for _ in 0..150 {
             let report = world.step().unwrap();
             removed += report.removed + report.lost;
-            assert_eq!(report.grains, world.grains.len());
+            assert_eq!(report.grains, world.grains().len());
             for (contact, _) in world.contacts() {
-                let id = |i: u32| world.grains.id[i as usize];
+                let id = |i: u32| world.grains().id()[i as usize];
                 assert_eq!(contact.key.owner, id(contact.grain));
                 match contact.partner {
                     Partner::Grain(j) => assert_eq!(contact.key.other, id(j).as_u64()),
@@ -293,11 +293,11 @@ fn contacts_name_the_grains_that_are_there_after_a_sink_took_some() {
 #[test]
 fn every_grain_is_there_or_was_counted_out() {
     let mut world = build(&mill(sub_stepped(10), 2e-3));
-    let mut present = world.grains.len();
+    let mut present = world.grains().len();
     for _ in 0..150 {
         let report = world.step().unwrap();
         present = present + report.emitted - report.removed - report.lost;
-        assert_eq!(present, world.grains.len());
+        assert_eq!(present, world.grains().len());
     }
 }
 
@@ -308,9 +308,9 @@ fn the_last_problem_has_the_wall_velocities_of_its_step() {
     let mut world = build(&mill(sub_stepped(10), 2e-3));
     let mut seen = 0;
     for _ in 0..100 {
-        let turned = world.walls[1].pose;
+        let turned = world.walls()[1].pose;
         world.step().unwrap();
-        let paddle = &world.walls[1];
+        let paddle = &world.walls()[1];
         assert_eq!(
             paddle.pose,
             paddle

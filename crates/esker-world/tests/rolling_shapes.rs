@@ -33,11 +33,11 @@ fn acceleration(method: Method, shape: BodyShape, law: PairLaw) -> f64 {
     for _ in 0..100 {
         world.step().unwrap();
     }
-    let before = world.grains.state[0].velocity.x;
+    let before = world.grains().state()[0].velocity.x;
     for _ in 0..200 {
         world.step().unwrap();
     }
-    (world.grains.state[0].velocity.x - before) / 0.2
+    (world.grains().state()[0].velocity.x - before) / 0.2
 }
 
 /// The weight turns a body with `m g r sin θ` about its contact, the resistance holds against it

@@ -92,14 +92,14 @@ fn a_sphere_in_disguise_slides_and_rolls_like_a_sphere() {
         def.packings[0].velocity = DVec3::X * 2.0;
         let mut world = world(&def);
         run(&mut world, 1.0);
-        let state = &world.grains.state[0];
+        let state = &world.grains().state()[0];
         let kept = state.velocity.x / 2.0;
         assert!((kept - 5.0 / 7.0).abs() < 2e-3, "{name}: {kept}");
         assert!(
             (state.angular_velocity.y * RADIUS / state.velocity.x - 1.0).abs() < 2e-3,
             "{name}"
         );
-        ends.push((name, world.grains.position[0]));
+        ends.push((name, world.grains().position()[0]));
     }
     for (name, end) in &ends[1..] {
         let apart = end.distance(ends[0].1);
@@ -131,8 +131,8 @@ fn an_ellipsoid_sinks_into_a_plane_as_its_curvatures_say() {
         run(&mut world, 2.0);
         let modulus = 1e7 / (2.0 * (1.0 - 0.25 * 0.25));
         let stiffness = 4.0 / 3.0 * modulus * f64::sqrt(radius) * factor;
-        let expected = (world.grains.mass[0] * G / stiffness).powf(2.0 / 3.0);
-        let overlap = height - world.grains.position[0].z;
+        let expected = (world.grains().mass()[0] * G / stiffness).powf(2.0 / 3.0);
+        let overlap = height - world.grains().position()[0].z;
         assert!(
             (overlap / expected - 1.0).abs() < 2e-3,
             "{overlap} {expected}"
@@ -141,23 +141,23 @@ fn an_ellipsoid_sinks_into_a_plane_as_its_curvatures_say() {
 }
 
 fn angular_momentum(world: &World) -> DVec3 {
-    let grains = &world.grains;
+    let grains = world.grains();
     (0..grains.len())
         .map(|i| {
-            let state = &grains.state[i];
+            let state = &grains.state()[i];
             let own = match grains.shape_of(i) {
-                Some(shape) => shape.inertia(grains.orientation[i]) * state.angular_velocity,
+                Some(shape) => shape.inertia(grains.orientation()[i]) * state.angular_velocity,
                 None => state.angular_velocity / state.inverse_inertia,
             };
-            own + grains.position[i].cross(state.velocity) * grains.mass[i]
+            own + grains.position()[i].cross(state.velocity) * grains.mass()[i]
         })
         .sum()
 }
 
 fn momentum(world: &World) -> DVec3 {
-    let grains = &world.grains;
+    let grains = world.grains();
     (0..grains.len())
-        .map(|i| grains.state[i].velocity * grains.mass[i])
+        .map(|i| grains.state()[i].velocity * grains.mass()[i])
         .sum()
 }
 
@@ -172,13 +172,13 @@ fn a_thrown_box_keeps_its_angular_momentum() {
     def.gravity = DVec3::ZERO;
     start(&mut def, DVec3::ZERO, DVec3::new(1.0, 12.0, -2.0));
     let mut world = world(&def);
-    let (before, energy) = (angular_momentum(&world), world.grains.kinetic_energy());
-    let start = world.grains.orientation[0];
+    let (before, energy) = (angular_momentum(&world), world.grains().kinetic_energy());
+    let start = world.grains().orientation()[0];
     run(&mut world, 5.0);
     let drift = (angular_momentum(&world) - before).length() / before.length();
     assert!(drift < 1e-11, "{drift}");
-    assert!((world.grains.kinetic_energy() / energy - 1.0).abs() < 1e-3);
-    assert!(world.grains.orientation[0].dot(start).abs() < 0.999);
+    assert!((world.grains().kinetic_energy() / energy - 1.0).abs() < 1e-3);
+    assert!(world.grains().orientation()[0].dot(start).abs() < 0.999);
 }
 
 /// A few hundred grains of four shapes that fall into a cup.
@@ -253,7 +253,7 @@ fn mixed_shapes_have_the_same_bits_on_any_thread_count() {
         let mut world = world(&cup_of_shapes());
         world.set_threads(threads);
         run(&mut world, 0.12);
-        world.grains.state_hash()
+        world.grains().state_hash()
     };
     let one = hash(1);
     for threads in [2, 3, 7] {
@@ -273,8 +273,8 @@ fn mixed_shapes_continue_from_a_saved_state_with_the_same_bits() {
             resumed = World::restore(&def, resumed.state()).expect("a state");
         }
         assert_eq!(
-            through.grains.state_hash(),
-            resumed.grains.state_hash(),
+            through.grains().state_hash(),
+            resumed.grains().state_hash(),
             "step {k}"
         );
     }
@@ -302,9 +302,9 @@ fn a_collision_of_ellipsoids_keeps_momentum_and_angular_momentum() {
         let mut world = world(&def);
         let before = (momentum(&world), angular_momentum(&world));
         run(&mut world, 0.2);
-        let scale = world.grains.mass[0];
+        let scale = world.grains().mass()[0];
         assert!((momentum(&world) - before.0).length() < 1e-13 * scale);
-        assert!(world.grains.state[0].velocity.x < 0.0, "they have met");
+        assert!(world.grains().state()[0].velocity.x < 0.0, "they have met");
         errors.push((angular_momentum(&world) - before.1).length() / before.1.length());
     }
     // Contacts are frozen over a step, about the pose of its middle.
@@ -317,29 +317,31 @@ fn shapes_in_a_cup_lose_energy_and_come_to_rest() {
     def.pairs[0].law.restitution = 0.0;
     let mut world = world(&def);
     let potential = |world: &World| -> f64 {
-        let g = &world.grains;
-        (0..g.len()).map(|i| g.mass[i] * G * g.position[i].z).sum()
+        let g = world.grains();
+        (0..g.len())
+            .map(|i| g.mass()[i] * G * g.position()[i].z)
+            .sum()
     };
     let start = potential(&world);
     let mut last = start;
     let mut worst: f64 = 0.0;
     for _ in 0..800 {
         let report = world.step().expect("a step");
-        let energy = potential(&world) + world.grains.kinetic_energy();
+        let energy = potential(&world) + world.grains().kinetic_energy();
         assert!(energy < last + 2e-3 * start, "{energy} J after {last} J");
         last = energy;
         if world.time() > 0.5 {
             worst = worst.max(report.max_overlap);
         }
     }
-    let weight: f64 = world.grains.mass.iter().sum::<f64>() * G;
-    let load = -world.walls[0].load.force.z;
+    let weight: f64 = world.grains().mass().iter().sum::<f64>() * G;
+    let load = -world.walls()[0].load.force.z;
     assert!((load / weight - 1.0).abs() < 1e-2, "{load} N of {weight} N");
-    assert!(world.grains.kinetic_energy() < 1e-5 * start, "at rest");
+    assert!(world.grains().kinetic_energy() < 1e-5 * start, "at rest");
     assert!(worst < 0.02, "overlap {worst}");
     let lost = world
-        .grains
-        .position
+        .grains()
+        .position()
         .iter()
         .filter(|x| x.z < 0.0 || x.truncate().length() > 0.04);
     assert_eq!(lost.count(), 0, "all are in the cup");
@@ -367,7 +369,7 @@ fn a_box_slides_when_the_slope_exceeds_friction() {
         def.gravity = slope(degrees);
         let mut world = world(&def);
         run(&mut world, time);
-        let state = world.grains.state[0];
+        let state = world.grains().state()[0];
         assert!(
             state.angular_velocity.length() < 1e-3,
             "{}",
@@ -402,7 +404,7 @@ fn a_box_tips_when_its_weight_passes_its_edge() {
         def.gravity = DVec3::new(G * sin, 0.0, -G * cos);
         let mut world = world(&def);
         run(&mut world, 3.0);
-        (world.grains.orientation[0] * DVec3::Z).z < 0.9
+        (world.grains().orientation()[0] * DVec3::Z).z < 0.9
     };
     assert!(!tips(17.5));
     assert!(tips(18.6));
@@ -425,9 +427,9 @@ fn a_stack_of_ten_cubes_stands() {
     def.packings[0].placement = listed(cubes.collect()).placement;
     let mut world = world(&def);
     run(&mut world, 4.0);
-    let grains = &world.grains;
+    let grains = world.grains();
     let fastest = grains
-        .state
+        .state()
         .iter()
         .map(|s| s.velocity.length())
         .fold(0.0, f64::max);
@@ -435,19 +437,19 @@ fn a_stack_of_ten_cubes_stands() {
     // Four points of E* r*/2 each, r* half of the radius between two cubes, and the
     // radius itself on the floor.
     let modulus = 1e8 / (2.0 * (1.0 - 0.25 * 0.25));
-    let weight = grains.mass[0] * G;
+    let weight = grains.mass()[0] * G;
     let sunk = |k: f64| {
         let effective = if k == 0.0 { radius } else { 0.5 * radius };
         (10.0 - k) * weight / (4.0 * 0.5 * modulus * effective)
     };
     let expected: f64 = (0..10).map(|k| sunk(f64::from(k))).sum();
-    let measured = 9.5 * edge - grains.position[9].z;
+    let measured = 9.5 * edge - grains.position()[9].z;
     assert!(
         (measured / expected - 1.0).abs() < 0.02,
         "{measured} m, {expected} m"
     );
     for k in 0..10 {
-        let aside = grains.position[k].truncate().length();
+        let aside = grains.position()[k].truncate().length();
         assert!(aside < 1e-4, "cube {k} is {aside} m aside");
     }
 }
@@ -467,14 +469,14 @@ fn a_rolling_ellipsoid_keeps_its_energy() {
     start(&mut def, DVec3::X * speed, DVec3::Y * (speed / 0.05));
     let mut world = world(&def);
     let energy = |world: &World| {
-        let g = &world.grains;
-        g.kinetic_energy() + g.mass[0] * G * (g.position[0].z - 0.05)
+        let g = world.grains();
+        g.kinetic_energy() + g.mass()[0] * G * (g.position()[0].z - 0.05)
     };
     let start = energy(&world);
     run(&mut world, 2.0);
     let kept = energy(&world) / start;
     assert!(kept > 0.97 && kept <= 1.0, "{kept}");
-    assert!(world.grains.position[0].x > 0.8);
+    assert!(world.grains().position()[0].x > 0.8);
 }
 
 /// Boxes that fall on one another in a narrow tube, at random orientations: where edges were
@@ -529,6 +531,6 @@ fn boxes_that_tumble_onto_each_other_do_not_sink_in() {
             worst = worst.max(world.step().expect("a step").max_overlap);
         }
         assert!(worst < 0.03, "seed {seed}: {worst} of a diameter");
-        assert!(world.grains.kinetic_energy() < 1e-4, "seed {seed}");
+        assert!(world.grains().kinetic_energy() < 1e-4, "seed {seed}");
     }
 }

@@ -58,7 +58,7 @@ fn settled() -> PackingDef {
     };
     let mut world = build(&silo(whole_step(100, history(0.85)), lattice, 0.1));
     run(&mut world, 2.0);
-    assert_eq!(world.grains.len(), 1000);
+    assert_eq!(world.grains().len(), 1000);
     snapshot(&world)
 }
 
@@ -92,10 +92,10 @@ fn outcome_after(method: Method, seconds: f64) -> Outcome {
         let report = world.step().expect("the state stays finite");
         mean.overlap += report.mean_overlap / steps as f64;
         // Of translation: what rotates about its normals rotates on.
-        let states = world.grains.state.iter();
+        let states = world.grains().state().iter();
         let energies = states.map(|s| 0.5 * s.velocity.length_squared() / s.inverse_mass);
         mean.energy += energies.sum::<f64>() / steps as f64;
-        let [floor, wall] = [0, 1].map(|w| -world.walls[w].load.force.z / weight / steps as f64);
+        let [floor, wall] = [0, 1].map(|w| -world.walls()[w].load.force.z / weight / steps as f64);
         mean.base += floor;
         mean.carried += floor + wall;
     }

@@ -61,7 +61,7 @@ fn with_motion(mut def: WorldDef, velocity: DVec3, angular_velocity: DVec3) -> W
 }
 
 fn floor_overlap(world: &World) -> f64 {
-    world.grains.radius[0] - world.grains.position[0].z
+    world.grains().radius()[0] - world.grains().position()[0].z
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn an_impact_returns_the_approach_speed_times_restitution() {
             def.packings = vec![listed(vec![start])];
             let mut world = build(&def);
             assert_eq!(world.step().unwrap().impacts, 1);
-            let error = (world.grains.state[0].velocity.z - restitution * speed).abs();
+            let error = (world.grains().state()[0].velocity.z - restitution * speed).abs();
             assert!(
                 error < 1e-12,
                 "floor, e = {restitution}, {method:?}: {error:.1e}"
@@ -141,7 +141,7 @@ fn an_impact_returns_the_approach_speed_times_restitution() {
             def.packings = vec![listed(vec![start, other])];
             let mut world = build(&def);
             world.step().unwrap();
-            let [a, b] = [0, 1].map(|i| world.grains.state[i].velocity.z);
+            let [a, b] = [0, 1].map(|i| world.grains().state()[i].velocity.z);
             let error = (a - b - restitution * 2.0 * speed).abs();
             assert!(
                 error < 2e-12,
@@ -178,7 +178,7 @@ fn a_whole_step_with_an_impact_adds_nothing_but_gravity() {
         let touch = (start * start + 2.0 * G * gap).sqrt();
         let time = (touch - start) / G;
         let expected = restitution * touch - G * (0.5 * step - time);
-        assert!((world.grains.state[0].velocity.z - expected).abs() < 1e-12);
+        assert!((world.grains().state()[0].velocity.z - expected).abs() < 1e-12);
     }
 }
 
@@ -197,13 +197,13 @@ fn rebound(restitution: f64, step: f64, method: &Method, drop: f64) -> f64 {
         PELLET_RADIUS,
     )])];
     let mut world = build(&def);
-    while world.grains.state[0].velocity.z <= 0.0 {
+    while world.grains().state()[0].velocity.z <= 0.0 {
         world.step().unwrap();
     }
-    let mut highest = world.grains.position[0].z;
-    while world.grains.state[0].velocity.z > 0.0 {
+    let mut highest = world.grains().position()[0].z;
+    while world.grains().state()[0].velocity.z > 0.0 {
         world.step().unwrap();
-        highest = highest.max(world.grains.position[0].z);
+        highest = highest.max(world.grains().position()[0].z);
     }
     ((highest - PELLET_RADIUS) / drop).sqrt()
 }
@@ -241,7 +241,7 @@ fn a_grain_that_cannot_roll_slides_off_at_the_slope_mu_and_not_below() {
                 def.rotation = false;
                 let mut world = build(&def);
                 run(&mut world, 1.0);
-                world.grains.state[0].velocity.x
+                world.grains().state()[0].velocity.x
             };
             let held = speed_after_a_second(friction * (1.0 - 1e-3));
             assert!(
@@ -275,7 +275,7 @@ fn sliding_acceleration_is_exact() {
             def.rotation = false;
             let mut world = build(&with_motion(def, DVec3::X * 0.1, DVec3::ZERO));
             run(&mut world, 0.5);
-            let acceleration = (world.grains.state[0].velocity.x - 0.1) / 0.5;
+            let acceleration = (world.grains().state()[0].velocity.x - 0.1) / 0.5;
             let error = relative(acceleration, expected);
             assert!(error < 1e-9, "{error:.1e} for h = {step} s, {method:?}");
         }
@@ -304,7 +304,7 @@ fn a_grain_starts_to_roll_at_the_slope_of_its_rolling_coefficient() {
         let speed_after_a_second = |slope: f64| {
             let mut world = build(&resting_pellet(ROLLING_PELLET, method.clone(), 5e-3, slope));
             run(&mut world, 1.0);
-            world.grains.state[0].velocity.x
+            world.grains().state()[0].velocity.x
         };
         let mu_r = ROLLING_PELLET.rolling;
         let share = 1.0 / (1.0 + mu_r * mu_r).sqrt();
@@ -330,12 +330,12 @@ fn a_rolling_grain_slows_down_by_five_sevenths_mu_r_g() {
             let rolling = with_motion(def, DVec3::X * speed, DVec3::Y * speed / arm);
             let mut world = build(&rolling);
             run(&mut world, 0.3);
-            let deceleration = (speed - world.grains.state[0].velocity.x) / 0.3;
+            let deceleration = (speed - world.grains().state()[0].velocity.x) / 0.3;
             assert!(relative(deceleration, 5.0 / 7.0 * mu_r * G) < 2e-3);
             let error = relative(deceleration, exact);
             assert!(error < 1e-5, "{error:.1e} for h = {step} s, {method:?}");
             run(&mut world, 0.3);
-            let rest = world.grains.state[0].velocity.length();
+            let rest = world.grains().state()[0].velocity.length();
             assert!(
                 rest < 1e-6,
                 "still {rest:.1e} m/s after stopping, {method:?}"
@@ -359,12 +359,12 @@ fn a_twisting_grain_slows_down_by_its_couple_and_stops() {
             let mut world = build(&with_motion(def, DVec3::ZERO, DVec3::Z * angular_velocity));
             run(&mut world, 0.1);
             let error = relative(
-                (angular_velocity - world.grains.state[0].angular_velocity.z) / 0.1,
+                (angular_velocity - world.grains().state()[0].angular_velocity.z) / 0.1,
                 slowing,
             );
             assert!(error < 1e-9, "{error:.1e} for h = {step} s, {method:?}");
             run(&mut world, 0.3);
-            let rest = world.grains.state[0].angular_velocity.length();
+            let rest = world.grains().state()[0].angular_velocity.length();
             assert!(rest < 1e-6, "still {rest:.1e} rad/s, {method:?}");
         }
     }
@@ -428,7 +428,7 @@ fn an_oblique_impact_sticks_or_slips_as_newton_and_coulomb_say() {
             }])];
             let mut world = build(&def);
             assert_eq!(world.step().unwrap().impacts, 1);
-            let state = world.grains.state[0];
+            let state = world.grains().state()[0];
             let (v, w) = oblique_rebound(velocity, angular_velocity, arm, &law);
             let off = (state.velocity - v)
                 .length()
@@ -462,7 +462,7 @@ fn a_impacted_pair_answers_as_its_impact_law_says() {
         def.packings = vec![listed(grains)];
         let mut world = build(&def);
         run(&mut world, 0.05);
-        [0, 1, 2].map(|i| world.grains.state[i].velocity.x)
+        [0, 1, 2].map(|i| world.grains().state()[i].velocity.x)
     };
     let springs = Method::Smooth(Smooth {
         substeps: 1000,
@@ -510,7 +510,7 @@ fn elastic_bounce(damping: f64, method: Method, step: f64) -> (f64, f64) {
         world.step().unwrap();
         deepest = deepest.max(floor_overlap(&world));
     }
-    (world.grains.state[0].velocity.z / speed, deepest)
+    (world.grains().state()[0].velocity.z / speed, deepest)
 }
 
 /// The limit is a spring and dashpot integrated with steps of 1 µs:

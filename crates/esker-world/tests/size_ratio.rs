@@ -98,8 +98,8 @@ fn threads_do_not_change_a_bit_of_a_large_grain_among_small_ones() {
         assert!(contacts_of_the_ball(&one) > 1000);
         for threads in [2, 3, 7] {
             let many = run(threads);
-            assert_eq!(one.grains.position, many.grains.position);
-            assert_eq!(one.grains.state, many.grains.state);
+            assert_eq!(one.grains().position(), many.grains().position());
+            assert_eq!(one.grains().state(), many.grains().state());
         }
     }
 }
@@ -134,8 +134,8 @@ fn momentum_is_conserved_to_rounding_with_large_grains() {
     for (grains, method) in cases.into_iter().flatten() {
         let momentum = |world: &World| -> (DVec3, f64) {
             let momenta = world
-                .grains
-                .state
+                .grains()
+                .state()
                 .iter()
                 .map(|b| b.velocity / b.inverse_mass);
             momenta.fold((DVec3::ZERO, 0.0), |(sum, size), p| {
@@ -145,18 +145,18 @@ fn momentum_is_conserved_to_rounding_with_large_grains() {
         let mut world = World::new(&scene_of(grains, method)).unwrap();
         let (before, _) = momentum(&world);
         let ball = world
-            .grains
-            .radius
+            .grains()
+            .radius()
             .iter()
             .position(|&r| r == LARGE)
             .unwrap();
-        let ball_before = world.grains.state[ball].velocity;
+        let ball_before = world.grains().state()[ball].velocity;
         world.set_threads(2);
         let touching: usize = (0..20).map(|_| world.step().unwrap().touching).sum();
         assert!(touching > 1000, "{touching} contacts");
         let (after, size) = momentum(&world);
         assert!(before.distance(after) < 1e-12 * size, "{before} {after}");
-        let change = world.grains.state[ball].velocity.distance(ball_before);
+        let change = world.grains().state()[ball].velocity.distance(ball_before);
         assert!(change > 1e-7, "the ball must feel the grains: {change} m/s");
     }
 }
@@ -186,7 +186,11 @@ fn the_solution_is_that_of_the_undivided_grain() {
         };
         let (divided, undivided) = (solve(false), solve(true));
         assert!(contacts_of_the_ball(&divided) > 1000);
-        let pairs = divided.grains.state.iter().zip(&undivided.grains.state);
+        let pairs = divided
+            .grains()
+            .state()
+            .iter()
+            .zip(undivided.grains().state());
         let scale = 0.1;
         for (one, two) in pairs {
             let off = one.velocity.distance(two.velocity) / scale;
@@ -194,12 +198,12 @@ fn the_solution_is_that_of_the_undivided_grain() {
         }
         // Of the ball, what the grains changed.
         let ball = divided
-            .grains
-            .radius
+            .grains()
+            .radius()
             .iter()
             .position(|&r| r == LARGE)
             .unwrap();
-        let [one, two] = [&divided, &undivided].map(|world| world.grains.state[ball].velocity);
+        let [one, two] = [&divided, &undivided].map(|world| world.grains().state()[ball].velocity);
         let change = one.distance(DVec3::new(0.05, 0.02, -0.3));
         assert!(one.distance(two) < 1e-4 * change, "{one} {two} {change}");
     }
@@ -222,7 +226,7 @@ fn no_contact_of_a_moving_large_grain_is_missed() {
     def.step = 5e-4;
     let mut world = World::new(&def).unwrap();
     let overlapping = |world: &World| -> Vec<[u32; 2]> {
-        let (x, r) = (&world.grains.position, &world.grains.radius);
+        let (x, r) = (world.grains().position(), world.grains().radius());
         let mut pairs = Vec::new();
         for i in 0..x.len() {
             for j in i + 1..x.len() {

@@ -62,7 +62,7 @@ fn a_heap_comes_to_rest_however_stiff_it_is() {
         for _ in 0..1200 {
             most = most.max(world.step().unwrap().sweeps);
         }
-        let energy = world.grains.kinetic_energy();
+        let energy = world.grains().kinetic_energy();
         println!("{young:e}, {restitution}: {energy:.1e} J, {most} substeps at most");
         assert!(energy < 1e-15, "{young:e}, {restitution}: {energy:.1e} J");
         // Soft grains need no more than they were given.
@@ -89,7 +89,7 @@ fn static_friction_holds_on_a_slope() {
         for _ in 0..steps {
             world.step().unwrap();
         }
-        world.grains.position[0]
+        world.grains().position()[0]
     };
     let settled = run(1000);
     let moved = run(1000).distance(settled);

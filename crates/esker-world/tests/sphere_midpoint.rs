@@ -31,11 +31,11 @@ fn balls(grains: Vec<ListedGrain>, law: PairLaw, step: f64, is_shaped: bool) -> 
 }
 
 fn angular_momentum(world: &World) -> DVec3 {
-    let grains = &world.grains;
+    let grains = world.grains();
     let of = |i: usize| {
-        let (state, mass) = (&grains.state[i], grains.mass[i]);
+        let (state, mass) = (&grains.state()[i], grains.mass()[i]);
         let moment = 0.4 * mass * RADIUS * RADIUS;
-        grains.position[i].cross(state.velocity) * mass + state.angular_velocity * moment
+        grains.position()[i].cross(state.velocity) * mass + state.angular_velocity * moment
     };
     (0..grains.len()).map(of).sum()
 }
@@ -61,7 +61,7 @@ fn impact_loss(step: f64, is_shaped: bool) -> f64 {
         while world.time() < 0.05 {
             world.step().expect("a step");
         }
-        assert!(world.grains.state[1].velocity.length() > 0.1);
+        assert!(world.grains().state()[1].velocity.length() > 0.1);
         worst = worst.max((angular_momentum(&world) - before).length() / before.length());
     }
     worst
@@ -87,8 +87,8 @@ fn kept_in_drum(step: f64, is_shaped: bool) -> f64 {
     def.walls = vec![wall(drum, Pose::new(DVec3::ZERO, about_y))];
     let mut world = build(&def);
     let energy = |world: &World| {
-        let height = world.grains.position[0].z + way;
-        world.grains.kinetic_energy() + world.grains.mass[0] * G * height
+        let height = world.grains().position()[0].z + way;
+        world.grains().kinetic_energy() + world.grains().mass()[0] * G * height
     };
     let before = energy(&world);
     while world.time() < 2.0 {

@@ -120,7 +120,7 @@ fn a_step_in_steady_state_allocates_nothing() {
     ];
     for method in methods {
         let mut world = build(&drum(method.clone()));
-        assert_eq!(world.grains.len(), 200);
+        assert_eq!(world.grains().len(), 200);
         // Long enough for buffers to have met their largest sizes.
         run(&mut world, 12.0);
         let before = ALLOCATIONS.get();

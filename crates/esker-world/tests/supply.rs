@@ -39,7 +39,7 @@ fn feed(emitters: Vec<EmitterDef>) -> WorldDef {
 }
 
 fn emitted_mass(world: &World) -> f64 {
-    world.grains.mass.iter().sum()
+    world.grains().mass().iter().sum()
 }
 
 #[test]
@@ -51,13 +51,13 @@ fn an_emitter_by_number_gives_its_rate_and_stops_at_its_total() {
         Total::Number(400),
     )]));
     run(&mut world, 1.0);
-    let count = world.grains.len();
+    let count = world.grains().len();
     assert!((332..=333).contains(&count), "{count} after one second");
-    assert_eq!(world.emitters[0].progress.emitted as usize, count);
+    assert_eq!(world.emitters()[0].progress.emitted as usize, count);
     run(&mut world, 1.0);
-    assert_eq!(world.grains.len(), 400);
-    assert!(world.emitters[0].is_finished(world.time()));
-    assert_eq!(world.emitters[0].progress.blocked_steps, 0);
+    assert_eq!(world.grains().len(), 400);
+    assert!(world.emitters()[0].is_finished(world.time()));
+    assert_eq!(world.emitters()[0].progress.blocked_steps, 0);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn an_emitter_by_mass_gives_its_rate_and_stops_before_its_total() {
         (total - grain..=total).contains(&mass),
         "{mass} kg in the end"
     );
-    assert!((world.emitters[0].progress.mass - mass).abs() < 1e-12);
+    assert!((world.emitters()[0].progress.mass - mass).abs() < 1e-12);
 }
 
 #[test]
@@ -97,9 +97,9 @@ fn an_emitter_works_between_its_start_and_its_stop() {
     def.emitters[0].stop = 1.0;
     let mut world = build(&def);
     run(&mut world, 0.5);
-    assert_eq!(world.grains.len(), 0);
+    assert_eq!(world.grains().len(), 0);
     run(&mut world, 1.0);
-    let count = world.grains.len();
+    let count = world.grains().len();
     assert!(
         (99..=101).contains(&count),
         "{count} grains in half a second"
@@ -117,15 +117,15 @@ fn a_blocked_emitter_waits_and_does_not_overlap_grains() {
     for _ in 0..100 {
         worst = worst.max(world.step().unwrap().max_overlap);
     }
-    assert!(world.emitters[0].progress.blocked_steps > 0);
+    assert!(world.emitters()[0].progress.blocked_steps > 0);
     assert!(worst < 1e-9, "{worst:.1e} diameters of overlap");
 }
 
 fn first_places(world: &World, x: f64) -> Vec<(u64, u64)> {
-    let g = &world.grains;
+    let g = world.grains();
     (0..g.len())
-        .filter(|&i| (g.position[i].x - x).abs() < 0.2)
-        .map(|i| (g.position[i].x.to_bits(), g.radius[i].to_bits()))
+        .filter(|&i| (g.position()[i].x - x).abs() < 0.2)
+        .map(|i| (g.position()[i].x.to_bits(), g.radius()[i].to_bits()))
         .collect()
 }
 
@@ -141,14 +141,14 @@ fn emitters_are_reproducible_by_seed_and_independent_of_one_another() {
         world
     };
     let alone = after(vec![a()], 7);
-    assert!(alone.grains.len() > 50);
+    assert!(alone.grains().len() > 50);
     assert_eq!(
-        after(vec![a()], 7).grains.state_hash(),
-        alone.grains.state_hash()
+        after(vec![a()], 7).grains().state_hash(),
+        alone.grains().state_hash()
     );
     assert_ne!(
-        after(vec![a()], 8).grains.state_hash(),
-        alone.grains.state_hash()
+        after(vec![a()], 8).grains().state_hash(),
+        alone.grains().state_hash()
     );
     let places = first_places(&alone, 0.0);
     for rate in [100.0, 700.0] {
@@ -185,13 +185,13 @@ fn sinks_and_bounds_count_what_they_take() {
         lost += report.lost;
         assert_eq!(report.grains, emitted - removed - lost);
     }
-    assert_eq!((emitted, world.grains.len()), (300, 0));
-    assert_eq!(world.lost as usize, lost);
-    let taken = world.sinks[0].total();
+    assert_eq!((emitted, world.grains().len()), (300, 0));
+    assert_eq!(world.lost() as usize, lost);
+    let taken = world.sinks()[0].total();
     assert_eq!(taken.number as usize, removed);
     assert!(removed > 100 && lost > 100, "{removed} and {lost}");
     // Numbers and masses only grow, and the mass is that of such grains.
-    let rows = &world.sinks[0].taken;
+    let rows = &world.sinks()[0].taken;
     assert!(rows.is_sorted_by(|a, b| a.time < b.time && a.number < b.number && a.mass < b.mass));
     let mean = sphere_mass(pellet().density, def.emitters[0].sizes.mean_cube().cbrt());
     assert!(relative(taken.mass, removed as f64 * mean) < 0.1);
@@ -223,12 +223,12 @@ fn a_conveyor_brings_a_grain_to_its_speed_at_the_rate_of_friction() {
     let speed = 0.4;
     let mut world = on_moving_floor(Motion::Still, DVec3::X * speed, false);
     run(&mut world, 0.05);
-    let v = world.grains.state[0].velocity.x;
+    let v = world.grains().state()[0].velocity.x;
     assert!(relative(v, 0.5 * G * 0.05) < 1e-3, "{v} m/s while it slips");
     run(&mut world, 0.5);
-    let v = world.grains.state[0].velocity.x;
+    let v = world.grains().state()[0].velocity.x;
     assert!((v - speed).abs() < 1e-6, "{v} m/s on the belt");
-    assert_eq!(world.walls[0].pose.position, DVec3::ZERO);
+    assert_eq!(world.walls()[0].pose.position, DVec3::ZERO);
 }
 
 #[test]
@@ -241,13 +241,13 @@ fn a_grain_rests_on_a_floor_that_translates() {
     };
     let mut world = on_moving_floor(motion, DVec3::ZERO, true);
     run(&mut world, 0.5);
-    let v = world.grains.state[0].velocity;
+    let v = world.grains().state()[0].velocity;
     assert!((v - velocity).length() < 1e-4, "{v}");
     run(&mut world, 0.5);
-    let g = &world.grains;
-    assert!(g.state[0].velocity.length() < 1e-4);
+    let g = world.grains();
+    assert!(g.state()[0].velocity.length() < 1e-4);
     // It was carried up with the floor and lies on it as before.
-    let overlap = PELLET_RADIUS - (g.position[0].z - 0.12);
+    let overlap = PELLET_RADIUS - (g.position()[0].z - 0.12);
     assert!(relative(overlap, 2.4515e-5) < 1e-3, "{overlap:.3e} m");
 }
 
@@ -263,7 +263,7 @@ fn a_grain_follows_a_floor_that_oscillates_gently() {
     run(&mut world, 0.4);
     for _ in 0..200 {
         world.step().unwrap();
-        let height = world.grains.position[0].z - motion.offset(world.time()).displacement.z;
+        let height = world.grains().position()[0].z - motion.offset(world.time()).displacement.z;
         assert!(
             (height - PELLET_RADIUS).abs() < 5e-5,
             "{height} m above the floor"
@@ -285,10 +285,10 @@ fn a_grain_follows_a_table_of_displacements_and_angles() {
     };
     let mut world = on_moving_floor(motion, DVec3::ZERO, false);
     run(&mut world, 3.0);
-    let x = world.grains.position[0];
+    let x = world.grains().position()[0];
     let expected = DVec3::new(0.05, -0.05, 0.02 + PELLET_RADIUS);
     assert!((x - expected).length() < 1e-3, "{x} for {expected}");
-    assert!(world.grains.state[0].velocity.length() < 1e-4);
+    assert!(world.grains().state()[0].velocity.length() < 1e-4);
 }
 
 /// 845 of 3,819 grains came, and nothing was said.
@@ -307,8 +307,8 @@ fn an_emitter_without_room_counts_what_it_owes() {
         for _ in 0..200 {
             owed = world.step().unwrap().owed;
         }
-        let given = world.emitters[0].progress.emitted;
-        let grain = world.grains.mass.iter().sum::<f64>() / given as f64;
+        let given = world.emitters()[0].progress.emitted;
+        let grain = world.grains().mass().iter().sum::<f64>() / given as f64;
         let due = match (rate, total) {
             (_, Total::Number(number)) => number as f64,
             (Rate::Number(rate), _) => rate,
@@ -318,7 +318,7 @@ fn an_emitter_without_room_counts_what_it_owes() {
         assert!(missing > 20.0);
         assert!((owed as f64 - missing).abs() < 2.0, "{owed}, not {missing}");
         let restored = World::restore(&def, world.state()).unwrap();
-        assert_eq!(restored.emitters[0].owed(restored.time()), owed);
+        assert_eq!(restored.emitters()[0].owed(restored.time()), owed);
     }
 }
 
@@ -335,13 +335,13 @@ fn walls_are_there_from_a_time_until_another() {
     def.packings = vec![listed(vec![grain(DVec3::Z * 0.01, 0.01)])];
     let mut world = build(&def);
     run(&mut world, 0.2);
-    assert!((world.grains.position[0].z - 0.01).abs() < 1e-4);
+    assert!((world.grains().position()[0].z - 0.01).abs() < 1e-4);
     run(&mut world, 0.2);
     let fallen = 0.5 * 9.81 * 0.2_f64.powi(2);
-    assert!((world.grains.position[0].z - (0.01 - fallen)).abs() < 0.01);
+    assert!((world.grains().position()[0].z - (0.01 - fallen)).abs() < 0.01);
     let mut restored = World::restore(&def, world.state()).unwrap();
     run(&mut world, 0.8);
     run(&mut restored, 0.8);
-    assert!((world.grains.position[0].z + 0.99).abs() < 1e-4);
-    assert_eq!(world.grains.state_hash(), restored.grains.state_hash());
+    assert!((world.grains().position()[0].z + 0.99).abs() < 1e-4);
+    assert_eq!(world.grains().state_hash(), restored.grains().state_hash());
 }

@@ -106,7 +106,7 @@ fn hash_after(def: &WorldDef, threads: usize, steps: usize) -> u64 {
     for _ in 0..steps {
         world.step().expect("the state stays finite");
     }
-    world.grains.state_hash()
+    world.grains().state_hash()
 }
 
 fn assert_same_bits(def: &WorldDef, steps: usize) {
@@ -158,7 +158,7 @@ fn avalanche(method: Method) -> WorldDef {
 fn a_large_world_has_the_same_bits_on_any_number_of_threads() {
     for method in [sub_stepped(10), whole_step(10, history(0.85))] {
         let def = avalanche(method);
-        assert!(build(&def).grains.len() > 10_000);
+        assert!(build(&def).grains().len() > 10_000);
         let reference = hash_after(&def, 1, 8);
         for threads in [2, 7] {
             let hash = hash_after(&def, threads, 8);
@@ -185,7 +185,7 @@ fn measures(def: &WorldDef, plain: bool, steps: usize) -> [f64; 4] {
             let height = mean_height_of_upper_tenth(&world);
             let values = [
                 report.touching as f64,
-                world.grains.kinetic_energy(),
+                world.grains().kinetic_energy(),
                 report.mean_overlap,
                 height,
             ];
@@ -198,7 +198,7 @@ fn measures(def: &WorldDef, plain: bool, steps: usize) -> [f64; 4] {
 }
 
 fn mean_height_of_upper_tenth(world: &World) -> f64 {
-    let mut heights: Vec<f64> = world.grains.position.iter().map(|x| x.z).collect();
+    let mut heights: Vec<f64> = world.grains().position().iter().map(|x| x.z).collect();
     heights.sort_unstable_by(f64::total_cmp);
     let upper = &heights[heights.len() * 9 / 10..];
     upper.iter().sum::<f64>() / upper.len() as f64 - heights[0]

@@ -100,15 +100,17 @@ fn machine(method: Method, step: f64) -> WorldDef {
 }
 
 fn momentum(world: &World) -> DVec3 {
-    let g = &world.grains;
-    (0..g.len()).map(|i| g.state[i].velocity * g.mass[i]).sum()
+    let g = world.grains();
+    (0..g.len())
+        .map(|i| g.state()[i].velocity * g.mass()[i])
+        .sum()
 }
 
 fn angular_momentum(world: &World) -> DVec3 {
-    let g = &world.grains;
+    let g = world.grains();
     let of = |i: usize| {
-        g.position[i].cross(g.state[i].velocity * g.mass[i])
-            + g.state[i].angular_velocity * sphere_inertia(g.mass[i], g.radius[i])
+        g.position()[i].cross(g.state()[i].velocity * g.mass()[i])
+            + g.state()[i].angular_velocity * sphere_inertia(g.mass()[i], g.radius()[i])
     };
     (0..g.len()).map(of).sum()
 }
@@ -137,22 +139,22 @@ fn grains_gain_in_every_step_what_gravity_and_walls_give_them() {
         for threads in [1, 3] {
             let mut world = World::new(&machine(method.clone(), step)).unwrap();
             world.set_threads(threads);
-            let mass: f64 = world.grains.mass.iter().sum();
+            let mass: f64 = world.grains().mass().iter().sum();
             let weight = world.gravity() * mass;
             let mut impacts = 0;
             let mut loaded = [0; 3];
             for _ in 0..150 {
                 let before = momentum(&world);
                 impacts += world.step().unwrap().impacts;
-                let walls: DVec3 = world.walls.iter().map(|w| w.load.force).sum();
+                let walls: DVec3 = world.walls().iter().map(|w| w.load.force).sum();
                 let error = momentum(&world) - before - (weight - walls) * step;
                 let scale = (weight.length() + walls.length()) * step + before.length();
                 assert!(
                     error.length() < 1e-12 * scale,
                     "{error} of {scale}, step {}, {method:?}",
-                    world.steps_done
+                    world.steps_done()
                 );
-                for (count, wall) in loaded.iter_mut().zip(&world.walls) {
+                for (count, wall) in loaded.iter_mut().zip(world.walls()) {
                     *count += usize::from(wall.load.force != DVec3::ZERO);
                 }
             }
@@ -181,12 +183,12 @@ fn a_boulder_on_pebbles_gains_what_gravity_and_the_floor_give_it() {
     let boulder = grain(DVec3::Z * 0.33, 0.3);
     def.packings = vec![listed(pebbles.chain([boulder]).collect())];
     let mut world = build(&def);
-    let weight = world.gravity() * world.grains.mass.iter().sum::<f64>();
+    let weight = world.gravity() * world.grains().mass().iter().sum::<f64>();
     let mut raised = 0.0_f64;
     for _ in 0..200 {
         let before = momentum(&world);
         world.step().unwrap();
-        let walls = world.walls[0].load.force;
+        let walls = world.walls()[0].load.force;
         let error = momentum(&world) - before - (weight - walls) * def.step;
         let scale = (weight.length() + walls.length()) * def.step + before.length();
         assert!(error.length() < 1e-12 * scale, "{error} of {scale}");
@@ -206,20 +208,20 @@ fn grains_gain_in_every_whole_step_the_torque_of_gravity_and_walls() {
     let mut compared = 0;
     for _ in 0..300 {
         let before = angular_momentum(&world);
-        let g = &world.grains;
-        let moment: DVec3 = (0..g.len()).map(|i| g.position[i] * g.mass[i]).sum();
+        let g = world.grains();
+        let moment: DVec3 = (0..g.len()).map(|i| g.position()[i] * g.mass()[i]).sum();
         let gravity = moment.cross(world.gravity());
         if world.step().unwrap().impacts > 0 {
             continue;
         }
         compared += 1;
-        let torque = world.walls[0].load.torque;
+        let torque = world.walls()[0].load.torque;
         let error = angular_momentum(&world) - before - (gravity - torque) * 2e-3;
         let scale = before.length() + (gravity.length() + torque.length()) * 2e-3;
         assert!(error.length() < 1e-11 * scale, "{error} of {scale}");
     }
     assert!(compared > 30, "{compared} steps without an impact");
-    assert!(world.walls[0].total_load.angular_impulse.z.abs() > 0.0);
+    assert!(world.walls()[0].total_load.angular_impulse.z.abs() > 0.0);
 }
 
 /// The floor carries the weight of a ball on average, whether the ball rests on
@@ -243,7 +245,7 @@ fn a_bouncing_ball_presses_on_the_floor_with_its_weight_on_average() {
         let mut world = build(&def);
         run(&mut world, 2.0);
         let weight = sphere_mass(3700.0, PELLET_RADIUS) * G;
-        let force = world.walls[0].total_load.mean(world.time()).force;
+        let force = world.walls()[0].total_load.mean(world.time()).force;
         assert!(relative(-force.z, weight) < 0.01, "{force}, {method:?}");
         assert!(force.truncate().length() < 1e-9 * weight);
     }
@@ -257,9 +259,9 @@ fn the_power_of_a_drive_is_its_load_times_its_motion() {
         let mut world = World::new(&machine(method.clone(), step)).unwrap();
         let mut total = [0.0; 3];
         for _ in 0..150 {
-            let places: Vec<_> = world.walls.iter().map(|w| w.pose.position).collect();
+            let places: Vec<_> = world.walls().iter().map(|w| w.pose.position).collect();
             world.step().unwrap();
-            for ((wall, place), total) in world.walls.iter().zip(places).zip(&mut total) {
+            for ((wall, place), total) in world.walls().iter().zip(places).zip(&mut total) {
                 let (velocity, angular_velocity) =
                     (wall.twist.at(place), wall.twist.angular_velocity);
                 let load = wall.load;
@@ -273,7 +275,7 @@ fn the_power_of_a_drive_is_its_load_times_its_motion() {
                 *total += load.power * step;
             }
         }
-        for (wall, total) in world.walls.iter().zip(total) {
+        for (wall, total) in world.walls().iter().zip(total) {
             assert!(relative(wall.total_load.work, total) < 1e-12);
         }
         // The turning drum and the belt drag grains along.
@@ -299,7 +301,7 @@ fn loads_are_the_same_on_any_number_of_threads_and_survive_a_restart() {
             restored.step().unwrap();
         }
         for other in [three, restored] {
-            for (a, b) in one.walls.iter().zip(&other.walls) {
+            for (a, b) in one.walls().iter().zip(other.walls()) {
                 assert_eq!((a.load, a.total_load), (b.load, b.total_load));
             }
         }

@@ -67,8 +67,8 @@ fn around(shape: WallShape, restitution: f64, step: f64, grains: Vec<ListedGrain
 
 /// Kinetic and potential energy, J, with that of contacts where it is booked.
 fn energy(world: &World) -> f64 {
-    let grains = &world.grains;
-    let potential = grains.position.iter().zip(&grains.mass);
+    let grains = world.grains();
+    let potential = grains.position().iter().zip(grains.mass());
     let potential: f64 = potential.map(|(x, m)| -m * world.gravity().dot(*x)).sum();
     let stored = world.energy().map_or(0.0, |ledger| ledger.stored);
     grains.kinetic_energy() + potential + stored
@@ -95,15 +95,15 @@ fn a_ball_that_hits_a_closed_container_from_outside_gains_no_energy() {
                     let mut def = around(shape.clone(), restitution, step, vec![ball]);
                     def.gravity = DVec3::ZERO;
                     let mut world = build(&def);
-                    let start = world.grains.kinetic_energy();
+                    let start = world.grains().kinetic_energy();
                     let story = format!("{name} hit along {direction} at {speed} m/s");
                     let mut most = 0.0;
                     for _ in 0..(0.6 / speed / step) as usize {
                         world.step().expect("finite");
-                        most = f64::max(most, world.grains.kinetic_energy());
+                        most = f64::max(most, world.grains().kinetic_energy());
                     }
                     assert!(most < 1.01 * start, "{story}: {}", most / start);
-                    let at = world.grains.position[0];
+                    let at = world.grains().position()[0];
                     assert!(at.dot(direction) < 0.0, "{story}: went through to {at}");
                 }
             }
@@ -124,7 +124,7 @@ fn balls_dropped_into_an_open_container_stay() {
                 world.step().expect("finite");
                 assert!(energy(&world) < start + 1e-6, "{name}");
             }
-            for at in &world.grains.position {
+            for at in world.grains().position() {
                 let is_inside = at.abs().max_element() < 0.1 && at.z < 0.0;
                 assert!(is_inside, "{name}: a ball is at {at}");
             }
@@ -156,13 +156,13 @@ fn grains_poured_over_a_rim_gain_no_energy_and_do_not_pass_the_wall() {
             before = before.min(now);
         }
         let inside = |x: &&DVec3| x.truncate().length() < 0.15 && x.z > -0.1 && x.z < 0.1;
-        let caught = world.grains.position.iter().filter(inside).count();
+        let caught = world.grains().position().iter().filter(inside).count();
         assert!(
             (10..110).contains(&caught),
             "{name}: {caught} of 120 grains are in the container"
         );
         let walls = 2.0 * RADIUS * 0.3;
-        for at in &world.grains.position {
+        for at in world.grains().position() {
             assert!(at.z > -0.3, "{name}: below the floor at {at}");
             let below = at.z < -0.1 - RADIUS + walls || at.z > -0.1;
             assert!(below, "{name}: stuck in the bottom at {at}");
@@ -190,7 +190,7 @@ fn a_ball_rolls_over_a_rim() {
                 "{name}: {start} J, then {now} J"
             );
         }
-        let at = world.grains.position[0];
+        let at = world.grains().position()[0];
         assert!(at.x > 0.1 && at.z < 0.0, "{name}: the ball is at {at}");
     }
 }

@@ -1,14 +1,14 @@
-//! Files that commands write: complete, or not there at all.
+//! Files that are written complete, or not at all.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use crate::Error;
 
 /// Writes a file at once; see [`write_with`].
-pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_with(path, |out| out.write_all(bytes))
 }
 
@@ -17,7 +17,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 pub fn write_with(
     path: &Path,
     content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> anyhow::Result<()> {
+) -> Result<(), Error> {
     // Devices and pipes have no content to keep.
     let is_special = fs::metadata(path).is_ok_and(|data| !data.is_file());
     let target = if is_special {
@@ -38,7 +38,7 @@ pub fn write_with(
         // Best effort: the first error is the one to tell.
         let _ = fs::remove_file(&target);
     }
-    written.with_context(|| format!("cannot write {}", path.display()))
+    written.map_err(Error::file("write", path))
 }
 
 /// A name in the same folder for a file that is on its way.

@@ -1,6 +1,6 @@
 //! Rows of all probes as one table: a line per time.
 
-use esker_record::{ProbeRow, ProbeTable, Recording};
+use esker_record::{ProbeRow, ProbeTable, RecordError, Recording};
 
 /// Names of all columns with their units.
 pub fn header(probes: &[ProbeTable]) -> String {
@@ -47,10 +47,10 @@ pub fn line<'a>(
 }
 
 /// Rows of all probes of a recording, by probe.
-pub fn read(recording: &Recording) -> anyhow::Result<Vec<Vec<ProbeRow>>> {
+pub fn read(recording: &Recording) -> Result<Vec<Vec<ProbeRow>>, RecordError> {
     let count = recording.header().probes.len();
     let rows = (0..count).map(|probe| recording.probe_rows(probe));
-    Ok(rows.collect::<Result<_, _>>()?)
+    rows.collect()
 }
 
 /// All lines of the table.

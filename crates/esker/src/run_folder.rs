@@ -2,34 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use esker::RECORDING_FILE_NAME;
-use esker_record::{Recording, Scalars};
+use crate::RECORDING_FILE_NAME;
 
-/// The recording that a command's argument means: a file, or a run's folder.
+/// The recording that is meant by a file, or by a run's folder.
 pub fn recording_path(run: &Path) -> PathBuf {
     if run.is_dir() {
         run.join(RECORDING_FILE_NAME)
     } else {
         run.to_owned()
     }
-}
-
-/// Opens the recording of a run, and says what is missing of it.
-pub fn open_recording(run: &Path) -> anyhow::Result<Recording> {
-    let recording = Recording::open(&recording_path(run))
-        .with_context(|| format!("{} has no usable recording", run.display()))?;
-    for gap in recording.gaps() {
-        eprintln!("warning: {gap}");
-    }
-    Ok(recording)
-}
-
-/// The scalars of a recording; says so where some are missing.
-pub fn read_scalars(recording: &Recording) -> anyhow::Result<Scalars> {
-    let scalars = recording.scalars()?;
-    if !scalars.is_complete() {
-        eprintln!("warning: the scalars of some steps cannot be read and are left out");
-    }
-    Ok(scalars)
 }

@@ -17,6 +17,11 @@ pub const RECORDING_FILE_NAME: &str = "recording.h5";
 pub struct SceneFolder(Folder);
 
 impl SceneFolder {
+    /// A folder that a scene names its files in.
+    pub fn new(folder: &Path) -> Self {
+        SceneFolder(Folder(folder.to_owned()))
+    }
+
     /// The folder of a scene file.
     pub fn of_scene(scene: &Path) -> Self {
         SceneFolder(Folder::of_scene(scene))

@@ -87,8 +87,8 @@ impl Gauge for Bulk {
         let (mut count, mut mass, mut volume) = (0.0, 0.0, 0.0);
         let mut momentum = DVec3::ZERO;
         let mut inside = Vec::new();
-        let places = grains.position[..grains.count()].iter();
-        for (i, (&x, &r)) in places.zip(&grains.radius).enumerate() {
+        let places = grains.position()[..grains.count()].iter();
+        for (i, (&x, &r)) in places.zip(grains.radius()).enumerate() {
             for x in world.images(x) {
                 if near.distance_squared(x) > r * r {
                     continue;
@@ -96,8 +96,8 @@ impl Gauge for Bulk {
                 volume += self.region.volume_of_ball(x, r);
                 if self.region.contains(x) {
                     count += 1.0;
-                    mass += grains.mass[i];
-                    momentum += grains.state[i].velocity * grains.mass[i];
+                    mass += grains.mass()[i];
+                    momentum += grains.state()[i].velocity * grains.mass()[i];
                     inside.push(i);
                 }
             }
@@ -109,8 +109,8 @@ impl Gauge for Bulk {
         };
         let mut stress = DMat3::ZERO;
         for i in inside {
-            let fluctuation = grains.state[i].velocity - mean;
-            stress += outer(fluctuation * grains.mass[i], fluctuation);
+            let fluctuation = grains.state()[i].velocity - mean;
+            stress += outer(fluctuation * grains.mass()[i], fluctuation);
         }
         let fluctuations = stress.x_axis.x + stress.y_axis.y + stress.z_axis.z;
         stress += self.contact_stress(world);

@@ -48,15 +48,15 @@ impl Gauge for Flow {
     fn after_step(&mut self, world: &World, track: &Track) {
         let grains = &*world.all_grains();
         for i in 0..grains.count() {
-            let to = grains.position[i];
+            let to = grains.position()[i];
             // A grain that was emitted in this step came with its velocity.
             let from = track
                 .before(grains, i)
-                .unwrap_or_else(|| to - grains.state[i].velocity * world.step_length());
+                .unwrap_or_else(|| to - grains.state()[i].velocity * world.step_length());
             let from = world.nearest_image(from, self.opening.position);
             let to = world.nearest_image(to, from);
             let sign = self.opening.crossing(from, to);
-            self.total[0] += sign * grains.mass[i];
+            self.total[0] += sign * grains.mass()[i];
             self.total[1] += sign;
         }
     }

@@ -32,7 +32,7 @@ impl Gauge for FrontGauge {
     fn close(&mut self, world: &World, _length: f64) -> Vec<f64> {
         let grains = &*world.all_grains();
         let reached = (0..grains.count()).map(|i| {
-            let x = grains.position[i];
+            let x = grains.position()[i];
             Reached {
                 distance: match self.path {
                     Path::Along { origin, direction } => (x - origin).dot(direction),
@@ -40,8 +40,8 @@ impl Gauge for FrontGauge {
                         (x - origin).reject_from_normalized(axis).length()
                     }
                 },
-                radius: grains.radius[i],
-                mass: grains.mass[i],
+                radius: grains.radius()[i],
+                mass: grains.mass()[i],
             }
         });
         match front(reached.collect(), self.share) {

@@ -40,14 +40,14 @@ impl Gauge for Mixing {
         let direction = self.direction.unwrap_or_else(|| up(world));
         let mut cells: BTreeMap<[i64; 3], [u64; 2]> = BTreeMap::new();
         let mut placed = Vec::new();
-        for (i, &x) in grains.position[..grains.count()].iter().enumerate() {
+        for (i, &x) in grains.position()[..grains.count()].iter().enumerate() {
             let counts = |x: &DVec3| self.region.is_none_or(|region| region.contains(*x));
             let Some(x) = world.images(x).find(counts) else {
                 continue;
             };
-            let radius = grains.radius[i];
+            let radius = grains.radius()[i];
             let is_class = match self.class {
-                Class::Material(material) => grains.material[i] == material,
+                Class::Material(material) => grains.material()[i] == material,
                 Class::LargerThan(diameter) => 2.0 * radius > diameter,
             };
             let cell = (x / self.cell).floor().to_array().map(|k| k as i64);

@@ -47,8 +47,8 @@ impl Gauge for Profile {
         };
         let grains = world.all_grains();
         let rows = ..grains.count();
-        let places = grains.position[rows].iter();
-        let grains = places.zip(&grains.radius[rows]);
+        let places = grains.position()[rows].iter();
+        let grains = places.zip(&grains.radius()[rows]);
         let seen = grains.flat_map(|(&x, &r)| world.images(x).map(move |x| (x, r)));
         let (positions, radii) = seen.unzip();
         let snapshot = Snapshot {

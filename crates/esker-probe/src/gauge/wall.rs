@@ -32,14 +32,14 @@ impl WallGauge {
     pub(super) fn new(wall: usize, world: &World) -> Self {
         WallGauge {
             wall,
-            at_start: world.walls[wall].total_load,
+            at_start: world.walls()[wall].total_load,
         }
     }
 }
 
 impl Gauge for WallGauge {
     fn close(&mut self, world: &World, length: f64) -> Vec<f64> {
-        let total = world.walls[self.wall].total_load;
+        let total = world.walls()[self.wall].total_load;
         let WallLoad {
             force,
             torque,

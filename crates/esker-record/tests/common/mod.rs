@@ -169,7 +169,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
         origin: DVec3::ZERO,
         shapes: world.shapes().to_vec(),
         walls: world
-            .walls
+            .walls()
             .iter()
             .map(|w| WallSurface {
                 name: w.name.clone(),
@@ -196,7 +196,7 @@ pub fn record_run(
     for _ in 0..steps {
         let report = world.step().unwrap();
         recorder.record_step(world, &report).unwrap();
-        if world.steps_done.is_multiple_of(every) {
+        if world.steps_done().is_multiple_of(every) {
             recorder.record_frame(world).unwrap();
             let frame = Frame::of(world, &recorder.header().settings, &interval);
             interval = LoadInterval::after(&frame);

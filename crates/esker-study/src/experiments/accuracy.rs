@@ -237,7 +237,7 @@ fn scene(sample: &Sample, way: Way, bed: u64) -> Result<Scene, StudyError> {
 fn measured(sample: &Sample, way: Way, bed: u64) -> Result<Found, StudyError> {
     let def = scene(sample, way, bed)?.world;
     let mut world = bench::build(&def)?;
-    let wall = world.walls.iter().position(|w| w.name == sample.wall);
+    let wall = world.walls().iter().position(|w| w.name == sample.wall);
     let wall = wall.ok_or_else(|| bench::failed(sample.name, "the wall is missing"))?;
     let mut readings = Readings::default();
     let mut before = None;
@@ -245,13 +245,13 @@ fn measured(sample: &Sample, way: Way, bed: u64) -> Result<Found, StudyError> {
         let report = world.step().map_err(|e| bench::failed(sample.name, e))?;
         readings.count(&report);
         if world.time() >= sample.from {
-            let load = world.walls[wall].total_load.impulse;
+            let load = world.walls()[wall].total_load.impulse;
             before.get_or_insert((world.time(), load));
             readings.look(&world, sample.slope);
         }
     }
     let (start, load) = before.ok_or_else(|| bench::failed(sample.name, "nothing measured"))?;
-    let force = (world.walls[wall].total_load.impulse - load) / (world.time() - start);
+    let force = (world.walls()[wall].total_load.impulse - load) / (world.time() - start);
     Ok(readings.found(force.length(), world.time()))
 }
 

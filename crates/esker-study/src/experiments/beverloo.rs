@@ -114,7 +114,7 @@ fn flow(size: Size, orifice: f64) -> Result<Flow, StudyError> {
     let grain_mass = whole / snapshot.len() as f64;
     let mut series = Vec::new();
     bench::run(&mut world, time, |world, report| {
-        let left = world.grains.mass.iter().sum::<f64>();
+        let left = world.grains().mass().iter().sum::<f64>();
         series.push([report.time - settle, whole - left]);
     })?;
     let frame = frame::draw_speeds(

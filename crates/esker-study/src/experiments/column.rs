@@ -94,7 +94,7 @@ fn height_error(start: Start, count: usize, sweeps: usize, time: f64) -> Result<
     let mut errors = Vec::new();
     let whole = bench::run(&mut world, time, |world, report| {
         if report.time > 0.8 * time {
-            let height = max_or_nan(world.grains.position.iter().map(|x| x.z)) + 0.5 * DIAMETER;
+            let height = max_or_nan(world.grains().position().iter().map(|x| x.z)) + 0.5 * DIAMETER;
             errors.push((height / expected - 1.0).abs());
         }
     });

@@ -166,20 +166,20 @@ fn mean(rows: impl Iterator<Item = [f64; 2]>) -> f64 {
 
 /// Positions of all grains, by id.
 fn positions(world: &World) -> Vec<DVec3> {
-    let order = world.grains.in_id_order().into_iter();
-    order.map(|i| world.grains.position[i]).collect()
+    let order = world.grains().in_id_order().into_iter();
+    order.map(|i| world.grains().position()[i]).collect()
 }
 
 /// Volume of grains that moved far, m³.
 fn displaced(world: &World, before: &[DVec3]) -> f64 {
-    let order = world.grains.in_id_order();
+    let order = world.grains().in_id_order();
     let moved = order
         .into_iter()
         .zip(before)
-        .filter(|&(i, from)| world.grains.position[i].distance(*from) > DISPLACED);
+        .filter(|&(i, from)| world.grains().position()[i].distance(*from) > DISPLACED);
     let volume = |radius: f64| 4.0 / 3.0 * std::f64::consts::PI * radius.powi(3);
     moved
-        .map(|(i, _)| volume(world.grains.radius[i]))
+        .map(|(i, _)| volume(world.grains().radius()[i]))
         .sum::<f64>()
         / FRACTION
 }
@@ -200,7 +200,7 @@ fn dug(size: Size, start: Option<Start>) -> Result<Dug, StudyError> {
         .body_named("bucket")
         .ok_or_else(|| bench::failed("scene", "there is no bucket"))?;
     let mut dug = Dug {
-        grains: world.grains.count(),
+        grains: world.grains().count(),
         ..Dug::default()
     };
     bench::run(&mut world, UNDISTURBED, |_, _| {})?;
@@ -210,7 +210,7 @@ fn dug(size: Size, start: Option<Start>) -> Result<Dug, StudyError> {
     let before = positions(&world);
     let totals = |world: &World| {
         let impulse = |drive: usize| world.drive(drive).impulse;
-        let pushed = world.bodies[bucket].total_load.impulse;
+        let pushed = world.bodies()[bucket].total_load.impulse;
         ([boom, stick, bucket_drive].map(impulse), pushed)
     };
     let mut last = totals(&world);
@@ -233,7 +233,7 @@ fn dug(size: Size, start: Option<Start>) -> Result<Dug, StudyError> {
     dug.gap = gaps.fold(0.0, f64::max);
     if let Some(start) = start {
         let [low, high] = bed.corners;
-        let heights: Vec<f64> = world.grains.position.iter().map(|x| x.z).collect();
+        let heights: Vec<f64> = world.grains().position().iter().map(|x| x.z).collect();
         dug.frame = frame::draw(
             &world,
             &Shot {

@@ -231,11 +231,11 @@ fn aim(def: &mut WorldDef, aside: [f64; 2]) -> Result<f64, StudyError> {
 
 /// Kinetic energies of all bodies but the one at `ball`: motion, rotation, J.
 fn energies(world: &World, ball: usize) -> [f64; 2] {
-    let grains = &world.grains;
+    let grains = world.grains();
     let mut sums = [0.0; 2];
     for i in (0..grains.len()).filter(|&i| i != ball) {
-        let s = &grains.state[i];
-        sums[0] += 0.5 * grains.mass[i] * s.velocity.length_squared();
+        let s = &grains.state()[i];
+        sums[0] += 0.5 * grains.mass()[i] * s.velocity.length_squared();
         sums[1] += 0.5 * s.angular_velocity.length_squared() / s.inverse_inertia;
     }
     sums
@@ -258,12 +258,13 @@ fn drop_ball(way: Way, aside: [f64; 2], moments: &[Reference]) -> Result<Fall, S
             found.overlap = found.overlap.max(report.max_overlap);
         }
         // Memory order may have moved it.
-        let radii = &world.grains.radius;
+        let radii = world.grains().radius();
         let ball = (0..radii.len())
             .max_by(|&a, &b| radii[a].total_cmp(&radii[b]))
             .unwrap_or(0);
         let late = moment.time - world.time();
-        let height = world.grains.position[ball].z + late * world.grains.state[ball].velocity.z;
+        let height =
+            world.grains().position()[ball].z + late * world.grains().state()[ball].velocity.z;
         let [motion, angular_velocity] = energies(&world, ball);
         found.depths.push(contact - height);
         found.energies.push(motion);

@@ -232,7 +232,7 @@ fn flow(size: Size, rolling: f64) -> Result<Flow, StudyError> {
         angle_deviation: angle.deviation,
         transport: to_plant * statistics(&transports).mean,
         surface: surfaces.map(|s| to_plant * statistics(&s).mean),
-        grains: world.grains.len(),
+        grains: world.grains().len(),
     })
 }
 

@@ -91,9 +91,9 @@ fn push(size: Size, seed: u64, step: f64, settled: &Prepared) -> Result<Push, St
     let duration = size.pick(0.1, 0.05);
     let start = 0.2 * duration;
     let early = worlds::worst_overlap(&mut world, start)?;
-    let before = world.walls[1].total_load.impulse.x;
+    let before = world.walls()[1].total_load.impulse.x;
     let late = worlds::worst_overlap(&mut world, duration - start)?;
-    let impulse = world.walls[1].total_load.impulse.x - before;
+    let impulse = world.walls()[1].total_load.impulse.x - before;
     let caption = format!("The plate, h = {} ms", number(1e3 * step, 2));
     let direction = DVec3::new(0.0, 1.0, -0.3);
     Ok(Push {

@@ -339,7 +339,7 @@ fn block(limit: f64) -> Test {
                 acceleration,
                 speed,
                 force,
-                world.bodies[1].load.force.z,
+                world.bodies()[1].load.force.z,
             ])
         },
     )
@@ -368,9 +368,9 @@ fn plate(mass: f64) -> Test {
             plate.mass = mass;
             let mut world = bench::build(&def)?;
             run_to(&mut world, 3.0)?;
-            let before = world.bodies[0].total_load.impulse.z;
+            let before = world.bodies()[0].total_load.impulse.z;
             run_to(&mut world, 3.1)?;
-            let force = (world.bodies[0].total_load.impulse.z - before) / 0.1;
+            let force = (world.bodies()[0].total_load.impulse.z - before) / 0.1;
             Ok(vec![force, world.body_velocity(0)[0].length()])
         },
     )
@@ -404,7 +404,7 @@ fn impact(restitution: f64) -> Test {
             let mut world = bench::build(&def)?;
             run_to(&mut world, 0.02)?;
             let turning = world.body_velocity(0)[1].y;
-            Ok(vec![world.grains.state[0].velocity.x, turning])
+            Ok(vec![world.grains().state()[0].velocity.x, turning])
         },
     )
 }
@@ -421,7 +421,7 @@ fn beam() -> Test {
         || {
             let mut world = bench::build(&bench::world_of_scene(BEAM)?)?;
             run_to(&mut world, 0.8)?;
-            let on = |world: &World| [0, 1].map(|pad| world.bodies[pad].total_load.impulse.z);
+            let on = |world: &World| [0, 1].map(|pad| world.bodies()[pad].total_load.impulse.z);
             let before = on(&world);
             run_to(&mut world, 1.0)?;
             let after = on(&world);

@@ -117,28 +117,28 @@ fn world(size: Size, kind: &Kind, seed: u64) -> Result<WorldDef, StudyError> {
 
 /// Share of a grain below a height, m.
 fn share_below(world: &World, grain: usize, height: f64) -> f64 {
-    let grains = &world.grains;
+    let grains = world.grains();
     let extent = match grains.shape_of(grain) {
-        None => grains.radius[grain],
+        None => grains.radius()[grain],
         Some(shape) => {
             let BodyShape::Ellipsoid { semi_axes } = world.shapes()[usize::from(shape.shape)]
             else {
                 return f64::NAN;
             };
-            let up = grains.orientation[grain].inverse() * DVec3::Z;
+            let up = grains.orientation()[grain].inverse() * DVec3::Z;
             shape.scale * (semi_axes * up).length()
         }
     };
-    let t = ((height - grains.position[grain].z) / extent).clamp(-1.0, 1.0);
+    let t = ((height - grains.position()[grain].z) / extent).clamp(-1.0, 1.0);
     0.25 * (2.0 + 3.0 * t - t * t * t)
 }
 
 /// Volume of the grains between two heights over that of the slab.
 fn fraction(world: &World, [low, high]: [f64; 2], area: f64) -> f64 {
-    let grains = &world.grains;
+    let grains = world.grains();
     let volume: f64 = (0..grains.len())
         .map(|i| {
-            let whole = std::f64::consts::PI / 6.0 * (2.0 * grains.radius[i]).powi(3);
+            let whole = std::f64::consts::PI / 6.0 * (2.0 * grains.radius()[i]).powi(3);
             whole * (share_below(world, i, high) - share_below(world, i, low))
         })
         .sum();
@@ -148,8 +148,8 @@ fn fraction(world: &World, [low, high]: [f64; 2], area: f64) -> f64 {
 /// Contacts per grain with its centre between two heights.
 fn coordination(world: &World, [low, high]: [f64; 2]) -> f64 {
     let is_inside: Vec<bool> = world
-        .grains
-        .position
+        .grains()
+        .position()
         .iter()
         .map(|x| (low..high).contains(&x.z))
         .collect();
@@ -172,13 +172,13 @@ fn bed(size: Size, kind: &Kind, seed: u64) -> Result<Bed, StudyError> {
     })?;
     let width = |axis: usize| def.periodic[axis].map_or(f64::NAN, |[low, high]| high - low);
     let area = width(0) * width(1);
-    let mut heights: Vec<f64> = world.grains.position.iter().map(|x| x.z).collect();
+    let mut heights: Vec<f64> = world.grains().position().iter().map(|x| x.z).collect();
     heights.sort_unstable_by(f64::total_cmp);
     let top = heights[heights.len() * 49 / 50];
     let bulk = [BORDER * DIAMETER, top - BORDER * DIAMETER];
     let squares: f64 = world
-        .grains
-        .state
+        .grains()
+        .state()
         .iter()
         .map(|s| s.velocity.length_squared())
         .sum();
@@ -191,8 +191,8 @@ fn bed(size: Size, kind: &Kind, seed: u64) -> Result<Bed, StudyError> {
         })
         .collect();
     let scaled: Vec<f64> = world
-        .grains
-        .position
+        .grains()
+        .position()
         .iter()
         .map(|x| x.z / DIAMETER)
         .collect();
@@ -206,7 +206,7 @@ fn bed(size: Size, kind: &Kind, seed: u64) -> Result<Bed, StudyError> {
     Ok(Bed {
         fraction: fraction(&world, bulk, area),
         coordination: coordination(&world, bulk),
-        unrest: (squares / world.grains.len() as f64).sqrt()
+        unrest: (squares / world.grains().len() as f64).sqrt()
             / (def.gravity.length() * DIAMETER).sqrt(),
         overlap,
         profile,
@@ -340,11 +340,14 @@ mod tests {
     fn the_share_of_a_turned_ellipsoid_below_a_height_is_exact() {
         let def = world(Size::Reduced, &KINDS[2], 3).unwrap();
         let world = bench::build(&def).unwrap();
-        let shape = world.grains.shape_of(0).unwrap();
+        let shape = world.grains().shape_of(0).unwrap();
         let BodyShape::Ellipsoid { semi_axes } = world.shapes()[0] else {
             panic!("the scene has ellipsoids");
         };
-        let (turn, centre) = (world.grains.orientation[0], world.grains.position[0]);
+        let (turn, centre) = (
+            world.grains().orientation()[0],
+            world.grains().position()[0],
+        );
         let height = centre.z + 0.002;
         let n = 60;
         let (mut all, mut below) = (0, 0);

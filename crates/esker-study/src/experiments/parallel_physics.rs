@@ -181,7 +181,7 @@ struct Run {
 
 /// Mean height of the twenty highest grains (thesis § 5.1) above the lowest, m.
 fn surface_height(world: &esker_world::World) -> f64 {
-    let mut heights: Vec<f64> = world.grains.position.iter().map(|x| x.z).collect();
+    let mut heights: Vec<f64> = world.grains().position().iter().map(|x| x.z).collect();
     heights.sort_unstable_by(|a, b| b.total_cmp(a));
     let lowest = heights.last().copied().unwrap_or(0.0);
     heights.truncate(20);
@@ -218,7 +218,7 @@ fn run(
         run.times.push(report.time);
         run.overlap.push(report.mean_overlap);
         run.contacts.push(report.touching as f64);
-        run.energy.push(world.grains.kinetic_energy());
+        run.energy.push(world.grains().kinetic_energy());
         run.height.push(surface_height(world));
     })?;
     if system == System::Drum {

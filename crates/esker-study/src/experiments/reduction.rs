@@ -292,10 +292,10 @@ fn run(test: Test, way: Way, size: Size, prepared: Option<&Prepared>) -> Result<
         }
         if report.time > 0.75 * time {
             let all = world.all_grains();
-            let mass: f64 = all.mass.iter().sum();
-            bases.push(-world.walls[0].load.force.z / (mass * 9.81));
+            let mass: f64 = all.mass().iter().sum();
+            bases.push(-world.walls()[0].load.force.z / (mass * 9.81));
             let moment: DVec3 = (0..all.count())
-                .map(|i| all.position[i] * all.mass[i])
+                .map(|i| all.position()[i] * all.mass()[i])
                 .sum();
             let centre = moment / mass;
             lifts.push((centre.x.abs() / -centre.z).atan().to_degrees());
@@ -318,12 +318,12 @@ fn run(test: Test, way: Way, size: Size, prepared: Option<&Prepared>) -> Result<
     let all = world.all_grains();
     let count = all.count() as f64;
     run.grains = count;
-    run.height = all.position.iter().map(|x| x.z).sum::<f64>() / count / DIAMETER;
-    let mut along: Vec<f64> = all.position.iter().map(|x| x.x / DIAMETER).collect();
+    run.height = all.position().iter().map(|x| x.z).sum::<f64>() / count / DIAMETER;
+    let mut along: Vec<f64> = all.position().iter().map(|x| x.x / DIAMETER).collect();
     along.sort_by(f64::total_cmp);
     run.front = along[(0.99 * count) as usize];
     run.outflow = world
-        .sinks
+        .sinks()
         .iter()
         .map(|sink| sink.total().number as f64)
         .sum();
@@ -331,14 +331,18 @@ fn run(test: Test, way: Way, size: Size, prepared: Option<&Prepared>) -> Result<
         .map(|(then, now)| (then.z - now.z).max(0.0))
         .sum::<f64>()
         * 9.81
-        * all.mass.iter().sum::<f64>()
+        * all.mass().iter().sum::<f64>()
         / count;
     if let Some(totals) = world.reduction() {
         run.mean_level = totals.mean_level();
-        run.energy_lost = if fall > 0.0 { totals.energy_lost / fall } else { 0.0 };
+        run.energy_lost = if fall > 0.0 {
+            totals.energy_lost / fall
+        } else {
+            0.0
+        };
     }
     let aggregates: Vec<f64> = all
-        .id
+        .id()
         .iter()
         .map(|id| f64::from(world.aggregate_of(*id)))
         .collect();
@@ -363,7 +367,7 @@ fn run(test: Test, way: Way, size: Size, prepared: Option<&Prepared>) -> Result<
 fn place_of(world: &World, turn: DQuat) -> Vec<DVec3> {
     let all = world.all_grains();
     let order = all.in_id_order().into_iter();
-    order.map(|i| turn * all.position[i]).collect()
+    order.map(|i| turn * all.position()[i]).collect()
 }
 
 impl Experiment for ReductionStudy {

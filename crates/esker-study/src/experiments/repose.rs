@@ -119,8 +119,8 @@ fn heap(size: Size, rolling: f64, start: Start, sweeps: usize) -> Result<Heap, S
         .collect();
     let third = (to - from) / 3.0;
     let heights: Vec<f64> = world
-        .grains
-        .position
+        .grains()
+        .position()
         .iter()
         .map(|x| x.z / DIAMETER)
         .collect();

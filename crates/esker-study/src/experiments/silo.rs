@@ -120,7 +120,7 @@ struct Rest {
 }
 
 fn top(world: &World) -> f64 {
-    let mut tops: Vec<f64> = world.grains.position.iter().map(|x| x.z).collect();
+    let mut tops: Vec<f64> = world.grains().position().iter().map(|x| x.z).collect();
     tops.sort_unstable_by(f64::total_cmp);
     // Not the very highest: one grain on top of all others is not the fill.
     let index = tops.len() - 1 - tops.len() / 100;
@@ -145,7 +145,7 @@ fn rest(
     prepared.put_into(&mut def);
     def.method = start.method(sweeps);
     let mut world = bench::build(&def)?;
-    let weight = world.grains.mass.iter().sum::<f64>() * 9.81;
+    let weight = world.grains().mass().iter().sum::<f64>() * 9.81;
     let mut rest = Rest {
         sweeps,
         overlap: f64::NAN,
@@ -157,7 +157,7 @@ fn rest(
         let (mut overlaps, mut bases) = (Vec::new(), Vec::new());
         let whole = bench::run(&mut world, PART, |world, report| {
             overlaps.push(report.mean_overlap);
-            bases.push(-world.walls[FLOOR].load.force.z / weight);
+            bases.push(-world.walls()[FLOOR].load.force.z / weight);
         });
         // A bed that flew apart overlaps by all it can.
         let overlap = if whole.is_ok() {

@@ -127,8 +127,8 @@ fn rebound(damping: f64, method: Method, step: f64) -> Result<Rebound, StudyErro
     let mut world = bench::build(&def)?;
     let (mut overlaps, mut rebounds) = (Vec::new(), Vec::new());
     bench::run(&mut world, 0.02, |world, _| {
-        overlaps.push(RADIUS - world.grains.position[0].z);
-        rebounds.push(world.grains.state[0].velocity.z / SPEED);
+        overlaps.push(RADIUS - world.grains().position()[0].z);
+        rebounds.push(world.grains().state()[0].velocity.z / SPEED);
     })?;
     Ok([max_or_nan(rebounds), max_or_nan(overlaps)])
 }
@@ -203,9 +203,9 @@ fn cup(mode: Mode, end: f64) -> Result<Cup, StudyError> {
         coordination,
         heap: heap.centre_of_mass()?.z,
         spread: (square / grains).sqrt(),
-        energy: world.grains.kinetic_energy() / grains,
+        energy: world.grains().kinetic_energy() / grains,
         effort: seconds / end,
-        contacts: contacts / (world.steps_done as f64 * grains),
+        contacts: contacts / (world.steps_done() as f64 * grains),
         unit_cost: seconds / work,
     })
 }

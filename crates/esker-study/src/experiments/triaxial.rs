@@ -147,7 +147,7 @@ fn areas(edges: DVec3) -> DVec3 {
 fn stresses(world: &World) -> DVec3 {
     let areas = areas(edges(world));
     let force = |axis: usize| {
-        let on = |body: usize| world.bodies[body].load.force[axis];
+        let on = |body: usize| world.bodies()[body].load.force[axis];
         0.5 * (on(2 * axis + 1) - on(2 * axis))
     };
     DVec3::new(force(0), force(1), force(2)) / areas
@@ -201,7 +201,7 @@ fn sheared(way: Way, mut def: WorldDef) -> Result<Test, StudyError> {
         }
     }
     let volume = |world: &World| {
-        let radii = world.grains.radius[..world.grains.count()].iter();
+        let radii = world.grains().radius()[..world.grains().count()].iter();
         radii
             .map(|r| 4.0 / 3.0 * std::f64::consts::PI * r.powi(3))
             .sum::<f64>()

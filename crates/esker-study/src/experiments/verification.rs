@@ -73,7 +73,7 @@ fn static_overlap(start: Start, sweeps: usize, step: f64) -> Result<f64, StudyEr
     place(&mut def, RADIUS - 0.9 * expected, DVec3::ZERO, DVec3::ZERO);
     let mut world = bench::build(&def)?;
     bench::run(&mut world, 4.0, |_, _| {})?;
-    Ok(((RADIUS - world.grains.position[0].z) / expected - 1.0).abs())
+    Ok(((RADIUS - world.grains().position()[0].z) / expected - 1.0).abs())
 }
 
 /// Largest relative error of `f/δ^(3/2)` up to 10 % compression, between a
@@ -104,9 +104,9 @@ fn piston(start: Start, sweeps: usize, step: f64) -> Result<f64, StudyError> {
     let mut world = bench::build(&def)?;
     let mut errors = Vec::new();
     bench::run(&mut world, stop, |world, _| {
-        let overlap = RADIUS - world.grains.position[0].z;
+        let overlap = RADIUS - world.grains().position()[0].z;
         if overlap > 0.1 * depth {
-            let found = world.walls[0].load.force.length() / overlap.powf(1.5);
+            let found = world.walls()[0].load.force.length() / overlap.powf(1.5);
             errors.push((found / stiffness() - 1.0).abs());
         }
     })?;
@@ -128,9 +128,9 @@ fn rebounds(start: Start, step: f64, restitution: f64) -> Result<Vec<f64>, Study
         let (mut impacted, mut heights) = (false, Vec::new());
         let time = (1.0 + 2.0 * restitution) * (2.0 * drop / GRAVITY).sqrt();
         bench::run(&mut world, time, |world, _| {
-            impacted |= world.grains.state[0].velocity.z > 0.0;
+            impacted |= world.grains().state()[0].velocity.z > 0.0;
             if impacted {
-                heights.push(world.grains.position[0].z - RADIUS);
+                heights.push(world.grains().position()[0].z - RADIUS);
             }
         })?;
         // A pellet that does not leave the plane has a rebound of zero, one
@@ -159,7 +159,7 @@ fn onset(start: Start, sweeps: usize, rotates: bool, bracket: [f64; 2]) -> Resul
         place(&mut def, RADIUS - rest, DVec3::ZERO, DVec3::ZERO);
         let mut world = bench::build(&def)?;
         bench::run(&mut world, 1.0, |_, _| {})?;
-        if world.grains.state[0].velocity.x < 1e-3 {
+        if world.grains().state()[0].velocity.x < 1e-3 {
             low = slope;
         } else {
             high = slope;
@@ -171,9 +171,9 @@ fn onset(start: Start, sweeps: usize, rotates: bool, bracket: [f64; 2]) -> Resul
 /// Speed-up along the slope or slow-down on the level, m/s², from 0.2 to 0.6 s.
 fn acceleration(world: &mut World) -> Result<f64, StudyError> {
     bench::run(world, 0.2, |_, _| {})?;
-    let before = world.grains.state[0].velocity.x;
+    let before = world.grains().state()[0].velocity.x;
     bench::run(world, 0.4, |_, _| {})?;
-    Ok((world.grains.state[0].velocity.x - before) / 0.4)
+    Ok((world.grains().state()[0].velocity.x - before) / 0.4)
 }
 
 fn slide_error(start: Start, sweeps: usize) -> Result<f64, StudyError> {

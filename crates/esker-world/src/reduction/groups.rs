@@ -88,6 +88,11 @@ impl Groups {
         self.of_wall[wall]
     }
 
+    /// Takes a wall out of its group.
+    pub(crate) fn release_wall(&mut self, wall: usize) {
+        self.of_wall[wall] = None;
+    }
+
     /// Sets how groups move from `time` on over `step`.
     pub(crate) fn set_twists(&mut self, time: f64, step: f64) {
         for group in &mut self.groups {

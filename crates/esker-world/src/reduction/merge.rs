@@ -170,7 +170,7 @@ impl World {
         entry: &Remembered,
         touches: &mut Vec<Touch>,
     ) -> Option<NewContact> {
-        let (time, substep) = (self.time(), self.substep());
+        let (time, substep) = (self.time(), self.next_substep());
         let members = &aggregates.members;
         let first = members.find(entry.key.owner)?;
         let of_first = members.get(first);

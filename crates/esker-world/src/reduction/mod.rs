@@ -69,7 +69,7 @@ pub struct ReductionTotals {
     pub split_by_imbalance: u64,
     /// Because nothing carried them any more, or a contact with a wall changed.
     pub split_by_support: u64,
-    /// Because walls came, went or changed their motion.
+    /// Because walls came, went or changed their motion, or somebody acted from outside.
     pub split_by_walls: u64,
     /// Because a sensor saw them.
     pub split_by_sensor: u64,
@@ -312,6 +312,11 @@ impl World {
                 (wall, force, frame.rotate(torque) + about.cross(force))
             })
         })
+    }
+
+    /// The substep that what is remembered of contacts belongs to, s.
+    fn next_substep(&self) -> f64 {
+        self.next.substep(&self.clock, &self.method)
     }
 
     fn reduction_scales(&self) -> Scales {

@@ -89,6 +89,32 @@ impl World {
         self.aggregates = Some(aggregates);
     }
 
+    /// Sets all grains free between two steps: for whoever acts on the world from outside. The
+    /// contacts of the last step are forgotten where there were any frozen.
+    pub(crate) fn set_all_free(&mut self) {
+        let Some(mut aggregates) = self.aggregates.take() else {
+            return;
+        };
+        aggregates.pending.freeze.clear();
+        if !aggregates.members.is_empty() {
+            self.forget_contacts();
+            self.grains.drop_held();
+            aggregates.held.clear();
+            aggregates.totals.split_by_walls += aggregates.members.len() as u64;
+            aggregates.pending.release_groups.fill(true);
+            self.release_pending(&mut aggregates);
+        }
+        self.aggregates = Some(aggregates);
+    }
+
+    /// Lets a wall carry nothing any more: it is led from outside.
+    pub(crate) fn lead_without_aggregates(&mut self, wall: usize) {
+        self.set_all_free();
+        if let Some(aggregates) = &mut self.aggregates {
+            aggregates.groups.release_wall(wall);
+        }
+    }
+
     /// Puts copies of members where they are at the end of the step.
     pub(crate) fn place_held(&mut self) {
         let Some(aggregates) = &self.aggregates else {
@@ -141,7 +167,7 @@ impl World {
         }
         // In the order of ids, however they were found.
         list.sort_unstable_by_key(|&m| aggregates.members.get(m).grain.id);
-        let (time, substep) = (self.time(), self.substep());
+        let (time, substep) = (self.time(), self.next_substep());
         for &member in &list {
             let (grain, velocities) = self.frozen_now(aggregates, member, time);
             self.grains.thaw(&grain, velocities);

@@ -87,15 +87,15 @@ pub fn listed(grains: Vec<ListedGrain>) -> PackingDef {
 
 /// The grains of a world as they are now, to start another world from.
 pub fn snapshot(world: &World) -> PackingDef {
-    let g = &world.grains;
+    let g = world.grains();
     listed(
         g.in_id_order()
             .into_iter()
             .map(|i| ListedGrain {
-                position: g.position[i],
-                radius: g.radius[i],
-                velocity: g.state[i].velocity,
-                angular_velocity: g.state[i].angular_velocity,
+                position: g.position()[i],
+                radius: g.radius()[i],
+                velocity: g.state()[i].velocity,
+                angular_velocity: g.state()[i].angular_velocity,
             })
             .collect(),
     )

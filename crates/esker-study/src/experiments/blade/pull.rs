@@ -147,11 +147,11 @@ impl Pull {
             let [travel, draft, impulse] = match self.mover {
                 Mover::Motor => [
                     world.body_pose(0).position.x,
-                    world.bodies[0].load.force.x,
+                    world.bodies()[0].load.force.x,
                     world.drive(0).impulse,
                 ],
                 Mover::Wall => {
-                    let plate = &world.walls[1];
+                    let plate = &world.walls()[1];
                     [plate.pose.position.x, plate.load.force.x, 0.0]
                 }
             };

@@ -53,8 +53,8 @@ impl Ground {
         // Above the plate's lower edge, below the loose grains on top.
         let layers = [trench.plate[1], 0.8 * trench.height];
         let fraction = slab_fraction(&snapshot, DVec3::Z, layers, area);
-        let rows = 0..world.grains.count();
-        let mass: f64 = rows.map(|i| world.grains.mass[i]).sum();
+        let rows = 0..world.grains().count();
+        let mass: f64 = rows.map(|i| world.grains().mass()[i]).sum();
         let density = fraction * def.materials[0].density;
         Ground {
             weight: density * world.gravity().length(),

@@ -104,7 +104,10 @@ pub(super) fn effective_restitution(
     // What free flight in steps of h_s conserves exactly gives the speed at the
     // floor from any moment of the flight.
     let speed_at_floor = |world: &World| {
-        let (v, z) = (world.grains.state[0].velocity.z, world.grains.position[0].z);
+        let (v, z) = (
+            world.grains().state()[0].velocity.z,
+            world.grains().position()[0].z,
+        );
         let energy = 0.5 * v * v + gravity * (z - radius - 0.5 * world.substep() * v);
         (2.0 * energy).max(0.0).sqrt()
     };
@@ -116,11 +119,11 @@ pub(super) fn effective_restitution(
     let mut rebound = 0.0_f64;
     let end = flight + 3.0 * step + 4.0 * collision;
     bench::run(&mut world, end, |world, _| {
-        if world.grains.state[0].velocity.z > 0.0 {
+        if world.grains().state()[0].velocity.z > 0.0 {
             rebound = rebound.max(speed_at_floor(world));
         }
     })?;
-    let velocity = |i: usize| world.grains.state[i].velocity.z;
+    let velocity = |i: usize| world.grains().state()[i].velocity.z;
     Ok(if on_floor {
         rebound / approach
     } else {
@@ -148,7 +151,7 @@ pub(super) fn pushed_row(e: f64, method: Method, step: f64) -> Result<[f64; 2], 
     def.packings = listed(grains.collect());
     let mut world = bench::build(&def)?;
     let overlap = worst_overlap(&mut world, 0.02)?;
-    let states = world.grains.state.iter();
+    let states = world.grains().state().iter();
     let squares: f64 = states.map(|s| s.velocity.length_squared()).sum();
     Ok([squares / GRAINS as f64, overlap])
 }
@@ -202,9 +205,9 @@ pub(super) fn creep(diameter: f64, method: Method) -> Result<f64, StudyError> {
     def.packings = listed(vec![grain(DVec3::Z * 0.5 * diameter, diameter)]);
     let mut world = bench::build(&def)?;
     bench::run(&mut world, 400.0 * step, |_, _| ())?;
-    let start = world.grains.position[0].x;
+    let start = world.grains().position()[0].x;
     bench::run(&mut world, 100.0 * step, |_, _| ())?;
-    let velocity = (world.grains.position[0].x - start) / (100.0 * step);
+    let velocity = (world.grains().position()[0].x - start) / (100.0 * step);
     Ok(velocity / (G * diameter).sqrt())
 }
 

@@ -1,0 +1,191 @@
+//! `esker experiment`: published experiments, run and judged.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use esker_study::bibliography::{self, Reference};
+use esker_study::runner::{Finished, Options, Progress};
+use esker_study::{Experiment, Judgement, Size, Status, registry, report, runner};
+
+use crate::exit_code::ExitCode;
+
+/// Run published experiments, compare with the papers and write reports.
+///
+/// Without a name, lists them. An experiment is reproduced, differs from the
+/// paper for a known reason, or fails. Finished cases are kept in the output folder:
+/// an interrupted run resumes where it was.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  esker experiment\n  esker experiment drum -o results\n  \
+                        esker experiment --all --full -o results"
+)]
+pub struct Arguments {
+    /// Which one
+    name: Option<String>,
+    /// Run all
+    #[arg(long, conflicts_with = "name")]
+    all: bool,
+    /// Run at full size rather than reduced
+    #[arg(long)]
+    full: bool,
+    /// Print verdicts as JSON
+    #[arg(long)]
+    json: bool,
+    /// Folder of results and reports
+    #[arg(short, long, default_value = "experiments")]
+    output: PathBuf,
+    /// Cases run at the same time; one per core if not given
+    #[arg(long)]
+    workers: Option<usize>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let chosen = match &arguments.name {
+        Some(name) => vec![find(name)?],
+        None if arguments.all => registry::ALL.to_vec(),
+        None => {
+            list(arguments.json)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    let size = if arguments.full {
+        Size::Full
+    } else {
+        Size::Reduced
+    };
+    let mut options = Options::new(arguments.output.clone(), size);
+    if let Some(workers) = arguments.workers {
+        options.workers = workers.max(1);
+    }
+    let mut verdicts = Vec::new();
+    for experiment in chosen {
+        let name = experiment.about().name;
+        let finished = runner::run(experiment, &options, &|p| show_progress(name, p))?;
+        let page = report::write(&arguments.output, experiment, &finished)?;
+        if !arguments.json {
+            show(&finished);
+            println!("  report: {}", page.display());
+        }
+        verdicts.push(finished.verdict());
+    }
+    if arguments.json {
+        match verdicts.as_slice() {
+            [one] if !arguments.all => println!("{}", serde_json::to_string_pretty(one)?),
+            all => println!("{}", serde_json::to_string_pretty(all)?),
+        }
+    }
+    let fails = verdicts.iter().any(|v| v.verdict == Judgement::Fails);
+    Ok(if fails {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn find(name: &str) -> anyhow::Result<&'static dyn Experiment> {
+    if let Some(experiment) = registry::find(name) {
+        return Ok(experiment);
+    }
+    let near = registry::near(name);
+    if near.is_empty() {
+        let all: Vec<&str> = registry::ALL.iter().map(|e| e.about().name).collect();
+        bail!(
+            "there is no experiment `{name}`; there are: {}",
+            all.join(", ")
+        );
+    }
+    bail!(
+        "there is no experiment `{name}`; did you mean `{}`?",
+        near.join("` or `")
+    );
+}
+
+fn list(json: bool) -> anyhow::Result<()> {
+    let all: Vec<_> = registry::ALL.iter().map(|e| e.about()).collect();
+    if json {
+        println!("{}", serde_json::to_string_pretty(&all)?);
+        return Ok(());
+    }
+    println!("{:<20} {:>8} {:>8}  paper", "experiment", "full", "reduced");
+    for about in all {
+        println!(
+            "{:<20} {:>7.0}s {:>7.0}s  {}\n    {}",
+            about.name, about.seconds_full, about.seconds_reduced, about.paper, about.shows
+        );
+    }
+    println!("\npapers (docs/bibliography.md)");
+    let named = |reference: &&Reference| {
+        let experiments = registry::ALL.iter().map(|e| e.about().paper);
+        experiments
+            .into_iter()
+            .any(|paper| bibliography::of(paper) == Some(*reference))
+    };
+    for reference in bibliography::ALL.iter().filter(named) {
+        println!("  {}\n    {reference}", reference.key);
+    }
+    Ok(())
+}
+
+fn show_progress(name: &str, progress: &Progress) {
+    let stored = if progress.stored { " (stored)" } else { "" };
+    eprintln!(
+        "{name} {}/{}: {}{stored}",
+        progress.done, progress.cases, progress.case
+    );
+}
+
+fn show(finished: &Finished) {
+    println!(
+        "{}: {} ({:.1} s)",
+        finished.experiment,
+        finished.judgement().name(),
+        finished.seconds
+    );
+    let bound = |b: Option<f64>| b.map_or("…".into(), |b| format!("{b:.4}"));
+    let criteria = &finished.outcome.criteria;
+    for c in criteria.iter().filter(|c| c.status != Status::Differs) {
+        println!(
+            "  {} {}: {:.4} [{}, {}]  paper: {}  (bounds: {})",
+            if c.status == Status::Holds {
+                "holds"
+            } else {
+                "FAILS"
+            },
+            c.name,
+            c.value,
+            bound(c.low),
+            bound(c.high),
+            c.paper,
+            c.basis
+        );
+    }
+    let differing: Vec<_> = criteria
+        .iter()
+        .filter(|c| c.status == Status::Differs)
+        .filter_map(|c| c.difference.as_ref().map(|d| (c, d)))
+        .collect();
+    if !differing.is_empty() {
+        println!("  differs from the paper, for known reasons:");
+    }
+    for (c, d) in differing {
+        println!(
+            "    FAILS {}: {:.4} [{}, {}]  paper: {}\n      explained [{}, {}]: {}",
+            c.name,
+            c.value,
+            bound(c.low),
+            bound(c.high),
+            c.paper,
+            bound(d.low),
+            bound(d.high),
+            d.reason
+        );
+    }
+    for r in &finished.outcome.reported {
+        println!(
+            "  shown {}: {:.4}  paper: {}  (not judged: {})",
+            r.name, r.value, r.paper, r.reason
+        );
+    }
+}

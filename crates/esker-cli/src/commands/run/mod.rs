@@ -1,0 +1,167 @@
+//! `esker run`: simulates a scene.
+
+mod profile;
+mod progress;
+mod stop;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::Args;
+use esker::{Error, Grade, LoadedScene, Simulation, Until};
+use esker_record::fclib::{self, FclibProblem};
+use esker_record::problem_file::write_problem;
+use esker_world::World;
+
+use crate::exit_code::ExitCode;
+use crate::threads::most_threads;
+use profile::Profile;
+use progress::Progress;
+use stop::StopSignal;
+
+/// Simulate a scene and write what came of it.
+#[derive(Args)]
+#[command(after_help = "Example:\n  esker run scenes/drum.toml -o out/drum\n\n\
+    Ctrl-C, SIGTERM and SIGHUP end a run with a checkpoint and the exit codes 130, 143 and 129; \
+    --resume continues it.")]
+pub struct Arguments {
+    /// Scene file (TOML)
+    scene: PathBuf,
+    /// Folder for the results [default: out/NAME]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Threads to use at most, as long as they are faster than fewer; results do not depend on it
+    /// [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Stop after so many steps
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: Option<u64>,
+    /// Replace an existing folder
+    #[arg(long)]
+    force: bool,
+    /// Continue a run that was stopped or killed, from its newest checkpoint
+    #[arg(long, conflicts_with = "force")]
+    resume: bool,
+    /// Print where the time goes, and write a trace for trace viewers
+    #[arg(long)]
+    profile: bool,
+    /// Write the contact problem after so many steps to problem-N.esker (problem-N.hdf5 where there are joints), for `esker solve`
+    #[arg(long, value_name = "N")]
+    dump_step: Vec<u64>,
+    /// Print the summary as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let stop = StopSignal::listen()?;
+    let mut simulation = begin(arguments)?;
+    let folder = simulation.folder().map(Path::to_owned).unwrap_or_default();
+    let until = Until {
+        steps: arguments.steps.unwrap_or(u64::MAX),
+        ..simulation.end_of_scene()
+    };
+    let world = simulation.world_mut();
+    world.set_max_threads(most_threads(arguments.threads.map(usize::from)));
+    let mut profile = arguments.profile.then(Profile::default);
+    let scene = simulation.scene().scene();
+    let steps = scene.steps().min(until.steps);
+    let mut progress = Progress::new(&scene.name, steps, scene.world.step);
+    let is_stopped = || stop.exit_code().is_some();
+    simulation.run(until, is_stopped, |simulation, report| {
+        if let Some(profile) = &mut profile {
+            profile.add(report.step, report.times);
+        }
+        if arguments.dump_step.contains(&report.step) {
+            write_problem_ahead(simulation.world_mut(), &folder)?;
+        }
+        progress.show(report, simulation.wall_seconds());
+        anyhow::Ok(())
+    })?;
+    progress.finish();
+    let summary = simulation.finish()?;
+    match arguments.json {
+        true => println!("{}", summary.to_json()),
+        false => println!("{summary}"),
+    }
+    if let Some(profile) = profile {
+        profile.write(&folder)?;
+        eprintln!("{}", profile.table());
+    }
+    if let Some(code) = stop.exit_code().filter(|_| summary.is_interrupted()) {
+        eprintln!(
+            "to continue: esker run {} -o {} --resume",
+            arguments.scene.display(),
+            folder.display()
+        );
+        return Ok(ExitCode::from(code));
+    }
+    if summary.verdict().grade == Grade::Wrong {
+        return Ok(ExitCode::from(WRONG));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Exit code of a run that came to its end but must not be used.
+const WRONG: u8 = 2;
+
+/// Loads the scene and starts or resumes its run.
+fn begin(arguments: &Arguments) -> anyhow::Result<Simulation> {
+    let load = match arguments.resume {
+        true => LoadedScene::load_to_resume,
+        false => LoadedScene::load,
+    };
+    let scene = load(&arguments.scene)?;
+    for warning in scene.warnings() {
+        eprintln!("warning: {warning}");
+    }
+    let folder = match &arguments.output {
+        Some(folder) => folder.clone(),
+        None => Path::new("out").join(&scene.scene().name),
+    };
+    let mut simulation = if arguments.resume {
+        Simulation::resume(scene, &folder).map_err(advised)?
+    } else {
+        let mut simulation = Simulation::new(scene)?;
+        simulation
+            .record_to(&folder, arguments.force)
+            .map_err(advised)?;
+        simulation
+    };
+    for warning in simulation.take_warnings() {
+        eprintln!("warning: {warning}");
+    }
+    if arguments.resume {
+        let (steps, time) = (simulation.world().steps_done(), simulation.time());
+        eprintln!("resuming at step {steps}, t = {time:.4} s");
+    }
+    Ok(simulation)
+}
+
+/// An error with the options that help.
+fn advised(error: Error) -> anyhow::Error {
+    match error {
+        Error::Exists { .. } => {
+            anyhow!("{error}; choose another folder with -o, or replace it with --force")
+        }
+        Error::NotResults { .. } => anyhow!("{error} by --force"),
+        Error::InUse { .. } => anyhow!("{error} with -o"),
+        error => error.into(),
+    }
+}
+
+/// Writes the contact problem of the step to come: where there are machines, with their joints, in
+/// the layout of FCLIB.
+fn write_problem_ahead(world: &mut World, folder: &Path) -> anyhow::Result<()> {
+    let name = format!("problem-{}", world.steps_done());
+    if world.machines().is_empty() {
+        let problem = world.problem_ahead()?;
+        write_problem(&folder.join(name).with_extension("esker"), &problem)?;
+    } else {
+        let problem = FclibProblem::Local(world.coupled_problem_ahead()?);
+        fclib::write(&folder.join(name).with_extension("hdf5"), &problem)?;
+    }
+    Ok(())
+}
