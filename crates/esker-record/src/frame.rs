@@ -36,6 +36,8 @@ pub struct Frame {
     pub shape: Vec<u16>,
     /// Factors on the lengths of shapes; radii of spheres, m.
     pub scale: Vec<f64>,
+    /// Aggregates that grains are frozen in: one more than the index of the group of walls, or 0.
+    pub aggregate: Vec<u16>,
     /// Contacts that touch or carry load.
     pub contacts: Vec<FrameContact>,
     /// Walls, then bodies of their own.
@@ -187,6 +189,10 @@ impl Frame {
                 GrainField::Scale => {
                     let scale = |i| grains.shape_of(i).map_or(grains.radius()[i], |s| s.scale);
                     frame.scale = pick(&order, scale);
+                }
+                GrainField::Aggregate => {
+                    let aggregate = |i: usize| u16::from(world.aggregate_of(grains.id()[i]));
+                    frame.aggregate = pick(&order, aggregate);
                 }
             }
         }

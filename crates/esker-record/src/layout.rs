@@ -64,6 +64,8 @@ pub enum GrainField {
     Shape,
     /// Factor on the lengths of the shape; the radius of a sphere, m.
     Scale,
+    /// Aggregate that the grain is frozen in: one more than the index of its group of walls, or 0.
+    Aggregate,
 }
 
 /// What is recorded, and how.
@@ -174,7 +176,7 @@ pub(crate) const fn member(
 
 impl GrainField {
     /// All fields, in the order of the file.
-    pub const ALL: [GrainField; 9] = [
+    pub const ALL: [GrainField; 10] = [
         GrainField::Position,
         GrainField::Velocity,
         GrainField::Orientation,
@@ -184,6 +186,7 @@ impl GrainField {
         GrainField::Mass,
         GrainField::Shape,
         GrainField::Scale,
+        GrainField::Aggregate,
     ];
 
     /// Its name in files.
@@ -231,6 +234,13 @@ impl GrainField {
                 "1",
                 "factor on all lengths of the shape; the radius in m of a sphere",
             ),
+            GrainField::Aggregate => member(
+                "aggregate",
+                Number::U16,
+                1,
+                "1",
+                "0: free, else 1 + the group of walls that the grain is frozen to",
+            ),
         }
     }
 
@@ -247,6 +257,7 @@ impl GrainField {
             GrainField::Mass => precision.put(out, &[frame.mass[i]]),
             GrainField::Shape => frame.shape[i].put(out),
             GrainField::Scale => precision.put(out, &[frame.scale[i]]),
+            GrainField::Aggregate => frame.aggregate[i].put(out),
         }
     }
 
@@ -280,6 +291,7 @@ impl GrainField {
                 let [scale] = precision.get(source)?;
                 frame.scale.push(scale);
             }
+            GrainField::Aggregate => frame.aggregate.push(source.get()?),
         }
         Ok(())
     }

@@ -458,7 +458,8 @@ fn grain_arrays(fields: &[GrainField]) -> Vec<Array> {
         | GrainField::Material
         | GrainField::Mass
         | GrainField::Shape
-        | GrainField::Scale => Some(array(field.name(), None)),
+        | GrainField::Scale
+        | GrainField::Aggregate => Some(array(field.name(), None)),
     });
     std::iter::once(array("id", None)).chain(others).collect()
 }
@@ -480,6 +481,7 @@ fn grain_step(frame: &Frame, fields: &[GrainField]) -> Step {
         GrainField::Mass => Some(frame.mass.clone()),
         GrainField::Shape => Some(frame.shape.iter().map(|&s| f64::from(s)).collect()),
         GrainField::Scale => Some(frame.scale.clone()),
+        GrainField::Aggregate => Some(frame.aggregate.iter().map(|&a| f64::from(a)).collect()),
     });
     let ids = frame.id.iter().map(|&id| id as f64).collect();
     Step {

@@ -37,7 +37,7 @@ use glam::DVec3;
 use serde::Serialize;
 
 use crate::check::{all_sizes, emitted, extent};
-use crate::notes::{bodies, unnamed_pairs, wrong_sides};
+use crate::notes::{bodies, reduction, unnamed_pairs, wrong_sides};
 use crate::scene::Scene;
 use crate::shape_cost::ContactCost;
 
@@ -159,7 +159,12 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
         depth: bed.depth,
         width: bed.width,
         warnings: [warnings(world, &bed, &advice[1]), wrong_sides(world)].concat(),
-        notes: [unnamed_pairs(world), bodies(world, scene.run.duration)].concat(),
+        notes: [
+            unnamed_pairs(world),
+            bodies(world, scene.run.duration),
+            reduction(world),
+        ]
+        .concat(),
         advice,
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use esker_geometry::{BodyShape, Region};
-use esker_world::definition::{PairLaw, Placement, VectorOfTime, WallDef, WorldDef};
+use esker_world::definition::{Motion, PairLaw, Placement, VectorOfTime, WallDef, WorldDef};
 use glam::DVec3;
 
 /// Points of a region that are held against a wall.
@@ -53,6 +53,63 @@ pub(crate) fn bodies(world: &WorldDef, duration: f64) -> Vec<String> {
     }
     notes
 }
+
+/// Scenes in which freezing grains at rest changes the result, or gains nothing.
+pub(crate) fn reduction(world: &WorldDef) -> Vec<String> {
+    if world.reduction.is_none() {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    let down = world.gravity.normalize_or_zero();
+    let rolls_over = |wall: &&WallDef| match &wall.motion {
+        Motion::Rotate { axis, rate, .. } => *rate != 0.0 && axis.dot(down).abs() < LEVEL_AXIS,
+        _ => false,
+    };
+    if let Some(wall) = world.walls.iter().find(rolls_over) {
+        notes.push(format!(
+            "reduction: wall {:?} turns over, so that grains flow without end; freezing stops the creep of what turns with \
+             it, which steepens the surface by 1 to 2°",
+            wall.name
+        ));
+    }
+    let is_fed = !world.emitters.is_empty();
+    let has_belt = world
+        .walls
+        .iter()
+        .any(|wall| wall.surface_velocity != DVec3::ZERO);
+    if !world.sinks.is_empty() && !is_fed && !has_belt {
+        notes.push(
+            "reduction: grains flow out into a sink; around a hopper's or silo's outlet the bed creeps, and freezing \
+             holds it back: put a [[sensor]] where it flows"
+                .into(),
+        );
+    }
+    if (0..3).any(|axis| world.periodic[axis].is_some()) {
+        notes.push(
+            "reduction: in a shear cell or another flow along a periodic axis the whole bed creeps, and freezing holds it \
+             back; walls that move carry nothing in a periodic world"
+                .into(),
+        );
+    }
+    let grains = world.packings.iter().map(|p| p.material);
+    let grains: BTreeSet<usize> = grains
+        .chain(world.emitters.iter().map(|e| e.material))
+        .collect();
+    let law = |a: usize, b: usize| {
+        let mut named = world.pairs.iter();
+        let pair = named.find(|p| p.materials == [a, b] || p.materials == [b, a]);
+        pair.map_or_else(PairLaw::default, |p| p.law)
+    };
+    let holds = |wall: &WallDef| grains.iter().any(|&g| law(g, wall.material).friction > 0.0);
+    if !world.walls.iter().any(holds) {
+        notes.push("reduction: no wall has friction, so that nothing can be frozen to one".into());
+    }
+    notes
+}
+
+/// Cosine of the angle between the axis of a rotation and gravity below which what it carries turns
+/// over.
+const LEVEL_AXIS: f64 = 0.7;
 
 /// Overlap of parts that says nothing, in radii of spheres of equal volume: rounding.
 const NEGLIGIBLE_OVERLAP: f64 = 1e-6;

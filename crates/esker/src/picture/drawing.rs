@@ -24,16 +24,19 @@ pub enum Color {
     Force,
     /// Height against gravity.
     Height,
+    /// Aggregate that it is frozen in.
+    Aggregate,
 }
 
 impl Color {
     /// All, in the order that they are told in.
-    pub const ALL: [Color; 5] = [
+    pub const ALL: [Color; 6] = [
         Color::Speed,
         Color::Radius,
         Color::Material,
         Color::Force,
         Color::Height,
+        Color::Aggregate,
     ];
 
     /// Its name in commands.
@@ -44,6 +47,7 @@ impl Color {
             Color::Material => "material",
             Color::Force => "force",
             Color::Height => "height",
+            Color::Aggregate => "aggregate",
         }
     }
 
@@ -55,6 +59,7 @@ impl Color {
             Color::Material => "Material",
             Color::Force => "Largest normal force of its contacts",
             Color::Height => "Height against gravity",
+            Color::Aggregate => "Whether it is free or frozen, and to which walls",
         }
     }
 }
@@ -249,6 +254,12 @@ impl<'a> Drawing<'a> {
             Color::Radius => ("radius (m)", ColorMap::Viridis, Vec::new()),
             Color::Force => ("normal force (N)", ColorMap::Viridis, Vec::new()),
             Color::Height => ("height (m)", ColorMap::Cividis, Vec::new()),
+            Color::Aggregate => {
+                let most = frame.aggregate.iter().copied().max().unwrap_or(0).max(1);
+                let frozen = (1..=most).map(|group| format!("frozen {group}"));
+                let names = std::iter::once("free".to_owned()).chain(frozen).collect();
+                ("aggregate", ColorMap::Categorical, names)
+            }
             Color::Material => {
                 let names = self.recording.header().materials.clone();
                 ("material", ColorMap::Categorical, names)
@@ -305,6 +316,7 @@ fn check_fields(recording: &Recording, style: &Style) -> Result<(), PictureError
     match style.color {
         Color::Speed => needed.push(GrainField::Velocity),
         Color::Material => needed.push(GrainField::Material),
+        Color::Aggregate => needed.push(GrainField::Aggregate),
         Color::Radius | Color::Force | Color::Height => {}
     }
     if let Some(field) = needed.iter().find(|f| !settings.fields.contains(f)) {
@@ -446,6 +458,7 @@ fn values(recording: &Recording, frame: &Frame, color: Color) -> Vec<f64> {
             Color::Radius => frame.radius[i],
             Color::Material => f64::from(frame.material[i]),
             Color::Height => frame.position[i].dot(up),
+            Color::Aggregate => f64::from(frame.aggregate[i]),
             Color::Force => force[i],
         })
         .collect()

@@ -4,6 +4,7 @@ mod balance;
 mod folder;
 mod output;
 mod probes;
+mod reduction_summary;
 mod simulation;
 mod summary;
 mod totals;

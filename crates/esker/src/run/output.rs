@@ -320,7 +320,7 @@ fn header(loaded: &LoadedScene, world: &World) -> RecordingHeader {
             .chain((0..world.bodies().len()).map(|body| body_surface(world, body)))
             .collect(),
         probes: probes::tables(&scene.probes),
-        settings: settings(&scene.record),
+        settings: settings(&scene.record, scene.world.reduction.is_some()),
     }
 }
 
@@ -338,7 +338,8 @@ fn body_surface(world: &World, body: usize) -> WallSurface {
     }
 }
 
-fn settings(record: &RecordDef) -> RecordSettings {
+fn settings(record: &RecordDef, freezes: bool) -> RecordSettings {
+    let aggregate = freezes.then_some(GrainField::Aggregate);
     RecordSettings {
         fields: record
             .fields
@@ -354,6 +355,7 @@ fn settings(record: &RecordDef) -> RecordSettings {
                 Field::Material => GrainField::Material,
                 Field::Mass => GrainField::Mass,
             })
+            .chain(aggregate)
             .collect(),
         precision: match record.precision {
             esker_scene::Precision::Single => Precision::Single,

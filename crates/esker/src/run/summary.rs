@@ -10,6 +10,7 @@ use esker_world::{GrainId, Stage, World};
 use serde::Serialize;
 
 use super::balance::{BodySummary, EnergySummary, MachineSummary, WallSummary};
+use super::reduction_summary::ReductionSummary;
 use super::totals::{Totals, Worst};
 use super::verdict::{Evidence, Verdict, outside_of_containers};
 use crate::{Error, output_file};
@@ -57,6 +58,8 @@ pub struct Summary {
     energy: Option<EnergySummary>,
     walls: Vec<WallSummary>,
     bodies: Vec<BodySummary>,
+    /// Where grains at rest may be frozen.
+    reduction: Option<ReductionSummary>,
     /// Where the scene has joints.
     machines: Option<MachineSummary>,
     /// Share by which the forces of moving walls and machines are too small on average, because
@@ -314,6 +317,7 @@ impl Summary {
             bodies: (0..world.bodies().len())
                 .map(|body| BodySummary::new(world, body))
                 .collect(),
+            reduction: ReductionSummary::new(world),
             machines: MachineSummary::new(world),
             tool_force_error: tool_force,
             mean_residual: seen.then(|| totals.residual_sum / totals.residual_count),
@@ -432,7 +436,8 @@ impl Summary {
         let ledger = self.energy.iter().flat_map(EnergySummary::lines);
         let drives = self.walls.iter().filter_map(WallSummary::line);
         let machines = self.machines.iter().flat_map(MachineSummary::lines);
-        lines.extend(ledger.chain(drives).chain(machines));
+        let reduction = self.reduction.iter().flat_map(ReductionSummary::lines);
+        lines.extend(ledger.chain(drives).chain(machines).chain(reduction));
         if let Some(error) = self.tool_force_error.filter(|e| *e > SHOWN_FORCE_ERROR) {
             lines.push(format!(
                 "  tools       forces about {:.1} % too small: contacts yield more than their law says",
