@@ -107,7 +107,7 @@ struct Run {
     outflow: f64,
     /// Angle of the centre of mass below the axis of the drum against gravity, degrees.
     lift: f64,
-    /// Largest overlap, in diameters.
+    /// Largest overlap of a step, in diameters, as mean over the steps.
     overlap: f64,
     /// Energy that freezing took over all that gravity gave.
     energy_lost: f64,
@@ -282,7 +282,7 @@ fn run(test: Test, way: Way, size: Size, prepared: Option<&Prepared>) -> Result<
     bench::run(&mut world, time, |world, report| {
         run.contacts += report.contacts as f64;
         run.seconds += report.times.total().as_secs_f64();
-        run.overlap = run.overlap.max(report.max_overlap);
+        run.overlap += report.max_overlap * half_step * 2.0 / time;
         if report.step.is_multiple_of(10) {
             let share = report.frozen as f64 / report.grains.max(1) as f64;
             run.level.push([report.time, share]);
@@ -480,7 +480,7 @@ fn judge(outcome: &mut Outcome, test: Test, way: Way, [full, run]: [&Run; 2], si
     };
     let scatter = "scatter of repeated runs of prototypes";
     require(
-        "overlap over that of all grains",
+        "largest overlap of a step over that of all grains",
         run.overlap / full.overlap,
         [0.0, 1.2],
         "freezing must not press grains together",

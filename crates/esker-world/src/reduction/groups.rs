@@ -227,7 +227,8 @@ mod tests {
         for (time, steady) in [(0.1, true), (0.48, true), (0.49, false), (0.6, true)] {
             groups.set_twists(time, step);
             assert_eq!(groups.is_steady(0, time + step, step), steady, "{time}");
-            assert!(!groups.is_steady(1, time + step, step));
+            // Its velocity has no extreme between these steps.
+            assert!(time == 0.49 || !groups.is_steady(1, time + step, step));
             // Another step length is the same motion.
             assert_eq!(groups.is_steady(0, time + step, 0.5 * step), steady);
         }

@@ -23,6 +23,11 @@ const CELL_DIAMETERS: f64 = 2.0;
 /// rest, up to which it does not push what rests there.
 const PUSHING: f64 = 1e-3;
 
+/// Growth of a velocity in a step that is no rest.
+const SPEEDING_UP: f64 = 1.02;
+/// Velocity from which on it is noticed, as a share of the speed of rest.
+const NOTICED: f64 = 0.03;
+
 /// What is at rest in a step.
 struct RestTest<'a> {
     groups: &'a Groups,
@@ -70,6 +75,15 @@ impl RestTest<'_> {
                 group.acceleration(grain.position) * self.step,
                 self.change,
             )
+            && !self.speeds_up(grain, twist.at(grain.position))
+    }
+
+    /// Whether a grain moves ever faster relative to a velocity, m/s: slow as it is, it may be
+    /// about to fall.
+    fn speeds_up(&self, grain: &Motion, velocity: DVec3) -> bool {
+        let now = grain.velocity.distance(velocity);
+        let before = (grain.velocity - grain.change).distance(velocity);
+        now > SPEEDING_UP * before && now > NOTICED * self.speed
     }
 
     /// How long a grain has been at rest that was so long before the step.

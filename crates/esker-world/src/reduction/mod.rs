@@ -12,7 +12,8 @@
 //! those of the group by less than `v_m`, and its acceleration by less than `a_m`. (A rotation about
 //! the normal of its only contact does not count: without twisting resistance nothing stops it.) After a time `T`
 //! of rest it is frozen if loaded contacts connect it, through members and others that are at
-//! rest, to a wall of the group that friction holds it on. Whoever touches anything else that moves
+//! rest, to a wall of the group that friction holds it on. A step in which it becomes faster, slow as
+//! it is, is none of rest: a column that is about to fall, or a slope about to slip, begins so. Whoever touches anything else that moves
 //! stays free, and so do grains in sensors, emitters and sinks.
 //!
 //! # Who is set free
@@ -44,6 +45,8 @@ mod members;
 mod merge;
 mod release;
 pub(crate) mod state;
+#[cfg(test)]
+mod tests;
 
 use esker_geometry::Pose;
 use glam::DVec3;
