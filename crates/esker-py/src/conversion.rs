@@ -106,12 +106,13 @@ pub fn grain_ids(value: &Bound<'_, PyAny>) -> PyResult<Vec<GrainId>> {
     }
 }
 
-/// Threads that a caller asks for.
+/// Threads to use where a caller asks for so many: never more than cores, which would only wait
+/// for each other.
 pub fn most_threads(threads: Option<usize>) -> PyResult<usize> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     match threads {
         Some(0) => Err(PyValueError::new_err("threads must be at least 1")),
-        Some(threads) => Ok(threads),
-        None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+        threads => Ok(threads.map_or(cores, |threads| threads.min(cores))),
     }
 }
 

@@ -137,6 +137,7 @@ def test_what_cannot_be_is_refused(simulation: esker.Simulation) -> None:
         simulation.bodies["arm"]
     with pytest.raises(ValueError, match="at least 1"):
         esker.Simulation(BOX_SCENE, threads=0)
+    esker.Simulation(BOX_SCENE, threads=10**9).step()
     with pytest.raises(esker.SimulationError, match="record"):
         simulation.checkpoint()
     assert simulation.state_hash == before
