@@ -8,9 +8,10 @@
 
 use std::collections::HashMap;
 
-use esker::record::{Frame, FramePartner, LoadInterval, Precision, RecordSettings};
+use esker::record::{Frame, FrameContact, FramePartner, LoadInterval, Precision, RecordSettings};
 use esker::world::{GrainId, Grains, World};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::conversion::{to_array, to_rows};
 
@@ -28,24 +29,12 @@ pub enum Field {
     Shape,
 }
 
-/// What arrays show of contacts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ContactField {
-    Grain,
-    Partner,
-    Wall,
-    Point,
-    Normal,
-    Overlap,
-    NormalForce,
-    FrictionForce,
-}
-
 /// Arrays of the present state, as far as they were asked for.
 #[derive(Default)]
 pub struct Arrays {
     made: HashMap<Field, Py<PyAny>>,
-    of_contacts: HashMap<ContactField, Py<PyAny>>,
+    /// All at once, by name.
+    of_contacts: Option<Py<PyDict>>,
     order: Order,
 }
 
@@ -77,7 +66,7 @@ impl Arrays {
     /// Lets go of everything: the state has changed.
     pub fn forget(&mut self) {
         self.made.clear();
-        self.of_contacts.clear();
+        self.of_contacts = None;
         self.order.is_checked = false;
     }
 
@@ -121,83 +110,49 @@ impl Arrays {
         Ok(array.unbind())
     }
 
-    /// An array of the contacts of a world.
-    pub fn of_contacts(
+    /// Arrays of the contacts of a world, by name.
+    pub fn of_contacts<'py>(
         &mut self,
-        py: Python<'_>,
+        py: Python<'py>,
         world: &World,
-        field: ContactField,
-    ) -> PyResult<Py<PyAny>> {
-        if self.of_contacts.is_empty() {
-            self.of_contacts = contact_arrays(py, world)?;
+    ) -> PyResult<Bound<'py, PyDict>> {
+        if let Some(arrays) = &self.of_contacts {
+            return Ok(arrays.bind(py).clone());
         }
-        Ok(self.of_contacts[&field].clone_ref(py))
+        let settings = RecordSettings {
+            fields: Vec::new(),
+            precision: Precision::Double,
+            compression: 0,
+            contacts: true,
+        };
+        let frame = Frame::of(world, &settings, &LoadInterval::from_now(world));
+        let arrays = contact_arrays(py, &frame.contacts, world.substep())?;
+        self.of_contacts = Some(arrays.clone().unbind());
+        Ok(arrays)
     }
 }
 
-/// All arrays of contacts that touch or carry load, as recordings have them.
-fn contact_arrays(py: Python<'_>, world: &World) -> PyResult<HashMap<ContactField, Py<PyAny>>> {
-    let settings = RecordSettings {
-        fields: Vec::new(),
-        precision: Precision::Double,
-        compression: 0,
-        contacts: true,
+/// Arrays of contacts whose impulses are those of a step of this length, s.
+pub fn contact_arrays<'py>(
+    py: Python<'py>,
+    contacts: &[FrameContact],
+    impulse_step: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let all = || contacts.iter();
+    let ids = |contact: &FrameContact| match contact.partner {
+        FramePartner::Grain(id) => (id as i64, -1),
+        FramePartner::Wall(wall) => (-1, wall as i64),
     };
-    let frame = Frame::of(world, &settings, &LoadInterval::from_now(world));
-    let per_second = world.substep().recip();
-    let contacts = || frame.contacts.iter();
-    let partner = |partner: FramePartner| match partner {
-        FramePartner::Grain(id) => id as i64,
-        FramePartner::Wall(_) => -1,
-    };
-    let wall = |partner: FramePartner| match partner {
-        FramePartner::Grain(_) => -1,
-        FramePartner::Wall(wall) => wall as i64,
-    };
-    let arrays = [
-        (
-            ContactField::Grain,
-            to_array(py, contacts().map(|c| c.grain).collect())?.into_any(),
-        ),
-        (
-            ContactField::Partner,
-            to_array(py, contacts().map(|c| partner(c.partner)).collect())?.into_any(),
-        ),
-        (
-            ContactField::Wall,
-            to_array(py, contacts().map(|c| wall(c.partner)).collect())?.into_any(),
-        ),
-        (
-            ContactField::Point,
-            to_rows(py, contacts().map(|c| c.point.to_array()))?.into_any(),
-        ),
-        (
-            ContactField::Normal,
-            to_rows(py, contacts().map(|c| c.normal.to_array()))?.into_any(),
-        ),
-        (
-            ContactField::Overlap,
-            to_array(py, contacts().map(|c| c.overlap).collect())?.into_any(),
-        ),
-        (
-            ContactField::NormalForce,
-            to_array(
-                py,
-                contacts().map(|c| c.normal_impulse * per_second).collect(),
-            )?
-            .into_any(),
-        ),
-        (
-            ContactField::FrictionForce,
-            to_rows(
-                py,
-                contacts().map(|c| (c.friction_impulse * per_second).to_array()),
-            )?
-            .into_any(),
-        ),
-    ];
-    Ok(arrays
-        .into_iter()
-        .map(|(field, array)| (field, array.unbind()))
-        .collect())
+    let normal_forces = all().map(|c| c.normal_impulse / impulse_step).collect();
+    let friction_forces = all().map(|c| (c.friction_impulse / impulse_step).to_array());
+    let dict = PyDict::new(py);
+    dict.set_item("grain", to_array(py, all().map(|c| c.grain).collect())?)?;
+    dict.set_item("partner", to_array(py, all().map(|c| ids(c).0).collect())?)?;
+    dict.set_item("wall", to_array(py, all().map(|c| ids(c).1).collect())?)?;
+    dict.set_item("point", to_rows(py, all().map(|c| c.point.to_array()))?)?;
+    dict.set_item("normal", to_rows(py, all().map(|c| c.normal.to_array()))?)?;
+    dict.set_item("overlap", to_array(py, all().map(|c| c.overlap).collect())?)?;
+    dict.set_item("normal_force", to_array::<f64>(py, normal_forces)?)?;
+    dict.set_item("friction_force", to_rows(py, friction_forces)?)?;
+    Ok(dict)
 }

@@ -7,8 +7,9 @@ use numpy::{
     Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn,
     PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// Whatever numpy takes for an array of this type, as one.
 fn array<'py, T: Element>(
@@ -19,9 +20,10 @@ fn array<'py, T: Element>(
     let array = numpy
         .call_method1("asarray", (value,))
         .and_then(|array| {
-            // Numbers with a fraction are no ids, whatever numpy would make of them.
-            let kwargs = pyo3::types::PyDict::new(value.py());
-            kwargs.set_item("casting", "same_kind")?;
+            let kwargs = PyDict::new(value.py());
+            // Parts of complex numbers would be lost; whole numbers lose nothing.
+            let is_whole = kind == "uint64";
+            kwargs.set_item("casting", if is_whole { "unsafe" } else { "same_kind" })?;
             array.call_method("astype", (kind,), Some(&kwargs))
         })
         .map_err(|error| PyTypeError::new_err(format!("{what}: {}", error.value(value.py()))))?;
@@ -80,7 +82,18 @@ pub fn numbers(value: &Bound<'_, PyAny>, what: &str, count: usize) -> PyResult<V
 
 /// Ids of grains: one or several.
 pub fn grain_ids(value: &Bound<'_, PyAny>) -> PyResult<Vec<GrainId>> {
-    let array = array::<u64>(value, ("ids", "uint64"))?;
+    let py = value.py();
+    let numbers = py.import("numpy")?.call_method1("asarray", (value,))?;
+    let is_empty = numbers.getattr("size")?.extract::<usize>()? == 0;
+    let kind: String = numbers.getattr("dtype")?.getattr("kind")?.extract()?;
+    // Numbers with a fraction are no ids, whatever numpy would make of them.
+    if !is_empty && kind != "u" && kind != "i" {
+        return Err(PyTypeError::new_err("ids must be whole numbers"));
+    }
+    if !is_empty && numbers.call_method0("min")?.lt(0)? {
+        return Err(PyKeyError::new_err("ids are never negative"));
+    }
+    let array = array::<u64>(&numbers, ("ids", "uint64"))?;
     match array.shape() {
         [] | [_] => Ok(array
             .as_array()
@@ -93,12 +106,13 @@ pub fn grain_ids(value: &Bound<'_, PyAny>) -> PyResult<Vec<GrainId>> {
     }
 }
 
-/// Threads that a caller asks for.
+/// Threads to use where a caller asks for so many: never more than cores, which would only wait
+/// for each other.
 pub fn most_threads(threads: Option<usize>) -> PyResult<usize> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     match threads {
         Some(0) => Err(PyValueError::new_err("threads must be at least 1")),
-        Some(threads) => Ok(threads),
-        None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+        threads => Ok(threads.map_or(cores, |threads| threads.min(cores))),
     }
 }
 

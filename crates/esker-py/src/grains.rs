@@ -1,8 +1,9 @@
 //! Grains and contacts as arrays.
 
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
-use crate::arrays::{ContactField, Field};
+use crate::arrays::Field;
 use crate::simulation::Simulation;
 
 /// The grains of a simulation as read-only arrays in the order of ids. An array shows the state
@@ -86,65 +87,67 @@ impl Grains {
 pub struct Contacts(pub Py<Simulation>);
 
 impl Contacts {
-    fn array(&self, py: Python<'_>, field: ContactField) -> PyResult<Py<PyAny>> {
-        self.0.get().with(|state| {
+    fn array<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let arrays = self.0.get().with(|state| {
             let world = state.simulation.world();
-            state.arrays.of_contacts(py, world, field)
-        })
+            state.arrays.of_contacts(py, world)
+        })?;
+        let found = arrays.get_item(name)?;
+        found.ok_or_else(|| PyKeyError::new_err(name.to_owned()))
     }
 }
 
 #[pymethods]
 impl Contacts {
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.array(py, ContactField::Grain)?.bind(py).len()
+        self.array(py, "grain")?.len()
     }
 
     /// Ids of the grains, (n,).
     #[getter]
-    fn grain(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, ContactField::Grain)
+    fn grain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, "grain")
     }
 
     /// Ids of the grains that they touch, (n,); -1 at walls.
     #[getter]
-    fn partner(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, ContactField::Partner)
+    fn partner<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, "partner")
     }
 
     /// Indices of the walls, and of bodies after them, that they touch, (n,); -1 between grains.
     #[getter]
-    fn wall(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, ContactField::Wall)
+    fn wall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, "wall")
     }
 
     /// Contact points, (n, 3), m.
     #[getter]
-    fn point(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, ContactField::Point)
+    fn point<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, "point")
     }
 
     /// Unit normals from the grain to its partner, (n, 3).
     #[getter]
-    fn normal(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, ContactField::Normal)
+    fn normal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, "normal")
     }
 
     /// Overlaps at the start of the step, (n,), m; negative for a gap.
     #[getter]
-    fn overlap(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, ContactField::Overlap)
+    fn overlap<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, "overlap")
     }
 
     /// Normal forces, (n,), N.
     #[getter]
-    fn normal_force(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, ContactField::NormalForce)
+    fn normal_force<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, "normal_force")
     }
 
     /// Friction forces on the partner, (n, 3), N.
     #[getter]
-    fn friction_force(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, ContactField::FrictionForce)
+    fn friction_force<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, "friction_force")
     }
 }

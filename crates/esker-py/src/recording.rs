@@ -5,13 +5,14 @@ use std::sync::Mutex;
 
 use esker::measure::{Drum, Measure, Measured};
 use esker::picture::{Clip, Color, Drawing, Shown, Style};
-use esker::record::{Frame, FramePartner, Recording};
+use esker::record::{Frame, Recording};
 use esker::recording_path;
 use glam::DVec3;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::arrays::contact_arrays;
 use crate::conversion::{to_array, to_rows};
 use crate::error::{SimulationError, of_measure, of_picture, of_record};
 
@@ -340,28 +341,7 @@ fn frame_arrays<'py>(
     if frame.material.len() == frame.id.len() {
         dict.set_item("material", to_array(py, frame.material.clone())?)?;
     }
-    let contacts = PyDict::new(py);
-    let all = || frame.contacts.iter();
-    let ids = |partner: FramePartner| match partner {
-        FramePartner::Grain(id) => (id as i64, -1),
-        FramePartner::Wall(wall) => (-1, wall as i64),
-    };
-    contacts.set_item("grain", to_array(py, all().map(|c| c.grain).collect())?)?;
-    contacts.set_item(
-        "partner",
-        to_array(py, all().map(|c| ids(c.partner).0).collect())?,
-    )?;
-    contacts.set_item(
-        "wall",
-        to_array(py, all().map(|c| ids(c.partner).1).collect())?,
-    )?;
-    contacts.set_item("point", to_rows(py, all().map(|c| c.point.to_array()))?)?;
-    contacts.set_item("normal", to_rows(py, all().map(|c| c.normal.to_array()))?)?;
-    contacts.set_item("overlap", to_array(py, all().map(|c| c.overlap).collect())?)?;
-    let normal = all().map(|c| c.normal_impulse / impulse_step).collect();
-    contacts.set_item("normal_force", to_array(py, normal)?)?;
-    let friction = all().map(|c| (c.friction_impulse / impulse_step).to_array());
-    contacts.set_item("friction_force", to_rows(py, friction)?)?;
+    let contacts = contact_arrays(py, &frame.contacts, impulse_step)?;
     dict.set_item("contacts", contacts)?;
     Ok(dict)
 }

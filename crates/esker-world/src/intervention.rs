@@ -17,7 +17,7 @@ use glam::{DQuat, DVec3};
 
 use crate::World;
 use crate::definition::{Orientation, ShapeUse};
-use crate::grains::{GrainId, Grains, NewGrain};
+use crate::grains::{GrainId, Grains, NewGrain, sphere_inertia};
 use crate::outline::Outline;
 use crate::packing::sphere_mass;
 use crate::validate::MOST_GRAINS;
@@ -161,6 +161,10 @@ impl World {
             orientation: Orientation::Given(orientation),
         });
         let mass = sphere_mass(*density, radius);
+        // Materials of walls alone may have no density.
+        let has_inertia = mass.is_normal() && sphere_inertia(mass, radius).is_normal();
+        let heavy = "large enough for a mass, and its material must have a density";
+        check("radius", heavy, has_inertia)?;
         Ok(NewGrain {
             position: self.periodic.map_or(position, |p| p.wrapped(position)),
             velocity,
@@ -186,7 +190,7 @@ impl World {
         self.history
             .forget(&mut self.team, &self.grains, |contact| {
                 let key = &contact.key;
-                let other = key.wall_index().is_none().then(|| key.other);
+                let other = key.wall_index().is_none().then_some(key.other);
                 is_gone(key.owner) || other.is_some_and(|id| is_gone(GrainId::from_u64(id)))
             });
         self.applied.retain(|force| !is_gone(force.grain));

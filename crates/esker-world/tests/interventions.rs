@@ -195,6 +195,10 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
             ..added(DVec3::ZERO)
         },
         AddedGrain {
+            radius: 1e-200,
+            ..added(DVec3::ZERO)
+        },
+        AddedGrain {
             material: 9,
             ..added(DVec3::ZERO)
         },

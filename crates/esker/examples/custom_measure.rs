@@ -16,7 +16,7 @@ const SCENE: &str = r#"
     place = "lattice"
     count = 500
     diameter = 0.008
-    region = { box = { size = [0.09, 0.09, 0.19] } }
+    region = { box = [[-0.045, -0.045, -0.095], [0.045, 0.045, 0.095]] }
 "#;
 
 /// A third of the mean square of velocities about their mean, m²/s².

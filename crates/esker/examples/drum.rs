@@ -16,6 +16,7 @@ const SCENE: &str = r#"
     axis = [0, 1, 0]
     radius = 0.15
     length = 0.06
+    caps = true
     motion = { type = "rotate", axis = [0, 1, 0], rate = 2.0 }
 
     [[grains]]

@@ -11,7 +11,7 @@ const SCENE: &str = r#"
     step = 1e-3
     material.glass = { density = 2500, young = 5e7, poisson = 0.3 }
     pair = [{ materials = ["glass", "glass"], friction = 0.5 }]
-    wall = [{ name = "cup", shape = "cylinder", radius = 0.03, length = 0.1 }]
+    wall = [{ name = "cup", shape = "cylinder", radius = 0.03, length = 0.1, caps = true }]
 
     [[grains]]
     place = "lattice"

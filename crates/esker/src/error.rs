@@ -27,7 +27,7 @@ pub enum Error {
         /// The newest checkpoint that can be used, if there is one.
         checkpoint: Option<PathBuf>,
         /// Why.
-        source: StepError,
+        source: Box<StepError>,
     },
     /// A folder of results is there already.
     #[error("{} exists already", path.display())]

@@ -160,7 +160,7 @@ impl Output {
             let part = part.display();
             warnings.push(format!("{why}; the recording goes on in {part}"));
         }
-        if recorder.header().settings != asked {
+        if !is_same(&recorder.header().settings, &asked) {
             warnings.push(
                 "the recording keeps the fields, precision, compression and contacts \
                  that it was started with; other ones need a new run"
@@ -274,6 +274,19 @@ impl Output {
         self.schedule.saved();
         Ok(())
     }
+}
+
+/// Whether two recordings hold the same: fields have an order of their own in files.
+fn is_same(one: &RecordSettings, other: &RecordSettings) -> bool {
+    let all_in = |some: &RecordSettings, others: &RecordSettings| {
+        let mut fields = some.fields.iter();
+        fields.all(|field| others.fields.contains(field))
+    };
+    let in_their_order = RecordSettings {
+        fields: one.fields.clone(),
+        ..other.clone()
+    };
+    *one == in_their_order && all_in(one, other) && all_in(other, one)
 }
 
 /// The world of a checkpoint. Where a scene gives no step, one is chosen, with a

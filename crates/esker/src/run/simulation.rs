@@ -149,7 +149,7 @@ impl Simulation {
             Error::Step {
                 scene: self.scene.scene().name.clone(),
                 checkpoint: self.output.as_ref().and_then(Output::last_good_checkpoint),
-                source,
+                source: Box::new(source),
             }
         })?;
         self.totals.add(&report, self.world.walls());
