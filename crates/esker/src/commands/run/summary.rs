@@ -411,7 +411,8 @@ impl Summary {
         }
         if let Some(error) = self.tool_force_error.filter(|e| *e > SHOWN_FORCE_ERROR) {
             println!(
-                "  tools       forces about {:.1} % too small: contacts yield more than their law says",
+                "  tools       forces about {:.1} % too small: contacts yield more than their law says, \
+                 or lag behind their load",
                 100.0 * error
             );
         }
