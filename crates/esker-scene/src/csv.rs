@@ -1,8 +1,8 @@
-//! Tables of numbers from CSV files: grains one by one, and motions of walls.
+//! Tables of numbers from CSV files: grains one by one, motions of walls, and values of drives.
 //!
 //! A file has a header row that names its columns, then rows of numbers
 //! separated by commas. Empty lines and lines that begin with `#` are skipped.
-//! Both readers are pure functions of the file's bytes.
+//! All readers are pure functions of the file's bytes.
 
 use std::collections::BTreeSet;
 
@@ -43,6 +43,17 @@ pub struct MotionTable {
     pub displacements: Vec<DVec3>,
     /// Angles, rad, one per time.
     pub angles: Vec<f64>,
+}
+
+/// Rows of a table of values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ValueTable {
+    /// Times, s, strictly increasing.
+    pub times: Vec<f64>,
+    /// Values, one per time.
+    pub values: Vec<f64>,
+    /// Line of the last row.
+    pub last_line: usize,
 }
 
 /// Reads grains: columns `x,y,z`, optionally `diameter` or `radius`,
@@ -128,16 +139,11 @@ pub fn read_motion(bytes: &[u8]) -> Result<MotionTable, CsvError> {
             "only a column `t`; expected `x,y,z` or `angle` beside it",
         ));
     }
-    let mut motion = MotionTable::default();
+    let mut motion = MotionTable {
+        times: table.increasing_times()?,
+        ..Default::default()
+    };
     for row in &table.rows {
-        let time = table.number(row, "t");
-        if motion.times.last().is_some_and(|last| time <= *last) {
-            return Err(CsvError::new(
-                row.line,
-                format!("time {time} s does not come after the one before"),
-            ));
-        }
-        motion.times.push(time);
         motion
             .displacements
             .push(table.vector(row, ["x", "y", "z"]));
@@ -150,6 +156,24 @@ pub fn read_motion(bytes: &[u8]) -> Result<MotionTable, CsvError> {
         ));
     }
     Ok(motion)
+}
+
+/// Reads values over time: columns `t` and `value`.
+pub fn read_values(bytes: &[u8]) -> Result<ValueTable, CsvError> {
+    let table = Table::read(bytes, &["t", "value"])?;
+    table.require(&["t", "value"])?;
+    let Some(last) = table.rows.last() else {
+        return Err(CsvError::new(
+            table.header_line,
+            "no row below the header; expected a time and a value per row",
+        ));
+    };
+    let values = table.rows.iter().map(|row| table.number(row, "value"));
+    Ok(ValueTable {
+        times: table.increasing_times()?,
+        values: values.collect(),
+        last_line: last.line,
+    })
 }
 
 struct Table {
@@ -222,6 +246,22 @@ impl Table {
             self.require(names)?;
         }
         Ok(())
+    }
+
+    /// The column `t`.
+    fn increasing_times(&self) -> Result<Vec<f64>, CsvError> {
+        let mut times = Vec::with_capacity(self.rows.len());
+        for row in &self.rows {
+            let time = self.number(row, "t");
+            if times.last().is_some_and(|last| time <= *last) {
+                return Err(CsvError::new(
+                    row.line,
+                    format!("time {time} s does not come after the one before"),
+                ));
+            }
+            times.push(time);
+        }
+        Ok(times)
     }
 
     /// A number of a row; zero where the file has no such column.

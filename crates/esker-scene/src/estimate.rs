@@ -86,8 +86,8 @@ pub struct Estimate {
     pub depth: f64,
     /// Width of the bed in diameters.
     pub width: f64,
-    /// Advice for overlaps of 1 % and 5 % of a diameter.
-    pub advice: [Advice; 2],
+    /// Advice for overlaps of 1 % and 5 % of a diameter; none where there are no grains.
+    pub advice: Vec<Advice>,
     /// Where the scene's own settings are too coarse.
     pub warnings: Vec<String>,
     /// What the scene leaves to defaults.
@@ -146,6 +146,8 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
         let substeps = springs.unwrap_or(advice.substeps);
         Advice { substeps, ..advice }
     });
+    let warnings = [warnings(world, &bed, &advice[1]), wrong_sides(world)].concat();
+    let has_grains = at_end > 0.0;
     Estimate {
         grains_at_start: at_start as u64,
         grains_at_end: at_end as u64,
@@ -158,14 +160,18 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
         speed: bed.max_speed(),
         depth: bed.depth,
         width: bed.width,
-        warnings: [warnings(world, &bed, &advice[1]), wrong_sides(world)].concat(),
+        warnings,
         notes: [
             unnamed_pairs(world),
             bodies(world, scene.run.duration),
             reduction(world),
         ]
         .concat(),
-        advice,
+        advice: if has_grains {
+            advice.into()
+        } else {
+            Vec::new()
+        },
     }
 }
 
@@ -176,6 +182,13 @@ pub fn choose(scene: &mut Scene, tolerance: f64) {
         .map(|i| count(&scene.world, i))
         .sum();
     let given = scene.world.emitters.len() as f64;
+    if grains + given == 0.0 {
+        // Nothing can overlap: the defaults will do.
+        if !scene.step_is_given {
+            scene.world.step = default_step(scene);
+        }
+        return;
+    }
     let bed = Bed::of(scene, grains, given);
     if !scene.step_is_given {
         let step = bed.advice(tolerance, &scene.world).step;
@@ -706,11 +719,13 @@ impl fmt::Display for Estimate {
             duration(self.run_time),
             self.seconds_per_contact_sweep
         )?;
-        writeln!(
-            f,
-            "bed         about {:.0} diameters deep, {:.0} wide; fastest {:.2} m/s",
-            self.depth, self.width, self.speed
-        )?;
+        if self.grains_at_end > 0 {
+            writeln!(
+                f,
+                "bed         about {:.0} diameters deep, {:.0} wide; fastest {:.2} m/s",
+                self.depth, self.width, self.speed
+            )?;
+        }
         for advice in &self.advice {
             writeln!(
                 f,

@@ -491,10 +491,11 @@ pub const DRIVE_TABLE: Section = Section {
     title: "drive.table",
     doc: "Values over time, between the times by linear interpolation; must last to the end of the run.",
     keys: &[
-        key("times", Kind::Numbers, "s", Required, "Times, increasing."),
-        key("values", Kind::Numbers, "", Required, "One value per time."),
+        key("times", Kind::Numbers, "s", Optional("see `file`"), "Times, increasing."),
+        key("values", Kind::Numbers, "", Optional("see `file`"), "One value per time."),
+        key("file", Kind::Text, "", Optional("see `times`"), "CSV file with a header row: `t,value`; relative to the scene file."),
     ],
-    groups: &[],
+    groups: &[Group { keys: &["times", "file"], required: true, when: &[] }],
 };
 
 /// `sine` of drives.

@@ -124,3 +124,22 @@ fn a_step_that_is_not_given_suits_the_grains_and_their_speed() {
     let errors = esker_scene::parse(text, "s.toml", ".".as_ref()).unwrap_err();
     assert!(errors.to_string().contains("steps"), "{errors}");
 }
+
+/// The diameter of no grain gave steps of 1e-156 s and as many substeps as there are numbers.
+#[test]
+fn a_machine_without_grains_gets_the_default_step_and_no_advice_for_grains() {
+    let head = "duration = 1.0\nmaterial.steel = { density = 8000, young = 1e9 }\n\
+                body = [{ name = \"rod\", shape = { box = [1.0, 0.1, 0.1] }, mass = 1 }]\n";
+    let read = |head: &str| esker_scene::parse(head, "rod.toml", ".".as_ref()).unwrap();
+    let plain = read(head);
+    let accurate = read(&format!("tolerance = \"1%\"\n{head}"));
+    assert_eq!(accurate.world.step, plain.world.step);
+    assert_eq!(substeps(&accurate), substeps(&plain));
+    for scene in [plain, accurate] {
+        let estimate = esker_scene::estimate::estimate(&scene, None);
+        assert!(estimate.advice.is_empty());
+        let shown = estimate.to_string();
+        assert!(!shown.contains("bed"), "{shown}");
+        assert!(!shown.contains("overlap"), "{shown}");
+    }
+}

@@ -1,5 +1,6 @@
 //! `[[joint]]` and `[[drive]]`: what scenes say of machines.
 
+use std::io;
 use std::path::Path;
 
 use esker_machine::{Coordinate, DriveKind, Elasticity, JointCoordinate, JointKind, Signal};
@@ -278,6 +279,71 @@ fn drives_have_a_coordinate_a_limit_and_a_table_that_lasts() {
     refusal("[0, 0.5, 2]", "[0, 2]", "times");
     let shown = refusal("name = \"servo\"", "name = \"motor\" # twice", "# twice");
     assert!(shown.contains("taken already"), "{shown}");
+}
+
+/// One file that scenes may name.
+struct OneFile(&'static str);
+
+impl esker_scene::Files for OneFile {
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        match name {
+            "motor.csv" => Ok(self.0.into()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+/// The arm with the table of its motor in a file.
+fn read_with_file(table: &str, content: &'static str) -> Result<Scene, SceneErrors> {
+    let rows = "{ times = [0, 0.5, 2], values = [0, 1, 1] }";
+    assert!(ARM.contains(rows));
+    let text = ARM.replacen(rows, table, 1);
+    esker_scene::interpret(&text, "arm.toml", &OneFile(content))
+}
+
+#[test]
+fn a_table_of_a_drive_may_be_a_file() {
+    let named = "{ file = \"motor.csv\" }";
+    let scene = read_with_file(named, "# rad/s\nt, value\n0,0\n0.5,1\n\n2,1\n").unwrap();
+    assert_eq!(scene.world.drives, read(ARM).unwrap().world.drives);
+}
+
+#[test]
+fn files_of_drives_are_refused_with_line_and_advice() {
+    let line = 1 + ARM.lines().position(|l| l.starts_with("table")).unwrap();
+    let refusal = |table: &str, content: &'static str| {
+        let errors = read_with_file(table, content).expect_err(content);
+        assert_eq!(errors.problems.len(), 1, "{errors}");
+        let shown = errors.to_string();
+        assert!(shown.contains(&format!("arm.toml:{line}:")), "{shown}");
+        shown
+    };
+    let named = "{ file = \"motor.csv\" }";
+    let short = refusal(named, "t,value\n0,0\n\n0.5,1\n");
+    let told = "\"motor.csv\", line 4: the table ends at 0.5 s, before the run does at 1 s";
+    assert!(short.contains(told), "{short}");
+    assert!(short.contains("repeat the last value"), "{short}");
+    for (content, told) in [
+        ("t,value\n0,0\n0,1\n2,1\n", "line 3: time 0 s does not come"),
+        ("t,value\n0,0\n2,fast\n", "line 3: `fast` is not a finite"),
+        ("t,valve\n0,0\n", "line 1: unknown column `valve`"),
+        ("t\n0\n", "line 1: the header has no column `value`"),
+        ("t,value\n", "line 1: no row below the header"),
+    ] {
+        let shown = refusal(named, content);
+        assert!(shown.contains("motor.csv"), "{shown}");
+        assert!(shown.contains(told), "{shown}");
+    }
+    let whole = "t,value\n0,0\n2,1\n";
+    let shown = refusal("{ file = \"engine.csv\" }", whole);
+    assert!(shown.contains("cannot read \"engine.csv\""), "{shown}");
+    let shown = refusal("{ file = \"motor.csv\", values = [0, 1] }", whole);
+    assert!(shown.contains("exclude one another"), "{shown}");
+    let shown = refusal("{ file = \"motor.csv\", times = [0, 2] }", whole);
+    assert!(shown.contains("`file`"), "{shown}");
+    let shown = refusal("{ times = [0, 2] }", whole);
+    assert!(shown.contains("times but no values"), "{shown}");
+    refusal("{ values = [0, 2] }", whole);
 }
 
 #[test]

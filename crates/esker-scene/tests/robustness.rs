@@ -1,6 +1,6 @@
 //! Nothing in a scene, and nothing in a file that it names, makes the reader panic.
 
-use esker_scene::csv::{read_grains, read_motion};
+use esker_scene::csv::{read_grains, read_motion, read_values};
 use esker_scene::{NoFiles, interpret};
 use proptest::prelude::*;
 
@@ -75,11 +75,13 @@ proptest! {
     fn random_bytes_never_panic_the_csv_readers(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = read_grains(&bytes, Some(0.01));
         let _ = read_motion(&bytes);
+        let _ = read_values(&bytes);
     }
 
     #[test]
     fn nearly_right_csv_never_panics(text in "(x|y|z|t|radius|angle|,|[0-9.e-]|\n|nan){0,60}") {
         let _ = read_grains(text.as_bytes(), None);
         let _ = read_motion(text.as_bytes());
+        let _ = read_values(text.as_bytes());
     }
 }

@@ -33,7 +33,9 @@
 //! n ← n (r/a)^q,     q = 1/2 sub-stepped, 1 for a whole step             (1)
 //! ```
 //!
-//! at a look every few steps: contacts need some to follow. Whole steps make `n`
+//! at a look every few steps: contacts need some to follow. What needs none, the creep and the
+//! violation of joints, raises substeps in the very step that misses it: a tool that sets a bed
+//! in motion has come by half a diameter until the first look. Whole steps make `n`
 //! sweeps at least, and more until their residual is right. The travel falls as
 //! `h²` and is known before anything went wrong: the step is halved as often as
 //! it asks for as soon as it does, and doubled at a look where it would stay well within its
@@ -65,6 +67,8 @@ const WHOLE_STEP_TRAVEL: f64 = 1.0 / 16.0;
 const TRAVEL_IDLE: f64 = 0.5;
 /// Bounds of the change of sweeps per look.
 pub(crate) const CHANGE: [f64; 2] = [0.9, 1.6];
+/// The largest change by what follows at once, which is known to be needed.
+const CHANGE_AT_ONCE: f64 = 2.5;
 /// Fewest sweeps that keep a flow right, and most that are tried.
 const SWEEPS: [f64; 2] = [10.0, 2000.0];
 /// Largest creep at which forces and angles are those of an exact solve.
@@ -171,6 +175,14 @@ impl Ratios {
         let of_contacts = self.overlap.max(self.walls).max(self.creep);
         of_contacts.max(self.forces)
     }
+
+    /// The largest of those that follow substeps at once, at a look and else. Creep fluctuates,
+    /// and counts between looks where it is missed.
+    fn at_once(&self, is_look: bool) -> f64 {
+        let counts = is_look || self.creep > 1.0;
+        let creep = if counts { self.creep } else { 0.0 };
+        creep.max(self.joints).max(self.residual)
+    }
 }
 
 impl World {
@@ -226,25 +238,31 @@ impl World {
         self.set_next_resolution(next);
     }
 
-    /// Sweeps by (1), at a look; sooner where joints gape, which follow substeps at once.
+    /// Sweeps by (1), at a look; sooner by [`Ratios::at_once`].
     fn corrected_sweeps(&self, ratios: Ratios, is_look: bool) -> Resolution {
-        let (exponent, error) = match self.method {
-            Method::SubStepped(_) if is_look => {
-                let of_substeps = ratios.residual.max(ratios.joints);
-                (0.5, ratios.of_solve().max(of_substeps))
+        let at_once = ratios.at_once(is_look);
+        let [error, change] = match self.method {
+            Method::SubStepped(_) => {
+                let change = |error: f64, most| (error / AIM).sqrt().min(most);
+                let followed = if is_look { ratios.of_solve() } else { IDLE };
+                [
+                    followed.max(at_once),
+                    change(followed, CHANGE[1]).max(change(at_once, CHANGE_AT_ONCE)),
+                ]
             }
-            Method::SubStepped(_) => (0.5, ratios.joints.max(IDLE)),
             // The solve itself sees to the residual.
-            Method::WholeStep(_) if is_look => (1.0, ratios.of_solve()),
+            Method::WholeStep(_) if is_look => {
+                let error = ratios.of_solve();
+                [error, (error / AIM).min(CHANGE[1])]
+            }
             Method::WholeStep(_) | Method::Smooth(_) => return self.next,
         };
         let is_idle = error < IDLE && ratios.relaxed_forces <= AIM;
         if !is_idle && error <= AIM {
             return self.next;
         }
-        let change = (error / AIM).powf(exponent).clamp(CHANGE[0], CHANGE[1]);
         Resolution {
-            sweeps: bounded(self.next.sweeps as f64 * change),
+            sweeps: bounded(self.next.sweeps as f64 * change.max(CHANGE[0])),
             ..self.next
         }
     }

@@ -75,14 +75,15 @@ pub struct StepErrors {
 }
 
 impl StepErrors {
-    /// Share by which the forces of tools are too small: (2) of the module `tool_forces`.
+    /// Share by which the forces of tools are too small: (2) of the module `tool_forces`, which
+    /// is a part of it where the residual was not measured.
     pub fn tool_force(&self) -> f64 {
-        self.softening * self.stored_share
+        (self.softening + self.residual.unwrap_or(0.0)) * self.stored_share
     }
 
     /// The same as it would be if substeps were relaxed.
     pub fn relaxed_tool_force(&self) -> f64 {
-        self.relaxed_softening * self.stored_share
+        (self.relaxed_softening + self.residual.unwrap_or(0.0) / RELAXED) * self.stored_share
     }
 }
 

@@ -27,7 +27,7 @@ use esker_machine::{
     Assembly, BodyPose, BodyProperties, DriveTotals, GearTotals, JointCoordinate, JointTotals,
     MachineDef, MachineError, Machines, Spatial, Substep,
 };
-use esker_solver::jointed::{JointedBodies, JointedSide};
+use esker_solver::jointed::{Jointed, JointedBodies, JointedSide};
 
 use crate::World;
 use crate::definition::{Method, WorldDef};
@@ -129,22 +129,28 @@ impl Machinery {
 
     /// Where contacts have jointed bodies, and what moves these in a step that begins at `time`
     /// with substeps of this length, s.
-    pub(crate) fn running(&mut self, time: f64, length: f64) -> (&[JointedSide], Running<'_>) {
-        let running = Running {
-            machines: &mut self.machines,
-            poses: &mut self.poses,
-            velocities: &mut self.velocities,
-            forces: &self.forces,
-            time,
-            length,
-        };
-        (&self.sides, running)
+    pub(crate) fn running(&mut self, time: f64, length: f64) -> Coupling<'_, Running<'_>> {
+        Coupling {
+            sides: &self.sides,
+            count: self.velocities.len(),
+            bodies: Running {
+                machines: &mut self.machines,
+                poses: &mut self.poses,
+                velocities: &mut self.velocities,
+                forces: &self.forces,
+                time,
+                length,
+            },
+        }
     }
 
     /// The same in the impact stage of a whole step.
-    pub(crate) fn impacting(&mut self) -> (&[JointedSide], Impacting<'_>) {
-        let impacting = Impacting::new(&mut self.machines, &self.velocities);
-        (&self.sides, impacting)
+    pub(crate) fn impacting(&mut self) -> Coupling<'_, Impacting<'_>> {
+        Coupling {
+            sides: &self.sides,
+            count: self.velocities.len(),
+            bodies: Impacting::new(&mut self.machines, &self.velocities),
+        }
     }
 
     /// Goes on after the impact stage, in which contacts gave these impulses.
@@ -158,7 +164,7 @@ impl Machinery {
     pub(crate) fn free_ghosts(&mut self, time: f64, step: f64, bodies: &mut [BodyState]) {
         let nothing = vec![Spatial::ZERO; self.velocities.len()];
         let mut free = nothing.clone();
-        let (_, mut running) = self.running(time, step);
+        let mut running = self.running(time, step).bodies;
         running.begin(&nothing, &mut free);
         self.set_ghosts(&free, bodies);
     }
@@ -174,7 +180,7 @@ impl Machinery {
     ) {
         let given = self.impulses(contacts, |i| impulses[i]);
         let mut after = given.clone();
-        let (_, mut running) = self.running(time, step);
+        let mut running = self.running(time, step).bodies;
         running.end(&given, &mut after);
         self.set_ghosts(&after, bodies);
     }
@@ -320,6 +326,24 @@ impl JointedBodies for Impacting<'_> {
     }
 }
 
+/// What moves jointed bodies, and where contacts have them.
+pub(crate) struct Coupling<'a, B> {
+    sides: &'a [JointedSide],
+    count: usize,
+    bodies: B,
+}
+
+impl<B: JointedBodies> Coupling<'_, B> {
+    /// The jointed bodies of a sweep; `None` where there are none.
+    pub(crate) fn jointed(&mut self) -> Option<Jointed<'_>> {
+        (self.count > 0).then_some(Jointed {
+            sides: self.sides,
+            count: self.count,
+            bodies: &mut self.bodies,
+        })
+    }
+}
+
 /// Machines within a step.
 pub(crate) struct Running<'a> {
     machines: &'a mut Machines,
@@ -331,13 +355,6 @@ pub(crate) struct Running<'a> {
     time: f64,
     /// Of a substep, s.
     length: f64,
-}
-
-impl Running<'_> {
-    /// Whether there are no machines.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.machines.is_empty()
-    }
 }
 
 impl JointedBodies for Running<'_> {

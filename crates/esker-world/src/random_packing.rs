@@ -22,6 +22,8 @@ use crate::random::RandomStream;
 
 /// Overlap that is left at most, in mean diameters.
 const MAX_OVERLAP: f64 = 5e-4;
+/// Share of the region by which less is tried where only a few grains overlap.
+const ROOM: f64 = 0.01;
 /// Relaxation steps before a region counts as too full: 0.60 takes a few
 /// hundred, and the number grows without bound towards close packing.
 const MAX_STEPS: usize = 4000;
@@ -90,8 +92,10 @@ pub(crate) fn pack(
     };
     let overlap = packing.relax()?;
     if overlap > MAX_OVERLAP {
-        // Grains smaller by the overlap that is left would fit.
-        let possible = fraction * (1.0 - packing.mean_overlap()).powi(3);
+        // Grains smaller by the overlap that is left would fit. Where that is next to nothing a
+        // few grains are stuck, and a little more room lets them go.
+        let smaller = fraction * (1.0 - packing.mean_overlap()).powi(3);
+        let possible = smaller.min(fraction - ROOM);
         return Err(PackingError::TooFull { fraction, possible });
     }
     Ok(packing.centres.into_iter().zip(radii).collect())
@@ -296,5 +300,19 @@ mod tests {
         };
         assert!((0.57..0.62).contains(&possible), "{possible}");
         assert!(packed(&regions()[0], possible - 0.03, &sizes).is_ok());
+    }
+
+    /// A few grains that are stuck overlap by next to nothing on the mean: "55.0 % was not found;
+    /// about 55.0 % would fit".
+    #[test]
+    fn what_is_possible_is_less_than_what_was_refused() {
+        let sizes = SizeDistribution::Fixed { radius: 5e-3 };
+        let fractions = (0..20).map(|k| 0.55 + 0.005 * f64::from(k));
+        let mut refused = fractions.filter_map(|f| packed(&regions()[0], f, &sizes).err());
+        let error = refused.next().unwrap();
+        let PackingError::TooFull { fraction, possible } = error else {
+            panic!("{error}");
+        };
+        assert!(possible <= fraction - 0.009, "{error}");
     }
 }

@@ -5,7 +5,6 @@ use esker_geometry::TooManyPairs;
 use esker_parallel::{ExactSum, Max, SharedSlice, Team};
 use esker_solver::backend::{Partners, SubstepBackend, SubstepRun};
 use esker_solver::block_sweep::{BlockSweeper, WholeStepProblem};
-use esker_solver::jointed::Jointed;
 use esker_solver::plan::block_edge;
 use esker_solver::sweep::{Stop, SweepReport};
 use glam::DVec3;
@@ -321,15 +320,10 @@ impl World {
         };
         let (backend, plan) = (&mut work.sweeper, &work.collider.plan);
         backend.measure_losses(self.energy.is_some());
-        let (sides, mut machines) = self.machinery.running(time, step);
-        let jointed = (!machines.is_empty()).then_some(Jointed {
-            sides,
-            count: self.bodies.len(),
-            bodies: &mut machines,
-        });
+        let mut machines = self.machinery.running(time, step);
         let mut bodies = std::mem::take(&mut work.equations.bodies);
         let problem = work.equations.problem(plan);
-        let partners = Partners::alone(jointed);
+        let partners = Partners::alone(machines.jointed());
         let impacts = backend.advance(team, problem, &mut bodies, run, partners);
         work.equations.bodies = bodies;
         let residual = measure.then(|| {
@@ -421,13 +415,8 @@ impl World {
             if self.machinery.is_empty() {
                 sweeper.solve(team, problem, None, impulses, velocities);
             } else {
-                let (sides, mut machines) = self.machinery.impacting();
-                let jointed = Jointed {
-                    sides,
-                    count: self.bodies.len(),
-                    bodies: &mut machines,
-                };
-                sweeper.solve(team, problem, Some(jointed), impulses, velocities);
+                let mut machines = self.machinery.impacting();
+                sweeper.solve(team, problem, machines.jointed(), impulses, velocities);
                 let contacts = &whole.problem.contacts;
                 self.machinery.take_up_impacts(contacts, impulses);
             }
@@ -478,13 +467,8 @@ impl World {
                     problem: &whole.problem,
                     stop,
                 };
-                let (sides, mut machines) = self.machinery.running(time, self.step);
-                let jointed = (!machines.is_empty()).then_some(Jointed {
-                    sides,
-                    count: self.bodies.len(),
-                    bodies: &mut machines,
-                });
-                sweeper.solve(team, problem, jointed, impulses, velocities)
+                let mut machines = self.machinery.running(time, self.step);
+                sweeper.solve(team, problem, machines.jointed(), impulses, velocities)
             }
             Solver::Named(name) => {
                 let problem = (&whole.problem, &self.machinery);

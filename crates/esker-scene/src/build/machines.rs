@@ -10,6 +10,7 @@ use esker_world::definition::{BodyDef, WorldDef};
 use glam::DVec3;
 
 use super::Builder;
+use crate::csv::{ValueTable, read_values};
 use crate::format::{COORDINATES, GROUND};
 use crate::keys::list_of_words;
 use crate::report::ProblemKind;
@@ -443,17 +444,33 @@ impl Builder<'_, '_> {
                 phase: sine.number("phase")?,
             });
         }
-        let rows = node.table("table")?;
-        let (times, values) = (rows.numbers("times")?, rows.numbers("values")?);
-        self.judge_times(rows, &times, values.len())?;
+        self.value_table(node.table("table")?, duration)
+    }
+
+    /// Values over time, from the scene or from a file.
+    fn value_table(&mut self, rows: &Node, duration: Option<f64>) -> Option<Signal> {
+        // Where the table ends, in words and in the scene.
+        let (times, values, place, key) = match rows.text("file") {
+            Some(name) => {
+                let table = self.value_file(rows)?;
+                let place = format!("\"{name}\", line {}: ", table.last_line);
+                (table.times, table.values, place, "file")
+            }
+            None => {
+                let (times, values) = self.value_rows(rows)?;
+                (times, values, String::new(), "times")
+            }
+        };
         if let (Some(&end), Some(duration)) = (times.last(), duration)
             && end < duration
         {
             let finding = self
                 .finding(
                     ProblemKind::BadValue,
-                    &rows.at("times"),
-                    format!("the table ends at {end} s, before the run does at {duration} s"),
+                    &rows.at(key),
+                    format!(
+                        "{place}the table ends at {end} s, before the run does at {duration} s"
+                    ),
                 )
                 .expected(format!("a last time of at least {duration} s"))
                 .advice("repeat the last value at the end of the run if the drive is to keep it");
@@ -461,6 +478,45 @@ impl Builder<'_, '_> {
             return None;
         }
         Some(Signal::Table { times, values })
+    }
+
+    fn value_file(&mut self, rows: &Node) -> Option<ValueTable> {
+        if self.locations.has(&rows.at("values")) {
+            self.report(
+                ProblemKind::Conflict,
+                &rows.at("values"),
+                "`values` and `file` exclude one another",
+            );
+        }
+        let (name, bytes) = self.read_file(rows, "file")?;
+        match read_values(&bytes) {
+            Ok(table) => Some(table),
+            Err(error) => {
+                self.report(
+                    ProblemKind::File,
+                    &rows.at("file"),
+                    format!("\"{name}\", {error}"),
+                );
+                None
+            }
+        }
+    }
+
+    fn value_rows(&mut self, rows: &Node) -> Option<(Vec<f64>, Vec<f64>)> {
+        let times = rows.numbers("times")?;
+        if !self.locations.has(&rows.at("values")) {
+            let finding = self
+                .finding(
+                    ProblemKind::Missing,
+                    &rows.at("times"),
+                    "the table has times but no values",
+                )
+                .expected("`values` beside `times`");
+            self.push(finding);
+        }
+        let values = rows.numbers("values")?;
+        self.judge_times(rows, &times, values.len())?;
+        Some((times, values))
     }
 
     /// Reports a machine that cannot be built.

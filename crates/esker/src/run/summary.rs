@@ -440,7 +440,8 @@ impl Summary {
         lines.extend(ledger.chain(drives).chain(machines).chain(reduction));
         if let Some(error) = self.tool_force_error.filter(|e| *e > SHOWN_FORCE_ERROR) {
             lines.push(format!(
-                "  tools       forces about {:.1} % too small: contacts yield more than their law says",
+                "  tools       forces about {:.1} % too small: contacts yield more than their law says, \
+                 or lag behind their load",
                 100.0 * error
             ));
         }

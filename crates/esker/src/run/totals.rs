@@ -36,8 +36,8 @@ pub struct Totals {
     pub(super) missed_residual: f64,
     pub(super) missed_forces: f64,
     pub(super) missed_joints: f64,
-    /// Errors of the forces of tools, weighted with the energy that these stored in contacts,
-    /// and the weights, J.
+    /// Errors of the forces of tools where all of them was measured, weighted with the energy that
+    /// these stored in contacts, and the weights, J.
     pub(super) tool_force_sum: f64,
     pub(super) tool_energy_sum: f64,
     pub(super) worst_joints: f64,
@@ -170,9 +170,11 @@ impl Totals {
             self.worst_high_excess = self.worst_high_excess.max(high);
             self.worst_travel = self.worst_travel.max(errors.travel);
             self.worst_joints = self.worst_joints.max(errors.joints);
-            let energy = errors.stored_share * errors.stored_energy;
-            self.tool_force_sum += energy * errors.tool_force();
-            self.tool_energy_sum += energy;
+            if errors.residual.is_some() {
+                let energy = errors.stored_share * errors.stored_energy;
+                self.tool_force_sum += energy * errors.tool_force();
+                self.tool_energy_sum += energy;
+            }
             if let Some(worst) = &errors.worst {
                 self.worst.keep(worst, report.time);
             }

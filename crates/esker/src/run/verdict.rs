@@ -170,7 +170,7 @@ impl Verdict {
             [
                 format!(
                     "forces of moving walls and machines are about {:.0} % too small: contacts \
-                     yield more than their law says",
+                     yield more than their law says, or lag behind their load",
                     100.0 * e.tool_force.unwrap_or(0.0)
                 ),
                 "more substeps or sweeps, or state `tolerance = \"1%\"`".into(),

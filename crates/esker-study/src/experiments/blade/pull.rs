@@ -162,7 +162,8 @@ impl Pull {
             missed += usize::from(!report.converged);
             sweeps += report.sweeps;
             let is_mobilised = (MOBILISED[0]..MOBILISED[1]).contains(&travel);
-            if let Some(errors) = report.errors.filter(|_| is_mobilised) {
+            let is_look = report.residual.is_some();
+            if let Some(errors) = report.errors.filter(|_| is_mobilised && is_look) {
                 said.push(errors.tool_force());
             }
         })?;
