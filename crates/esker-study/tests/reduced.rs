@@ -213,3 +213,8 @@ fn machines_move_and_touch_as_computed() {
 fn an_excavator_digs_with_the_forces_that_its_bed_resists_with() {
     holds("excavator");
 }
+
+#[test]
+fn grains_at_rest_can_be_frozen() {
+    holds("reduction");
+}
