@@ -1,5 +1,7 @@
 //! Mechanisms whose motion is known: references for tests and experiments.
 
+use std::f64::consts::TAU;
+
 use glam::{DQuat, DVec3};
 
 use crate::rig::{GRAVITY, Plan};
@@ -280,5 +282,50 @@ impl HeavyTop {
         let rate = self.precession();
         let angular = DVec3::Z * rate + axis * (self.spin - rate * self.tilt.cos());
         Spatial::new(angular.cross(pose.position), angular)
+    }
+}
+
+/// A body of 1 kg with these moments on a ball joint at its centre of mass: no torque acts on it.
+pub fn torque_free_top(moments: DVec3) -> Plan {
+    let mut plan = Plan::default();
+    let top = plan.add(1.0, moments, BodyPose::IDENTITY);
+    plan.join(JointKind::Ball, [None, Some(top)], DVec3::ZERO, DVec3::Z);
+    plan
+}
+
+/// A nut that runs down a vertical screw under gravity.
+#[derive(Clone, Copy, Debug)]
+pub struct ScrewNut {
+    /// Advance per revolution, m.
+    pub pitch: f64,
+    /// Mass, kg.
+    pub mass: f64,
+    /// Moment of inertia about the screw, kg m².
+    pub inertia: f64,
+}
+
+impl ScrewNut {
+    /// The mechanism.
+    pub fn plan(&self) -> Plan {
+        let mut plan = Plan {
+            gravity: GRAVITY,
+            ..Plan::default()
+        };
+        let moments = DVec3::splat(self.inertia);
+        let nut = plan.add(self.mass, moments, BodyPose::IDENTITY);
+        let pitch = self.pitch;
+        plan.join(
+            JointKind::Screw { pitch },
+            [None, Some(nut)],
+            DVec3::ZERO,
+            DVec3::Z,
+        );
+        plan
+    }
+
+    /// Its acceleration upwards, m/s²: `−g m/(m + I (2π/p)²)`.
+    pub fn acceleration(&self) -> f64 {
+        let per_metre = TAU / self.pitch;
+        GRAVITY.z * self.mass / (self.mass + self.inertia * per_metre * per_metre)
     }
 }

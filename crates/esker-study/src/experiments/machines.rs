@@ -6,8 +6,11 @@
 //! that they are held against come from an independent program, and where nothing else is said
 //! from closed formulas.
 
+use std::f64::consts::TAU;
+
 use esker_machine::mechanisms::{
-    self, FourBar, GearedRotors, HeavyTop, SliderCrank, saturated_velocities, servo_response,
+    self, FourBar, GearedRotors, HeavyTop, ScrewNut, SliderCrank, saturated_velocities,
+    servo_response, torque_free_top,
 };
 use esker_machine::rig::{GRAVITY, Plan, Rig};
 use esker_machine::{Coordinate, DriveKind, Signal};
@@ -177,9 +180,10 @@ fn drives() -> Vec<Test> {
         inertias: [0.4, 3.0],
         torque: 11.0,
     };
-    let top = HeavyTop {
-        tilt: 0.5,
-        spin: 1000.0,
+    let nut = ScrewNut {
+        pitch: 0.2,
+        mass: 2.0,
+        inertia: 1e-3,
     };
     let at_limit = |what: &str, value: f64, within: f64| Expected {
         what: what.into(),
@@ -282,17 +286,70 @@ fn drives() -> Vec<Test> {
             },
         ),
         exact(
-            "heavy top at 1000 rad/s, substep of 0.1 ms",
-            vec![Expected::share("precession, rad/s", top.precession(), 2e-3)],
+            "nut on a screw of 0.2 m per revolution, 1 s",
+            vec![
+                Expected::share("velocity, m/s", nut.acceleration(), 1e-6),
+                Expected::share("advance per revolution, m", nut.pitch, 1e-9),
+            ],
             move || {
-                let mut rig = rig(&top.plan(), 1e-4)?;
-                rig.velocities[0] = top.velocity();
-                rig.run(0.5, |_| {});
-                let axis = rig.poses[0].orientation * DVec3::Z;
-                Ok(vec![axis.y.atan2(axis.x) / 0.5])
+                let mut rig = rig(&nut.plan(), 1e-3)?;
+                rig.run(1.0, |_| {});
+                let advance = TAU * rig.slide(0) / rig.angle(0);
+                Ok(vec![rig.velocities[0].linear.z, advance])
             },
         ),
     ]
+}
+
+/// A fast top that falls over as it precesses, by the substep.
+fn heavy_top(step: f64) -> Result<Vec<f64>, StudyError> {
+    let top = HeavyTop {
+        tilt: 0.5,
+        spin: 1000.0,
+    };
+    let mut rig = rig(&top.plan(), step)?;
+    rig.velocities[0] = top.velocity();
+    rig.run(0.5, |_| {});
+    let axis = rig.poses[0].orientation * DVec3::Z;
+    let precession = axis.y.atan2(axis.x) / 0.5;
+    let error = (precession - top.precession()) / top.precession();
+    let tilted = axis.angle_between(DVec3::Z) - top.tilt;
+    Ok(vec![error.abs(), tilted.abs()])
+}
+
+/// Bodies that tumble at 1000 rad/s without any torque: the largest changes within a second
+/// that an independent program found.
+fn tumbling(substep: f64, turned: f64) -> Test {
+    let near = |what: &str, within: f64| Expected {
+        what: what.into(),
+        value: 0.0,
+        within,
+    };
+    Test {
+        name: format!(
+            "tops without a torque at 1000 rad/s, substep of {} ms",
+            number(1e3 * substep, 3)
+        ),
+        substep: None,
+        expected: vec![
+            near("change of energy", 1e-9),
+            near("change of angular momentum", turned),
+        ],
+        basis: REFERENCE,
+        job: Box::new(move || {
+            let mut worst = vec![0.0_f64; 2];
+            for moments in [[1.0, 2.0, 3.0], [0.1, 1.0, 1.0], [1.0, 1.0, 1.9]] {
+                let mut rig = rig(&torque_free_top(moments.into()), substep)?;
+                rig.velocities[0].angular = DVec3::new(0.3, 1.0, 0.4).normalize() * 1000.0;
+                let (energy, momentum) = (rig.kinetic_energy(), rig.angular_momentum());
+                rig.run(1.0, |_| {});
+                let changed = rig.angular_momentum().distance(momentum) / momentum.length();
+                worst[0] = worst[0].max((rig.kinetic_energy() / energy - 1.0).abs());
+                worst[1] = worst[1].max(changed);
+            }
+            Ok(worst)
+        }),
+    }
 }
 
 fn run_to(world: &mut World, time: f64) -> Result<(), StudyError> {
@@ -374,6 +431,50 @@ fn plate(mass: f64) -> Test {
             Ok(vec![force, world.body_velocity(0)[0].length()])
         },
     )
+}
+
+/// A servo wall of 100 kg: pressed with 40 N on a bed at rest against a damper, it settles. The
+/// time after which its force stays within 2 % depends on the bed, the force at rest does not.
+fn servo_wall(damping: f64, time: f64) -> Test {
+    const MASS: f64 = 100.0;
+    /// When it is released, s: until then its weight is held.
+    const RELEASE: f64 = 0.5;
+    const END: f64 = 2.5;
+    const FORCE: f64 = 40.0;
+    Test {
+        name: format!("servo wall of {MASS} kg pressed with 40 N, {damping} N s/m"),
+        substep: None,
+        expected: vec![
+            Expected::share("time until it stays within 2 %, s", time, 0.5),
+            Expected::share("force at the end, N", FORCE, 1e-3),
+        ],
+        basis: "an independent program, on another bed",
+        job: Box::new(move || {
+            let mut def = bench::world_of_scene(PLATE)?;
+            let weight = MASS * def.gravity.length();
+            let plate = &mut def.bodies[0];
+            plate.moments *= MASS / plate.mass;
+            plate.mass = MASS;
+            // Its lower face is where the grains end.
+            plate.pose.position.z = 0.085;
+            def.drives[0].kind = DriveKind::DampedForce { damping };
+            let (held, pressed) = (-weight, FORCE - weight);
+            def.drives[0].signal = Signal::Table {
+                times: vec![0.0, RELEASE, RELEASE + def.step, END],
+                values: vec![held, held, pressed, pressed],
+            };
+            let mut world = bench::build(&def)?;
+            run_to(&mut world, RELEASE)?;
+            let (mut settled, mut last) = (RELEASE, 0.0);
+            bench::run(&mut world, END - RELEASE, |world, report| {
+                last = world.bodies[0].load.force.z;
+                if (last / FORCE - 1.0).abs() > 0.02 {
+                    settled = report.time;
+                }
+            })?;
+            Ok(vec![settled - RELEASE, last])
+        }),
+    }
 }
 
 /// A ball that hits a hinged rod: both leave as restitution and the inertia about the hinge say.
@@ -477,9 +578,18 @@ fn tests(size: Size) -> Vec<Test> {
         &[(5e-3, [6.5e-5]), (5e-4, [6.5e-7])],
         four_bar,
     ));
+    tests.extend(ladder(
+        size,
+        "heavy top at 1000 rad/s",
+        (["precession, share of it", "tilt after 0.5 s, rad"], 0.25),
+        &[(5e-4, [4.2e-3, 0.042]), (1e-4, [4.7e-4, 0.008])],
+        heavy_top,
+    ));
+    tests.extend([tumbling(5e-4, 0.25), tumbling(1e-4, 0.05)]);
     tests.extend(drives());
     tests.extend([30.0, 60.0].map(block));
     tests.extend([0.01, 0.1, 1.0, 10.0].map(plate));
+    tests.extend([servo_wall(2000.0, 0.65), servo_wall(400.0, 1.2)]);
     tests.extend([0.0, 0.5, 0.9].map(impact));
     tests.push(beam());
     tests
