@@ -29,7 +29,7 @@
 //! for _ in 0..100 {
 //!     world.step()?;
 //! }
-//! assert!(world.grains.kinetic_energy() < 1e-9);
+//! assert!(world.grains().kinetic_energy() < 1e-9);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -1,5 +1,5 @@
 //! A measure of one's own while a simulation runs: the granular temperature of a bed that comes
-//! to rest, and its half-life. `cargo run --release -p esker --example custom_measure`.
+//! to rest, and how long that takes. `cargo run --release -p esker --example custom_measure`.
 
 use esker::world::World;
 use esker::{Error, LoadedScene, Simulation, Until};
@@ -30,24 +30,24 @@ fn granular_temperature(world: &World) -> f64 {
 
 fn main() -> Result<(), Error> {
     let mut simulation = Simulation::new(LoadedScene::parse(SCENE, "bin", ".")?)?;
-    let (mut hottest, mut half) = ((0.0, 0.0), None);
+    let (mut hottest, mut calm) = ((0.0, 0.0), None);
     simulation.run(
         Until::time(1.0),
         || false,
         |simulation, report| {
             let temperature = granular_temperature(simulation.world());
             if temperature > hottest.1 {
-                (hottest, half) = ((report.time, temperature), None);
-            } else if half.is_none() && temperature < 0.5 * hottest.1 {
-                half = Some(report.time);
+                (hottest, calm) = ((report.time, temperature), None);
+            } else if calm.is_none() && temperature < 0.01 * hottest.1 {
+                calm = Some(report.time);
             }
             Ok::<(), Error>(())
         },
     )?;
     println!("hottest at {:.3} s: {:.2e} m²/s²", hottest.0, hottest.1);
-    match half {
-        Some(time) => println!("half of that {:.3} s later", time - hottest.0),
-        None => println!("still above half of that at the end"),
+    match calm {
+        Some(time) => println!("a hundredth of that {:.3} s later", time - hottest.0),
+        None => println!("still above a hundredth of that at the end"),
     }
     Ok(())
 }
