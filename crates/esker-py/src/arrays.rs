@@ -80,7 +80,7 @@ impl Arrays {
         if let Some(array) = self.made.get(&field) {
             return Ok(array.clone_ref(py));
         }
-        let grains = world.grains();
+        let grains = &*world.all_grains();
         self.order.update(grains);
         let rows = self.order.rows.iter();
         let state = |i: &usize| &grains.state()[*i];

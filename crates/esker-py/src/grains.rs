@@ -24,7 +24,7 @@ impl Grains {
 impl Grains {
     fn __len__(&self) -> PyResult<usize> {
         let simulation = self.0.get();
-        simulation.with(|state| Ok(state.world().grains().count()))
+        simulation.with(|state| Ok(state.world().grain_count()))
     }
 
     /// Ids, (n,): never given to another grain.

@@ -223,7 +223,7 @@ impl Simulation {
                 steps => format!("step {} of {steps}", world.steps_done()),
             };
             let contacts = state.report.as_ref().map_or(0, StepReport::contacts);
-            let grains = world.grains().count();
+            let grains = world.grain_count();
             Ok(format!("\r{done}, {grains} grains, {contacts} contacts   "))
         })?;
         let stderr = py.import("sys")?.getattr("stderr")?;
@@ -440,13 +440,13 @@ impl Simulation {
     /// A hash of all positions, orientations and velocities: that of `esker run`.
     #[getter]
     fn state_hash(&self) -> PyResult<String> {
-        self.with(|state| Ok(format!("{:016x}", state.world().grains().state_hash())))
+        self.with(|state| Ok(format!("{:016x}", state.world().all_grains().state_hash())))
     }
 
     /// Kinetic energy of all grains and bodies, J.
     #[getter]
     fn kinetic_energy(&self) -> PyResult<f64> {
-        self.with(|state| Ok(state.world().grains().kinetic_energy()))
+        self.with(|state| Ok(state.world().kinetic_energy()))
     }
 
     /// Folder that the run is recorded to; None where it is not.
@@ -598,7 +598,7 @@ impl Simulation {
                 "<Simulation {} at {:.6} s: {} grains>",
                 scene.name,
                 world.time(),
-                world.grains().count()
+                world.grain_count()
             ))
         });
         words.unwrap_or_else(|_| "<Simulation, closed or running>".to_owned())

@@ -135,7 +135,7 @@ fn reduction(def: &WorldDef, settings: Reduction) -> Checked {
         ("refresh_time", refresh_time),
     ];
     for (key, value) in positive_values {
-        positive(&format!("reduction.{key}"), value)?;
+        positive(format!("reduction.{key}"), value)?;
     }
     require(imbalance <= 1.0, "reduction.imbalance", || {
         (

@@ -467,7 +467,7 @@ fn servo_wall(damping: f64, time: f64) -> Test {
             run_to(&mut world, RELEASE)?;
             let (mut settled, mut last) = (RELEASE, 0.0);
             bench::run(&mut world, END - RELEASE, |world, report| {
-                last = world.bodies[0].load.force.z;
+                last = world.bodies()[0].load.force.z;
                 if (last / FORCE - 1.0).abs() > 0.02 {
                     settled = report.time;
                 }

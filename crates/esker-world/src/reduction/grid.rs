@@ -198,7 +198,7 @@ mod tests {
             found
         };
         let expected = |group: u8, (centre, distance): (DVec3, f64)| -> Vec<u32> {
-            let is_there = |k: &u32| k % 3 != 0 && u8::from(*k >= 50) == group;
+            let is_there = |k: &u32| !k.is_multiple_of(3) && u8::from(*k >= 50) == group;
             let is_near = |k: &u32| place(*k).distance(centre) <= distance;
             (0..100).filter(is_there).filter(is_near).collect()
         };

@@ -156,7 +156,7 @@ impl World {
             ),
             (
                 "force of a frozen contact",
-                state.contacts.iter().all(|c| is_finite(c)),
+                state.contacts.iter().all(is_finite),
             ),
         ];
         if let Some((what, _)) = checks.into_iter().find(|(_, right)| !right) {
