@@ -120,7 +120,7 @@ fn case_name(test: Test, way: Way, size: Size) -> String {
 }
 
 fn bed_name(size: Size) -> String {
-    format!("bed, {}", size.name())
+    format!("settled bed, {}", size.name())
 }
 
 /// A bed in its box, with the gate that never vanishes.
