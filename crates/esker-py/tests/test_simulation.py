@@ -263,6 +263,8 @@ def test_ctrl_c_leaves_a_checkpoint(tmp_path: pathlib.Path) -> None:
 import os, signal, threading, esker
 scene = esker.Scene.from_text({BOX!r}.replace("duration = 0.2", "duration = 1e4"))
 simulation = esker.Simulation(scene, folder={str(tmp_path / "run")!r})
+# Where the tests run in the background, Ctrl-C is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     simulation.run()
