@@ -216,7 +216,7 @@ pub struct Grains {
     diameters: Option<Diameters>,
 }
 
-fn frozen_state(grain: &FrozenGrain, velocity: DVec3, angular_velocity: DVec3) -> BodyState {
+fn frozen_state(grain: &FrozenGrain, [velocity, angular_velocity]: [DVec3; 2]) -> BodyState {
     BodyState {
         velocity,
         inverse_mass: 1.0 / grain.mass,
@@ -574,22 +574,14 @@ impl Grains {
     }
 
     /// Puts a grain back with these velocities, m/s and rad/s.
-    pub(crate) fn thaw(&mut self, grain: &FrozenGrain, [velocity, angular_velocity]: [DVec3; 2]) {
+    pub(crate) fn thaw(&mut self, grain: &FrozenGrain, velocities: [DVec3; 2]) {
         debug_assert_eq!(self.held, 0, "copies come after all free grains");
-        self.put_at(
-            self.count(),
-            grain,
-            frozen_state(grain, velocity, angular_velocity),
-        );
+        self.put_at(self.count(), grain, frozen_state(grain, velocities));
     }
 
     /// Adds a copy of a frozen grain, after all free ones.
-    pub(crate) fn hold(&mut self, grain: &FrozenGrain, [velocity, angular_velocity]: [DVec3; 2]) {
-        self.put_at(
-            self.count(),
-            grain,
-            frozen_state(grain, velocity, angular_velocity),
-        );
+    pub(crate) fn hold(&mut self, grain: &FrozenGrain, velocities: [DVec3; 2]) {
+        self.put_at(self.count(), grain, frozen_state(grain, velocities));
         self.held += 1;
     }
 

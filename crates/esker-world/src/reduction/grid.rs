@@ -1,6 +1,6 @@
 //! Where frozen grains are: cells of a grid in the frame of each group, which they do not leave.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use glam::DVec3;
@@ -49,6 +49,7 @@ impl Hasher for KeyHasher {
 }
 
 pub(super) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
+pub(super) type KeySet<K> = HashSet<K, BuildHasherDefault<KeyHasher>>;
 
 /// A member in the list of its cell.
 #[derive(Clone, Copy, Debug)]

@@ -148,6 +148,30 @@ impl Group {
         self.motion.frame(time)
     }
 
+    /// A pose in the group's frame, in the world. Nothing is rounded where nothing moves.
+    pub(crate) fn in_world(&self, time: f64, pose: &Pose) -> Pose {
+        if self.is_still() {
+            return *pose;
+        }
+        let frame = self.frame(time);
+        Pose::new(
+            frame.to_world(pose.position),
+            (frame.orientation * pose.orientation).normalize(),
+        )
+    }
+
+    /// A pose in the world, in the group's frame.
+    pub(crate) fn in_frame(&self, time: f64, pose: &Pose) -> Pose {
+        if self.is_still() {
+            return *pose;
+        }
+        let frame = self.frame(time);
+        Pose::new(
+            frame.to_local(pose.position),
+            (frame.orientation.conjugate() * pose.orientation).normalize(),
+        )
+    }
+
     /// How it moves from `time` on over `step`.
     pub(crate) fn twist_over(&self, time: f64, step: f64) -> Twist {
         self.motion.twist(time, step)

@@ -10,7 +10,7 @@ use esker_geometry::Pose;
 use esker_parallel::ExactSum;
 use glam::DVec3;
 
-use super::grid::{Grid, KeyMap, NONE};
+use super::grid::{Grid, KeyMap, KeySet, NONE};
 use crate::contact::ContactKey;
 use crate::grains::{FrozenGrain, GrainId};
 use crate::history::Remembered;
@@ -24,9 +24,6 @@ pub(crate) struct Member {
     pub(crate) force: DVec3,
     /// Sum of their normal forces, N.
     pub(crate) pressure: f64,
-    /// Whether its balance may have changed in the last step: free grains pressed on it, or
-    /// somebody beside it was set free.
-    pub(crate) is_doubtful: bool,
     support: Support,
     first_contact: u32,
     /// The search that met it last.
@@ -65,6 +62,12 @@ pub(crate) struct InternalContact {
     pub(crate) overlap: Option<f64>,
     pub(crate) first: u32,
     pub(crate) second: Second,
+}
+
+/// An internal contact in the lists of its members.
+#[derive(Clone, Copy, Debug)]
+struct Linked {
+    contact: InternalContact,
     /// The next contact of each body.
     next: [u32; 2],
 }
@@ -132,17 +135,6 @@ impl GroupMass {
     }
 }
 
-/// A contact about to become internal.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NewContact {
-    pub(crate) key: ContactKey,
-    pub(crate) normal: DVec3,
-    pub(crate) force: Impulse,
-    pub(crate) overlap: Option<f64>,
-    pub(crate) first: u32,
-    pub(crate) second: Second,
-}
-
 /// Contacts of a member.
 struct ContactsOf<'a> {
     members: &'a Members,
@@ -155,8 +147,8 @@ impl<'a> Iterator for ContactsOf<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.next;
-        let contact = self.members.contacts.get(at as usize)?;
-        self.next = contact.next[contact.side(self.member)];
+        let Linked { contact, next } = self.members.contacts.get(at as usize)?;
+        self.next = next[contact.side(self.member)];
         Some((at, contact))
     }
 }
@@ -166,7 +158,7 @@ impl<'a> Iterator for ContactsOf<'a> {
 pub(crate) struct Members {
     members: Vec<Member>,
     vacant: Vec<u32>,
-    contacts: Vec<InternalContact>,
+    contacts: Vec<Linked>,
     vacant_contacts: Vec<u32>,
     by_id: KeyMap<GrainId, u32>,
     /// Members per group.
@@ -292,7 +284,6 @@ impl Members {
             group,
             force: DVec3::ZERO,
             pressure: 0.0,
-            is_doubtful: false,
             support: Support::None,
             first_contact: NONE,
             mark: 0,
@@ -329,28 +320,23 @@ impl Members {
 
     /// Adds a contact between members, or of a member with a wall. Forces on the members are
     /// summed by [`Members::sum_forces`].
-    pub(crate) fn add_contact(&mut self, new: NewContact) {
-        let bodies = match new.second {
-            Second::Member(second) => [Some(new.first), Some(second)],
-            Second::Wall { .. } => [Some(new.first), None],
+    pub(crate) fn add_contact(&mut self, contact: InternalContact) {
+        let bodies = match contact.second {
+            Second::Member(second) => [Some(contact.first), Some(second)],
+            Second::Wall { .. } => [Some(contact.first), None],
         };
         let heads = bodies.map(|body| body.map_or(NONE, |m| self.get(m).first_contact));
-        let contact = InternalContact {
-            key: new.key,
-            normal: new.normal,
-            force: new.force,
-            overlap: new.overlap,
-            first: new.first,
-            second: new.second,
+        let linked = Linked {
+            contact,
             next: heads,
         };
         let index = match self.vacant_contacts.pop() {
             Some(index) => {
-                self.contacts[index as usize] = contact;
+                self.contacts[index as usize] = linked;
                 index
             }
             None => {
-                self.contacts.push(contact);
+                self.contacts.push(linked);
                 self.contacts.len() as u32 - 1
             }
         };
@@ -481,9 +467,9 @@ impl Members {
             }
         }
         // Who leaves is marked and hangs on nothing; so does who is not attached yet.
-        let mut waiting: KeyMap<u32, ()> = KeyMap::default();
+        let mut waiting: KeySet<u32> = KeySet::default();
         let is_waiting = |m: &&u32| self.get(**m).support == Support::None;
-        waiting.extend(list.iter().filter(is_waiting).map(|&m| (m, ())));
+        waiting.extend(list.iter().filter(is_waiting));
         let mut at = 0;
         while at < attached.len() && !waiting.is_empty() {
             let member = attached[at];
@@ -491,7 +477,7 @@ impl Members {
             let around: Vec<u32> = self
                 .contacts_of(member)
                 .filter_map(|(_, contact)| contact.other(member))
-                .filter(|other| waiting.contains_key(other))
+                .filter(|other| waiting.contains(other))
                 .collect();
             for other in around {
                 waiting.remove(&other);
@@ -499,7 +485,7 @@ impl Members {
                 attached.push(other);
             }
         }
-        waiting.into_keys().collect()
+        waiting.into_iter().collect()
     }
 
     /// Adds the members of a group within a distance, m, to a list that were not met in this
@@ -541,7 +527,7 @@ impl Members {
         for &member in list {
             let contacts: Vec<u32> = self.contacts_of(member).map(|(at, _)| at).collect();
             for at in contacts {
-                let contact = self.contacts[at as usize];
+                let contact = self.contacts[at as usize].contact;
                 self.book_load(&contact, -1.0);
                 remember(self.get(contact.first), &contact);
                 if let Some(other) = contact.other(member) {
@@ -567,10 +553,8 @@ impl Members {
 
     /// Takes a contact out of the list of one of its members.
     fn unlink(&mut self, member: u32, contact: u32) {
-        let after = {
-            let gone = &self.contacts[contact as usize];
-            gone.next[gone.side(member)]
-        };
+        let gone = &self.contacts[contact as usize];
+        let after = gone.next[gone.contact.side(member)];
         let first = self.get(member).first_contact;
         if first == contact {
             self.get_mut(member).first_contact = after;
@@ -579,12 +563,12 @@ impl Members {
         let mut at = first;
         while at != NONE {
             let here = &mut self.contacts[at as usize];
-            let side = here.side(member);
-            if here.next[side] == contact {
-                here.next[side] = after;
+            let next = &mut here.next[here.contact.side(member)];
+            if *next == contact {
+                *next = after;
                 return;
             }
-            at = here.next[side];
+            at = *next;
         }
     }
 }

@@ -4,9 +4,9 @@ use esker_contact::Impulse;
 use esker_geometry::{Pose, Probe, Touch};
 use glam::DVec3;
 
-use super::grid::KeyMap;
+use super::grid::KeySet;
 use super::groups::{Group, Groups};
-use super::members::{NewContact, Second};
+use super::members::{InternalContact, Second};
 use super::{Aggregates, OnlyContact, Scales};
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
@@ -135,7 +135,7 @@ impl World {
                 ledger.damping += lost;
             }
             totals.impulse_to_walls += relative * grain.mass;
-            let pose = into_frame(of, time, &grain.pose);
+            let pose = of.in_frame(time, &grain.pose);
             let frozen = FrozenGrain { pose, ..grain };
             new.push(aggregates.members.add(frozen, group, aggregates.edge));
         }
@@ -148,8 +148,7 @@ impl World {
     /// Moves what is remembered of contacts between members of which one is new, and of new ones
     /// with walls, to the aggregates.
     fn make_contacts_internal(&mut self, aggregates: &mut Aggregates, new: &[u32]) {
-        let mut is_new = KeyMap::<u32, ()>::default();
-        is_new.extend(new.iter().map(|&member| (member, ())));
+        let is_new: KeySet<u32> = new.iter().copied().collect();
         let mut touched: Vec<u32> = new.to_vec();
         let mut touches = Vec::new();
         let mut history = std::mem::take(&mut self.history);
@@ -180,10 +179,10 @@ impl World {
     fn internal_of(
         &self,
         aggregates: &Aggregates,
-        is_new: &KeyMap<u32, ()>,
+        is_new: &KeySet<u32>,
         entry: &Remembered,
         touches: &mut Vec<Touch>,
-    ) -> Option<NewContact> {
+    ) -> Option<InternalContact> {
         let (time, substep) = (self.time(), self.next_substep());
         let members = &aggregates.members;
         let first = members.find(entry.key.owner)?;
@@ -199,7 +198,7 @@ impl World {
                 let slides = !aggregates.groups.carries_shape(of_first.group, at);
                 let carries = self.carries(aggregates, of_first.group, &of_first.grain, wall);
                 let overlap = slides.then(|| {
-                    let pose = super::in_frame(group, time, &of_first.grain.pose);
+                    let pose = group.in_world(time, &of_first.grain.pose);
                     let touch = touch_of(at, &pose, of_first.grain.radius, entry, touches);
                     touch.map_or(0.0, |touch| touch.overlap)
                 });
@@ -207,7 +206,7 @@ impl World {
             }
             None => {
                 let second = members.find(GrainId::from_u64(entry.key.other))?;
-                let is_one_new = is_new.contains_key(&first) || is_new.contains_key(&second);
+                let is_one_new = is_new.contains(&first) || is_new.contains(&second);
                 if !is_one_new || members.get(second).group != of_first.group {
                     return None;
                 }
@@ -217,7 +216,7 @@ impl World {
         let frame = group.frame(time);
         let turned = |v: DVec3| frame.inverse_rotate(v);
         let impulse = entry.impulse.scaled(1.0 / substep);
-        Some(NewContact {
+        Some(InternalContact {
             key: entry.key,
             normal: turned(entry.normal),
             force: Impulse {
@@ -433,18 +432,6 @@ fn sides(contact: &ContactGeometry) -> impl Iterator<Item = (u32, Partner)> {
     let own = (contact.grain, contact.partner);
     let other = contact.partner.row();
     std::iter::once(own).chain(other.map(|row| (row, Partner::Grain(contact.grain))))
-}
-
-/// A pose in the world, in the frame of a group.
-fn into_frame(group: &Group, time: f64, pose: &Pose) -> Pose {
-    if group.is_still() {
-        return *pose;
-    }
-    let frame = group.frame(time);
-    Pose::new(
-        frame.to_local(pose.position),
-        (frame.orientation.conjugate() * pose.orientation).normalize(),
-    )
 }
 
 /// The touch of a sphere with a wall that a remembered contact was.

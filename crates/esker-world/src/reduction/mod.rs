@@ -211,21 +211,8 @@ impl Aggregates {
     fn pose_at(&self, member: u32, time: f64) -> Pose {
         let member = self.members.get(member);
         let group = self.groups.get(member.group);
-        in_frame(group, time, &member.grain.pose)
+        group.in_world(time, &member.grain.pose)
     }
-}
-
-/// A pose in the frame of a group, in the world.
-fn in_frame(group: &groups::Group, time: f64, pose: &Pose) -> Pose {
-    // Nothing is rounded where nothing moves.
-    if group.is_still() {
-        return *pose;
-    }
-    let frame = group.frame(time);
-    Pose::new(
-        frame.to_world(pose.position),
-        (frame.orientation * pose.orientation).normalize(),
-    )
 }
 
 impl World {

@@ -2,10 +2,12 @@
 
 use glam::DVec3;
 
+use super::grid::KeySet;
 use super::members::remembered;
 use super::merge::touch_of;
 use super::{Aggregates, ReductionTotals, Scales};
 use crate::World;
+use crate::grains::GrainId;
 use crate::reach::IMPACT_REACH_RADII;
 
 /// Further layers that are set free with a member at most.
@@ -37,6 +39,16 @@ impl Aggregates {
         *counter(&mut self.totals) += list.len() as u64;
         let ids = list.into_iter().map(|m| self.members.get(m).grain.id);
         self.pending.release.extend(ids);
+    }
+
+    /// Sets members free with so many layers around each.
+    fn release_with_layers(
+        &mut self,
+        seeds: &[(u32, u32)],
+        counter: impl FnOnce(&mut ReductionTotals) -> &mut u64,
+    ) {
+        let list = self.members.with_layers(seeds);
+        self.release(list, counter);
     }
 
     /// The members to set free, each once.
@@ -184,12 +196,9 @@ impl World {
             },
             &mut touched,
         );
-        for &member in &touched {
-            aggregates.members.get_mut(member).is_doubtful = true;
-            aggregates
-                .doubtful
-                .push(aggregates.members.get(member).grain.id);
-        }
+        let members = &aggregates.members;
+        let beside = touched.iter().map(|&member| members.get(member).grain.id);
+        aggregates.doubtful.extend(beside);
         aggregates.members.sum_forces(touched);
         entries.sort_unstable_by_key(|(entry, _)| entry.key);
         let (team, grains) = (&mut self.team, &self.grains);
@@ -238,10 +247,7 @@ impl World {
                 }
             }
         }
-        if !hit.is_empty() {
-            let list = aggregates.members.with_layers(&hit);
-            aggregates.release(list, |totals| &mut totals.split_by_impact);
-        }
+        aggregates.release_with_layers(&hit, |totals| &mut totals.split_by_impact);
     }
 
     /// Wakes members that moving groups have carried into a region where nobody is frozen.
@@ -262,10 +268,7 @@ impl World {
                 }
             }
         }
-        if !seen.is_empty() {
-            let list = aggregates.members.with_layers(&seen);
-            aggregates.release(list, |totals| &mut totals.split_by_sensor);
-        }
+        aggregates.release_with_layers(&seen, |totals| &mut totals.split_by_sensor);
     }
 
     /// Copies the members that free grains and bodies may meet in the step into the table.
@@ -338,7 +341,7 @@ impl World {
         let mut seeds: Vec<(u32, u32)> = Vec::new();
         let mut woken = 0;
         let time = self.time();
-        aggregates.doubtful.clear();
+        let doubtful: KeySet<GrainId> = aggregates.doubtful.drain(..).collect();
         for (k, &member) in aggregates.held.iter().enumerate() {
             let of = aggregates.members.get(member);
             let group = aggregates.groups.get(of.group);
@@ -346,7 +349,7 @@ impl World {
             let place = frame.to_world(of.grain.pose.position);
             let mass = of.grain.mass;
             let (force, pressure) = active[k];
-            let was_doubtful = of.is_doubtful;
+            let was_doubtful = doubtful.contains(&of.grain.id);
             let internal = frame.rotate(of.force);
             let weight = (self.gravity - group.acceleration(place)) * mass;
             let imbalance = (weight + internal + force).length();
@@ -356,7 +359,6 @@ impl World {
             if is_doubtful {
                 aggregates.doubtful.push(of.grain.id);
             }
-            aggregates.members.get_mut(member).is_doubtful = is_doubtful;
             if !is_doubtful && !was_doubtful {
                 continue;
             }
@@ -379,8 +381,7 @@ impl World {
                 .iter_mut()
                 .for_each(|clock| clock.growth = 1.0);
         }
-        let list = aggregates.members.with_layers(&seeds);
-        aggregates.release(list, |totals| &mut totals.split_by_imbalance);
+        aggregates.release_with_layers(&seeds, |totals| &mut totals.split_by_imbalance);
     }
 
     /// Wakes members whose contact with a wall that the group slides along has changed.
@@ -392,7 +393,7 @@ impl World {
             let of = aggregates.members.get(member);
             let group = aggregates.groups.get(of.group);
             let frame = group.frame(time);
-            let pose = super::in_frame(group, time, &of.grain.pose);
+            let pose = group.in_world(time, &of.grain.pose);
             let radius = of.grain.radius;
             let has_changed = aggregates
                 .members
@@ -414,10 +415,7 @@ impl World {
                 seeds.push((member, CHANGE_LAYERS));
             }
         }
-        if !seeds.is_empty() {
-            let list = aggregates.members.with_layers(&seeds);
-            aggregates.release(list, |totals| &mut totals.split_by_support);
-        }
+        aggregates.release_with_layers(&seeds, |totals| &mut totals.split_by_support);
     }
 
     /// Wakes everybody where a wall appears, vanishes or changes its motion.

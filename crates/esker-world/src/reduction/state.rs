@@ -4,7 +4,7 @@ use esker_contact::Impulse;
 use esker_geometry::Pose;
 use glam::{DQuat, DVec3};
 
-use super::members::{NewContact, Second};
+use super::members::{InternalContact, Second};
 use super::{Aggregates, Pending, ReductionTotals, RefreshClock};
 use crate::World;
 use crate::contact::ContactKey;
@@ -180,11 +180,6 @@ impl World {
                 what: "frozen grain: nothing carries it",
             });
         }
-        for &id in &state.doubtful {
-            if let Some(member) = aggregates.members.find(id) {
-                aggregates.members.get_mut(member).is_doubtful = true;
-            }
-        }
         aggregates.doubtful = state.doubtful;
         aggregates.pending = Pending {
             freeze: state.freeze,
@@ -202,7 +197,7 @@ impl World {
         &self,
         aggregates: &Aggregates,
         contact: &InternalState,
-    ) -> Result<NewContact, RestoreError> {
+    ) -> Result<InternalContact, RestoreError> {
         let find = |id: GrainId| {
             let member = aggregates.members.find(id);
             member.ok_or(RestoreError::Contact { id })
@@ -220,7 +215,7 @@ impl World {
                 return Err(RestoreError::Contact { id });
             }
         };
-        Ok(NewContact {
+        Ok(InternalContact {
             key: contact.key,
             normal: contact.normal,
             force: contact.force,
