@@ -217,29 +217,35 @@ fn a_heap_at_rest_is_frozen_and_the_floor_carries_it() {
     assert!(error < 0.02, "energy ledger off by {error}");
 }
 
+/// A feeder above a belt.
+fn belt(reduction: Option<Reduction>) -> WorldDef {
+    let mut def = bed(DVec3::ONE, 0.1, reduction);
+    def.packings.clear();
+    def.walls.truncate(1);
+    def.walls[0].surface_velocity = DVec3::X * 0.1;
+    def.emitters = vec![EmitterDef {
+        name: "feeder".into(),
+        material: 0,
+        shape: None,
+        region: Region::Box {
+            half_extents: DVec3::new(4.0, 2.0, 1.0) * D,
+            pose: Pose::from_position(DVec3::Z * 6.0 * D),
+        },
+        rate: Rate::Number(150.0),
+        sizes: SizeDistribution::Fixed { radius: 0.5 * D },
+        velocity: DVec3::ZERO,
+        total: Total::Unlimited,
+        start: 0.0,
+        stop: f64::INFINITY,
+    }];
+    def
+}
+
 /// Grains that rain on a belt are frozen to it, carried along, and set free where it ends.
 #[test]
 fn a_belt_carries_frozen_grains_into_the_sink() {
-    let belt = |reduction| {
-        let mut def = bed(DVec3::ONE, 0.1, reduction);
-        def.packings.clear();
-        def.walls.truncate(1);
-        def.walls[0].surface_velocity = DVec3::X * 0.1;
-        def.emitters = vec![EmitterDef {
-            name: "feeder".into(),
-            material: 0,
-            shape: None,
-            region: Region::Box {
-                half_extents: DVec3::new(4.0, 2.0, 1.0) * D,
-                pose: Pose::from_position(DVec3::Z * 6.0 * D),
-            },
-            rate: Rate::Number(150.0),
-            sizes: SizeDistribution::Fixed { radius: 0.5 * D },
-            velocity: DVec3::ZERO,
-            total: Total::Unlimited,
-            start: 0.0,
-            stop: f64::INFINITY,
-        }];
+    let run_belt = |reduction| {
+        let mut def = belt(reduction);
         def.sinks = vec![SinkDef {
             name: "end".into(),
             region: Region::Box {
@@ -251,7 +257,7 @@ fn a_belt_carries_frozen_grains_into_the_sink() {
         run(&mut world, 800);
         world
     };
-    let [full, reduced] = [None, Some(Reduction::default())].map(belt);
+    let [full, reduced] = [None, Some(Reduction::default())].map(run_belt);
     let out = |world: &World| world.sinks()[0].total().number as f64;
     assert!(out(&full) > 150.0);
     assert!((out(&reduced) / out(&full) - 1.0).abs() < 0.08);
@@ -266,6 +272,28 @@ fn a_belt_carries_frozen_grains_into_the_sink() {
         .zip(reduced.all_grains().position())
     {
         assert!(x.z > 0.45 * D, "{id} sank to {x}");
+    }
+}
+
+/// Frozen grains that a belt carries out of the bounds used to stay, for ever.
+#[test]
+fn a_belt_carries_frozen_grains_out_of_the_bounds() {
+    let mut def = belt(Some(Reduction {
+        refresh_time: 1e4,
+        ..Default::default()
+    }));
+    // Emitters are sensors; without them nobody looks for members in regions.
+    def.emitters.clear();
+    def.packings = bed(DVec3::new(12.0, 6.0, 0.0) * D, 2.5 * D, None).packings;
+    let bounds = [DVec3::splat(-1.0), DVec3::new(14.0 * D, 1.0, 1.0)];
+    def.bounds = Some(bounds);
+    let mut world = World::new(&def).unwrap();
+    run(&mut world, 150);
+    assert!(world.frozen_count() > 50, "{} frozen", world.frozen_count());
+    run(&mut world, 450);
+    assert!(world.lost() > 50, "{} lost", world.lost());
+    for x in world.all_grains().position() {
+        assert!(x.x < bounds[1].x + D, "{x} is still there");
     }
 }
 

@@ -250,13 +250,15 @@ impl World {
         aggregates.release_with_layers(&hit, |totals| &mut totals.split_by_impact);
     }
 
-    /// Wakes members that moving groups have carried into a region where nobody is frozen.
+    /// Wakes members that moving groups have carried into a region where nobody is frozen, or out
+    /// of the bounds.
     fn wake_by_sensors(&self, aggregates: &mut Aggregates) {
         let time = self.time();
+        let nowhere = self.watched.is_empty() && self.bounds.is_none();
         let mut seen: Vec<(u32, u32)> = Vec::new();
         for group in 0..aggregates.groups.len() as u8 {
             let of = aggregates.groups.get(group);
-            if of.is_still() || aggregates.members.count_of(group) == 0 || self.watched.is_empty() {
+            if of.is_still() || aggregates.members.count_of(group) == 0 || nowhere {
                 continue;
             }
             let frame = of.frame(time);
