@@ -5,6 +5,8 @@
 //! cylinders do. Cases change bed, step and method. The paper's numbers are those of two runs with
 //! 25 sweeps per step, which are compared with a sub-stepped run of as many sweeps. A cylinder also
 //! moves the machine: what the bed adds to its force is the difference to a run without a bed.
+//! Most of the bed rests while a part of it is dug: a last run freezes it (`reduction`) and takes fewer
+//! sweeps in longer steps.
 //!
 //! A sweep passes a load on from grain to grain, so that sweeps per step go with the layers of a
 //! bed: 25 for some thirty layers at full size are 5 for six at reduced size.
@@ -13,7 +15,7 @@ use esker_analysis::surface::{Frame as Axes, HeightMap};
 use esker_geometry::{Pose, Region, WallShape};
 use esker_plot::{Axis, Plot, Series, number};
 use esker_world::World;
-use esker_world::definition::{Placement, SizeDistribution, WorldDef};
+use esker_world::definition::{Placement, Reduction, SizeDistribution, WorldDef};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +58,8 @@ struct Bed {
     step: f64,
     /// Sweeps per step.
     sweeps: usize,
+    /// Step (s) and sweeps of the fast run.
+    fast: (f64, usize),
     /// Time that is simulated, s.
     duration: f64,
 }
@@ -70,6 +74,7 @@ impl Bed {
                 fraction: FRACTION,
                 step: 2.5e-3,
                 sweeps: 25,
+                fast: (5e-3, 12),
                 duration: 11.0,
             },
             Bed {
@@ -78,6 +83,7 @@ impl Bed {
                 fraction: 0.52,
                 step: 5e-3,
                 sweeps: 5,
+                fast: (5e-3, 5),
                 duration: 7.5,
             },
         )
@@ -166,30 +172,38 @@ fn mean(rows: impl Iterator<Item = [f64; 2]>) -> f64 {
 
 /// Positions of all grains, by id.
 fn positions(world: &World) -> Vec<DVec3> {
-    let order = world.grains().in_id_order().into_iter();
-    order.map(|i| world.grains().position()[i]).collect()
+    let grains = world.all_grains();
+    let order = grains.in_id_order().into_iter();
+    order.map(|i| grains.position()[i]).collect()
 }
 
 /// Volume of grains that moved far, m³.
 fn displaced(world: &World, before: &[DVec3]) -> f64 {
-    let order = world.grains().in_id_order();
+    let grains = world.all_grains();
+    let order = grains.in_id_order();
     let moved = order
         .into_iter()
         .zip(before)
-        .filter(|&(i, from)| world.grains().position()[i].distance(*from) > DISPLACED);
+        .filter(|&(i, from)| grains.position()[i].distance(*from) > DISPLACED);
     let volume = |radius: f64| 4.0 / 3.0 * std::f64::consts::PI * radius.powi(3);
-    moved
-        .map(|(i, _)| volume(world.grains().radius()[i]))
-        .sum::<f64>()
-        / FRACTION
+    moved.map(|(i, _)| volume(grains.radius()[i])).sum::<f64>() / FRACTION
 }
 
-fn dug(size: Size, start: Option<Start>) -> Result<Dug, StudyError> {
+fn dug(size: Size, way: Way) -> Result<Dug, StudyError> {
     let bed = Bed::of(size);
     let mut def = bed.definition()?;
-    def.method = start.unwrap_or(Start::SubStepped).method(bed.sweeps);
-    if start.is_none() {
-        def.packings.clear();
+    match way {
+        Way::All(start) => def.method = start.method(bed.sweeps),
+        Way::Fast => {
+            let (step, sweeps) = bed.fast;
+            def.step = step;
+            def.method = Start::SubStepped.method(sweeps);
+            def.reduction = Some(Reduction::default());
+        }
+        Way::Empty => {
+            def.method = Start::SubStepped.method(bed.sweeps);
+            def.packings.clear();
+        }
     }
     let drives = CYLINDERS.map(|name| def.drives.iter().position(|drive| drive.name == name));
     let [Some(boom), Some(stick), Some(bucket_drive)] = drives else {
@@ -204,7 +218,7 @@ fn dug(size: Size, start: Option<Start>) -> Result<Dug, StudyError> {
         ..Dug::default()
     };
     bench::run(&mut world, UNDISTURBED, |_, _| {})?;
-    if start.is_some() {
+    if way != Way::Empty {
         dug.height = bed.height(&world);
     }
     let before = positions(&world);
@@ -231,13 +245,13 @@ fn dug(size: Size, start: Option<Start>) -> Result<Dug, StudyError> {
     dug.displaced = displaced(&world, &before);
     let gaps = (0..def.joints.len()).map(|j| world.joint(j).max_violation.distance);
     dug.gap = gaps.fold(0.0, f64::max);
-    if let Some(start) = start {
+    if way != Way::Empty {
         let [low, high] = bed.corners;
-        let heights: Vec<f64> = world.grains().position().iter().map(|x| x.z).collect();
+        let heights: Vec<f64> = world.all_grains().position().iter().map(|x| x.z).collect();
         dug.frame = frame::draw(
             &world,
             &Shot {
-                caption: start.name(),
+                caption: way.name(),
                 direction: DVec3::new(-0.5, 1.0, -0.45),
                 legend: "height (m)",
                 values: &heights,
@@ -248,13 +262,44 @@ fn dug(size: Size, start: Option<Start>) -> Result<Dug, StudyError> {
     Ok(dug)
 }
 
-/// The ways that are compared: cold, warm and sub-stepped.
-const STARTS: [Start; 3] = [Start::Cold, Start::History, Start::SubStepped];
+/// How a cycle is simulated.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// With all grains all the time.
+    All(Start),
+    /// Sub-stepped with longer steps, and grains at rest frozen.
+    Fast,
+    /// Without a bed.
+    Empty,
+}
 
-/// Name of the case of a way, or of that without a bed.
-fn case_name(start: Option<Start>, size: Size) -> String {
-    let way = start.map_or("without a bed", Start::name);
-    format!("{way}, {} sweeps, {}", Bed::of(size).sweeps, size.name())
+impl Way {
+    /// Every case.
+    const EVERY: [Way; 5] = [
+        Way::All(Start::Cold),
+        Way::All(Start::History),
+        Way::All(Start::SubStepped),
+        Way::Fast,
+        Way::Empty,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Way::All(start) => start.name(),
+            Way::Fast => "sub-stepped, at rest frozen",
+            Way::Empty => "without a bed",
+        }
+    }
+
+    /// Name of its case.
+    fn case(self, size: Size) -> String {
+        let bed = Bed::of(size);
+        let sweeps = match self {
+            Way::Fast => bed.fast.1,
+            Way::All(_) | Way::Empty => bed.sweeps,
+        };
+        format!("{}, {sweeps} sweeps, {}", self.name(), size.name())
+    }
 }
 
 impl Experiment for Excavator {
@@ -275,28 +320,32 @@ impl Experiment for Excavator {
     }
 
     fn cases(&self, size: Size) -> Vec<Case> {
-        let ways = STARTS.into_iter().map(Some).chain([None]);
-        ways.map(|way| Case::new(case_name(way, size), move || dug(size, way)))
+        let ways = Way::EVERY.into_iter();
+        ways.map(|way| Case::new(way.case(size), move || dug(size, way)))
             .collect()
     }
 
     fn judge(&self, size: Size, results: &Results) -> Result<Outcome, StudyError> {
         let mut outcome = Outcome::default();
-        let run = |way: Option<Start>| results.get::<Dug>(&case_name(way, size));
-        let empty = run(None)?;
-        let [cold, warm, sub_stepped] = STARTS.map(|start| run(Some(start)));
+        let bed = Bed::of(size);
+        let run = |way: Way| results.get::<Dug>(&way.case(size));
+        let [cold, warm, sub_stepped, fast, empty] = Way::EVERY.map(run);
         let (cold, warm, sub_stepped) = (cold?, warm?, sub_stepped?);
+        let (fast, empty) = (fast?, empty?);
         let runs = [
             ("cold", &cold),
             ("warm", &warm),
             ("sub-stepped", &sub_stepped),
+            ("at rest frozen", &fast),
         ];
         let mut table = Table::new(
             format!(
-                "{} grains, {} sweeps per step; forces are what the bed adds to those of the \
-                 cylinders while the bucket is in it",
+                "{} grains, {} sweeps per step ({} per {} ms with those at rest frozen); forces are \
+                 what the bed adds to those of the cylinders while the bucket is in it",
                 cold.grains,
-                Bed::of(size).sweeps
+                bed.sweeps,
+                bed.fast.1,
+                1e3 * bed.fast.0,
             ),
             &[
                 "start",
@@ -333,15 +382,18 @@ impl Experiment for Excavator {
         }
         let paper = against_paper(&cold, &warm, &empty, size);
         let warmed = against_warm(&warm, &sub_stepped, &empty);
-        for criterion in paper.into_iter().chain(warmed) {
+        let frozen = against_all_grains(&sub_stepped, &fast, &empty);
+        for criterion in paper.into_iter().chain(warmed).chain(frozen) {
             outcome.require(criterion);
         }
-        outcome.report(Reported::new(
-            "sub-stepped: seconds per simulated second",
-            sub_stepped.pace,
-            "100 (1e5 grains, 3.46 GHz)",
-            "a clock depends on the machine and on what else it does",
-        ));
+        for (name, dug) in [("sub-stepped", &sub_stepped), ("at rest frozen", &fast)] {
+            outcome.report(Reported::new(
+                format!("{name}: seconds per simulated second"),
+                dug.pace,
+                "100 (1e5 grains, 3.46 GHz)",
+                "a clock depends on the machine and on what else it does",
+            ));
+        }
         for (cylinder, name) in CYLINDERS.iter().enumerate() {
             let mut plot = Plot::new(
                 format!("Force of the cylinder of the {name}"),
@@ -356,7 +408,7 @@ impl Experiment for Excavator {
             outcome.svg(plot.svg());
         }
         outcome.table(table);
-        for dug in [cold, warm, sub_stepped] {
+        for dug in [cold, warm, sub_stepped, fast] {
             outcome.frame(dug.frame);
         }
         Ok(outcome)
@@ -432,5 +484,32 @@ fn against_warm(warm: &Dug, sub_stepped: &Dug, empty: &Dug) -> [Criterion; 2] {
             "",
         )
         .because("both are to find one force; there is one bed, and its grains are coarse"),
+    ]
+}
+
+/// The fast run over the sub-stepped one.
+fn against_all_grains(sub_stepped: &Dug, fast: &Dug, empty: &Dug) -> [Criterion; 3] {
+    [
+        Criterion::within(
+            "height of the undisturbed bed, at rest frozen over sub-stepped",
+            fast.height / sub_stepped.height,
+            [0.99, 1.01],
+            "",
+        )
+        .because("a bed at rest stays as high when it is frozen"),
+        Criterion::within(
+            "what the bed adds to the force of the middle cylinder, at rest frozen over sub-stepped",
+            fast.added(empty, MIDDLE) / sub_stepped.added(empty, MIDDLE),
+            [0.75, 1.35],
+            "",
+        )
+        .because("the bucket feels the grains that it moves; there is one bed, and its grains are coarse"),
+        Criterion::within(
+            "force of the bed on the bucket, at rest frozen over sub-stepped",
+            fast.resistance() / sub_stepped.resistance(),
+            [0.8, 1.25],
+            "",
+        )
+        .because("the bucket feels the grains that it moves"),
     ]
 }
