@@ -80,9 +80,10 @@ struct Step {
     u32 first_acceleration;
     u32 accelerations;
     u32 originals;
+    /* Sums of energy losses, zero where nobody wants them. */
+    u32 loss_sums;
     /* First block of every colour, and the end. */
     u32 colours[MOST_COLOURS + 1];
-    u32 unused;
 
     const struct Law *laws;
     const struct Block *block;
@@ -113,6 +114,8 @@ struct Step {
     const u32 *group;
     const u16 *law;
     const u32 *tracked;
+    /* Place in the order of the plan; where losses are wanted alone, as all of losses. */
+    const u32 *plan_place;
     double *normal[3];
     double *overlap;
     double *arms[2];
@@ -122,6 +125,8 @@ struct Step {
     const float *min_overlap;
     const float *damping_factor;
     const float *closing;
+    /* Negative of one that was an impact in the last substep, whose impulses do not count any
+     * more. */
     double *impulse;
     double *friction[3];
     const double *rolling_limit;
@@ -136,6 +141,11 @@ struct Step {
     double *sums;
     /* Impact rows per substep. */
     u32 *impact_counts;
+    /* Energy lost in a substep by normal rows, impacts, friction and rolling, per contact in the
+     * order of the plan, and summed over the substeps for ranges of contacts. */
+    double *losses;
+    double *loss_sum;
+    const u32 *loss_ranges;
 };
 
 #endif

@@ -7,8 +7,9 @@
  * of it that does not depend on velocities of now is computed before the level begins.
  *
  * `x > y ? x : y` and the like are what the vector instructions do with numbers that do not
- * compare. An impact row stores no impulse: what it did is added to sums at once, so that
- * nothing has to be taken back before the next substep but the changes of its bodies.
+ * compare. An impact row stores the negative of its impulse: who loads it next takes it for
+ * none. What it did to its bodies is added to sums at once, so that nothing but these has to be
+ * taken back before the next substep.
  */
 #include "step.h"
 
@@ -90,6 +91,7 @@ struct Contact {
     /* From here on computed. */
     double turned[3];
     double turned_arms[2];
+    u32 was_impact;
     double mobility;
     double before;
     double root;
@@ -126,10 +128,20 @@ DEVICE void load(const struct Step *s, u32 place, struct Contact *c) {
     }
 }
 
+/* Forgets the impulses of an impact. */
+DEVICE void forget_impact(struct Contact *c) {
+    c->was_impact = c->impulse < 0.0;
+    if (!c->was_impact) return;
+    c->impulse = 0.0;
+    c->twisting = 0.0;
+    for (int k = 0; k < 3; k++) c->friction[k] = c->rolling[k] = 0.0;
+}
+
 /* What a row is in this substep, as far as velocities of now do not enter. */
 DEVICE void prepare(const struct Step *s, const struct Bodies *bodies, u32 substep,
                     struct Contact *c) {
     if (is_asleep(c->wake)) return;
+    forget_impact(c);
     const struct Law *law = c->law;
     const double *before_a = bodies->before + (u64)bodies->stride * c->bodies[0];
     const double *before_b = bodies->before + (u64)bodies->stride * c->bodies[1];
@@ -286,6 +298,12 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
     double larger = MAX(old_impulse, impulse);
     if (!(0.0 < larger)) {
         /* Open before and after: nothing else can change. */
+        if (c->was_impact) {
+            s->impulse[place] = 0.0;
+            for (int k = 0; k < 3; k++) s->friction[k][place] = 0.0;
+            for (int k = 0; law->rolls && k < 3; k++) s->rolling[k][place] = 0.0;
+            if (law->rolls) s->twisting[place] = 0.0;
+        }
         if (c->impacts) count_impact(s, bodies, substep, c, old_impulse);
         return;
     }
@@ -352,13 +370,12 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
             sum[7] += c->twisting;
         }
     }
-    int keeps = !c->impacts;
     if (c->impacts) count_impact(s, bodies, substep, c, impulse);
-    s->impulse[place] = keeps ? impulse : 0.0;
-    for (int k = 0; k < 3; k++) s->friction[k][place] = keeps ? c->friction[k] : 0.0;
+    s->impulse[place] = c->impacts ? 0.0 - impulse : impulse;
+    for (int k = 0; k < 3; k++) s->friction[k][place] = c->friction[k];
     if (law->rolls) {
-        for (int k = 0; k < 3; k++) s->rolling[k][place] = keeps ? c->rolling[k] : 0.0;
-        s->twisting[place] = keeps ? c->twisting : 0.0;
+        for (int k = 0; k < 3; k++) s->rolling[k][place] = c->rolling[k];
+        s->twisting[place] = c->twisting;
     }
 }
 
@@ -511,6 +528,7 @@ KERNEL(begin_step, BODY_THREADS, const struct Step *s) {
         for (u32 k = first; k < s->substeps; k += all) s->impact_counts[k] = 0;
         for (u32 c = first; c < s->contacts; c += all) s->is_impact[c] = 0;
         for (u32 k = first; k < 8 * s->tracked_contacts; k += all) s->sums[k] = 0.0;
+        for (u32 k = first; k < 4 * s->loss_sums; k += all) s->loss_sum[k] = 0.0;
     }
 }
 
@@ -702,6 +720,57 @@ KERNEL(sweep, SWEEP_THREADS, const struct Step *s, u32 colour, u32 substep) {
     FOR_THREADS(thread) return_bodies(s, &block, cache, thread, THREADS);
     BARRIER();
     FOR_THREADS(thread) spread_after(s, index, thread, THREADS);
+}
+
+/* Energy that contacts took out of the motion in a substep, contact by contact. */
+KERNEL(find_losses, SWEEP_THREADS, const struct Step *s) {
+    if (THREAD_BLOCK >= s->blocks) return;
+    struct Block block = s->block[THREAD_BLOCK];
+    const u32 *list = block.body_count > 0 ? s->body_list + block.bodies : 0;
+    FOR_THREADS(thread) {
+        for (u32 place = block.contacts + thread; place < block.contacts_end; place += THREADS) {
+            double *loss = s->losses + 4 * (u64)s->plan_place[place];
+            double impulse = s->impulse[place];
+            for (int k = 0; k < 4; k++) loss[k] = 0.0;
+            if (impulse == 0.0) continue;
+            int is_impact = impulse < 0.0;
+            if (is_impact) impulse = 0.0 - impulse;
+            u32 i = s->contact_bodies[2 * place], j = s->contact_bodies[2 * place + 1];
+            u64 a = 8 * (u64)(list ? list[i] : i), b = 8 * (u64)(list ? list[j] : j);
+            double n[3], apart[3], turning[3], slip[3], u[3], friction[3], torque[3], omega[3];
+            for (int k = 0; k < 3; k++) {
+                double va = 0.5 * (s->before[a + k] + s->state[a + k]);
+                double vb = 0.5 * (s->before[b + k] + s->state[b + k]);
+                double wa = 0.5 * (s->before[a + 4 + k] + s->state[a + 4 + k]);
+                double wb = 0.5 * (s->before[b + 4 + k] + s->state[b + 4 + k]);
+                n[k] = s->normal[k][place];
+                friction[k] = s->friction[k][place];
+                torque[k] = s->rolls ? s->rolling[k][place] + n[k] * s->twisting[place] : 0.0;
+                apart[k] = vb - va;
+                turning[k] = wa * s->arms[0][place] + wb * s->arms[1][place];
+                omega[k] = wb - wa;
+            }
+            cross(turning, n, slip);
+            for (int k = 0; k < 3; k++) u[k] = apart[k] - slip[k];
+            loss[is_impact] = -impulse * dot(n, u);
+            loss[2] = -dot(friction, u);
+            loss[3] = -dot(torque, omega);
+        }
+    }
+}
+
+/* Adds them up, range by range in the order of the plan. */
+KERNEL(sum_losses, BODY_THREADS, const struct Step *s) {
+    FOR_THREADS(thread) {
+        u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
+        for (u32 range = first; range < s->loss_sums; range += all) {
+            double *sum = s->loss_sum + 4 * (u64)range;
+            u32 end = s->loss_ranges[range + 1];
+            for (u32 place = s->loss_ranges[range]; place < end; place++) {
+                for (int k = 0; k < 4; k++) sum[k] += s->losses[4 * (u64)place + k];
+            }
+        }
+    }
 }
 
 /* Ends a step: the last substep's velocities join the sums. */

@@ -7,11 +7,14 @@
 //!
 //! `unsafe`: threads fill the staging memory of blocks, each those of its own.
 
-use esker_contact::{BodyState, Impulse};
+use std::ops::Range;
+
+use esker_contact::{BodyState, EnergyLoss, Impulse};
 use esker_parallel::{SharedSlice, Team};
 use esker_solver::backend::{SubstepProblem, SubstepRun};
 use esker_solver::block_residual::{SweptContacts, substep_residual};
-use esker_solver::device::{DeviceError, SubstepDevice};
+use esker_solver::device::{DeviceError, DeviceWork, SubstepDevice};
+use esker_solver::energy_losses::GROUPS_PER_LOSS;
 use esker_solver::packed::Row;
 use esker_solver::plan::SweepPlan;
 use esker_solver::substep::{Acceleration, Accelerations};
@@ -23,7 +26,7 @@ use crate::layout::{
     BlockRecord, CACHED, LawRecord, MOST_COLOURS, OriginalRecord, StepRecord, UNTRACKED, WOKEN,
 };
 use crate::levels::LevelOrder;
-use crate::memory::{Array, DeviceMemory, Layout, shared, staged, staged_mut};
+use crate::memory::{Array, DeviceMemory, Layout, Plain, shared, staged, staged_mut};
 
 /// Substeps on a device.
 #[derive(Debug)]
@@ -40,6 +43,8 @@ pub struct Gpu<E: Executor> {
     all_bodies: Vec<BodyState>,
     accelerations: Vec<Acceleration>,
     sums: Vec<Impulse>,
+    measures_losses: bool,
+    losses: EnergyLoss,
     /// Most bodies of a block that fit into the memory of a thread block.
     cached_bodies: u32,
 }
@@ -137,35 +142,61 @@ struct BodyArrays {
     original: Array<OriginalRecord>,
     acceleration: Array<f64>,
     tracked: Array<u32>,
+    plan_place: Array<u32>,
+    loss_ranges: Array<u32>,
     state: Array<BodyState>,
     moved: Array<f64>,
     sums: Array<f64>,
     impact_counts: Array<u32>,
+    loss_sum: Array<f64>,
+    losses: Array<f64>,
     before: Array<f64>,
     change: Array<f64>,
     impacted: Array<u32>,
 }
 
 impl BodyArrays {
-    fn new(problem: SubstepProblem<'_>, run: &SubstepRun<'_>, bodies: usize) -> (Self, usize) {
+    fn new(
+        problem: SubstepProblem<'_>,
+        run: &SubstepRun<'_>,
+        bodies: usize,
+        has_losses: bool,
+    ) -> (Self, usize) {
         let mut layout = Layout::default();
+        let plan = problem.plan;
+        let [contacts, ranges] = match has_losses {
+            true => [plan.contacts(), loss_ranges(plan).count()],
+            false => [0, 0],
+        };
         // Fields are placed in the order in which they are written here.
         let arrays = BodyArrays {
             step: layout.array(1),
             laws: layout.array(problem.laws.len()),
-            original: layout.array(problem.plan.copies.all().len()),
+            original: layout.array(plan.copies.all().len()),
             acceleration: layout.array(6 * run.accelerations.list.len()),
-            tracked: layout.array(problem.plan.contacts()),
+            tracked: layout.array(plan.contacts()),
+            plan_place: layout.array(contacts),
+            loss_ranges: layout.array(ranges),
             state: layout.array(bodies),
             moved: layout.array(8 * run.movable),
             sums: layout.array(8 * run.tracked.len()),
             impact_counts: layout.array(run.substeps),
+            loss_sum: layout.array(4 * ranges.saturating_sub(1)),
+            losses: layout.array(4 * contacts),
             before: layout.array(8 * bodies),
             change: layout.array(6 * run.movable),
             impacted: layout.array(run.movable),
         };
         (arrays, layout.end())
     }
+}
+
+/// Contacts whose losses the CPU sums together, as the places where they begin and the end.
+fn loss_ranges(plan: &SweepPlan) -> impl Iterator<Item = u32> {
+    let starts = plan.groups[..plan.group_count()]
+        .iter()
+        .step_by(GROUPS_PER_LOSS);
+    starts.copied().chain([plan.contacts() as u32])
 }
 
 /// Memory grows by more than is needed, so that it seldom does.
@@ -185,18 +216,10 @@ impl<E: Executor> Gpu<E> {
             all_bodies: Vec::new(),
             accelerations: Vec::new(),
             sums: Vec::new(),
+            measures_losses: false,
+            losses: EnergyLoss::default(),
             cached_bodies: 0,
         }
-    }
-
-    /// The executor.
-    pub fn executor(&self) -> &E {
-        &self.executor
-    }
-
-    /// The executor, to be asked for times.
-    pub fn executor_mut(&mut self) -> &mut E {
-        &mut self.executor
     }
 }
 
@@ -231,7 +254,7 @@ fn reserve<E: Executor>(
 }
 
 /// Bytes from the first of one array to the end of another.
-fn span<A, B>(first: &Array<A>, last: &Array<B>) -> std::ops::Range<usize> {
+fn span<A, B>(first: &Array<A>, last: &Array<B>) -> Range<usize> {
     first.bytes().start..last.bytes().end
 }
 
@@ -497,6 +520,16 @@ impl<E: Executor> Gpu<E> {
         for (k, &contact) in (0..).zip(run.tracked) {
             tracked[self.places[contact as usize] as usize] = k;
         }
+        if self.measures_losses {
+            let plan_places = staged_mut(memory, arrays.plan_place);
+            for (i, &place) in (0..).zip(&self.places) {
+                plan_places[place as usize] = i;
+            }
+            let ranges = staged_mut(memory, arrays.loss_ranges);
+            for (range, start) in ranges.iter_mut().zip(loss_ranges(plan)) {
+                *range = start;
+            }
+        }
         let states = staged_mut(memory, arrays.state);
         team.for_each_part(states, 1, |start, part| {
             part.copy_from_slice(&bodies[start..start + part.len()]);
@@ -533,8 +566,11 @@ impl<E: Executor> Gpu<E> {
             first_acceleration: run.accelerations.first as u32,
             accelerations: run.accelerations.list.len() as u32,
             originals: plan.copies.all().len() as u32,
+            loss_sums: match self.measures_losses {
+                true => loss_ranges(plan).count() as u32 - 1,
+                false => 0,
+            },
             colours,
-            unused: 0,
             laws: b.laws.address(own),
             block: c.block.address(contacts),
             level: c.level.address(contacts),
@@ -554,6 +590,7 @@ impl<E: Executor> Gpu<E> {
             group: c.group.address(contacts),
             law: c.law.address(contacts),
             tracked: b.tracked.address(own),
+            plan_place: b.plan_place.address(own),
             normal: c.normal.map(|array| array.address(contacts)),
             overlap: c.overlap.address(contacts),
             arms: c.arms.map(|array| array.address(contacts)),
@@ -573,6 +610,9 @@ impl<E: Executor> Gpu<E> {
             is_impact: c.is_impact.address(contacts),
             sums: b.sums.address(own),
             impact_counts: b.impact_counts.address(own),
+            losses: b.losses.address(own),
+            loss_sum: b.loss_sum.address(own),
+            loss_ranges: b.loss_ranges.address(own),
         }
     }
 
@@ -586,7 +626,7 @@ impl<E: Executor> Gpu<E> {
         run: SubstepRun<'_>,
     ) -> Result<usize, DeviceError> {
         let plan = problem.plan;
-        let (arrays, bytes) = BodyArrays::new(problem, &run, bodies.len());
+        let (arrays, bytes) = BodyArrays::new(problem, &run, bodies.len(), self.measures_losses);
         self.body_arrays = arrays;
         let size = (bodies.len(), plan.contacts());
         reserve(&mut self.executor, &mut self.bodies, bytes, size)?;
@@ -605,11 +645,12 @@ impl<E: Executor> Gpu<E> {
             cached_bodies: self.cached_bodies,
             bodies: bodies.len() as u32,
             has_copies: !plan.copies.is_empty(),
+            has_losses: self.measures_losses,
         };
         let address = arrays.step.address(memory);
         self.executor.run(&shape, address)?;
         let memory = Self::memory(&mut self.bodies);
-        memory.download(span(&arrays.state, &arrays.impact_counts))?;
+        memory.download(span(&arrays.state, &arrays.loss_sum))?;
         let c = self.contact_arrays;
         Self::memory(&mut self.contacts).download(span(&c.impulse, &c.twisting))?;
         self.executor.wait()?;
@@ -626,6 +667,15 @@ impl<E: Executor> Gpu<E> {
             rolling: DVec3::from_slice(&sum[4..]),
             twisting: sum[7],
         }));
+        let losses = staged(memory, arrays.loss_sum).chunks_exact(4);
+        self.losses = losses.fold(EnergyLoss::default(), |sum, loss| {
+            sum.plus(&EnergyLoss {
+                normal: loss[0],
+                impact: loss[1],
+                friction: loss[2],
+                rolling: loss[3],
+            })
+        });
         let counts = staged(memory, arrays.impact_counts);
         Ok(counts.iter().map(|&count| count as usize).sum())
     }
@@ -634,6 +684,16 @@ impl<E: Executor> Gpu<E> {
 impl<E: Executor> SubstepDevice for Gpu<E> {
     fn name(&self) -> &str {
         self.executor.name()
+    }
+
+    fn work(&self) -> Result<DeviceWork, DeviceError> {
+        let (b, c) = (&self.body_arrays, &self.contact_arrays);
+        let sent = [span(&b.step, &b.state), span(&c.block, &c.twisting)];
+        let fetched = [span(&b.state, &b.loss_sum), span(&c.impulse, &c.twisting)];
+        Ok(DeviceWork {
+            copied: [sent, fetched].map(|ranges| ranges.iter().map(Range::len).sum()),
+            ..self.executor.work()?
+        })
     }
 
     fn upload(
@@ -771,13 +831,22 @@ impl<E: Executor> SubstepDevice for Gpu<E> {
     fn impulse_sums(&self) -> &[Impulse] {
         &self.sums
     }
+
+    fn measure_losses(&mut self, measure: bool) {
+        self.measures_losses = measure;
+        self.losses = EnergyLoss::default();
+    }
+
+    fn losses(&self) -> EnergyLoss {
+        self.losses
+    }
 }
 
 /// What a step left, as it lies in staging memory.
 struct Swept<'a, E: Executor>(&'a Gpu<E>);
 
 impl<E: Executor> Swept<'_, E> {
-    fn of_contact<const N: usize>(&self, arrays: [Array<f64>; N], place: usize) -> [f64; N] {
+    fn of_contact<T: Plain, const N: usize>(&self, arrays: [Array<T>; N], place: usize) -> [T; N] {
         let memory = self.0.contacts.as_ref().expect("a step was uploaded");
         let at = self.0.places[place] as usize;
         arrays.map(|array| staged(memory, array)[at])
@@ -789,11 +858,12 @@ impl<E: Executor> SweptContacts for Swept<'_, E> {
         let arrays = &self.0.contact_arrays;
         row.contact.normal = DVec3::from_array(self.of_contact(arrays.normal, place));
         row.contact.arms = self.of_contact(arrays.arms, place);
-        // Other parts of the spring do not change; devices keep 32 bits of them, as the CPU does.
         let spring = &mut row.spring;
-        [spring.overlap] = self.of_contact([arrays.overlap], place);
-        spring.cap = f64::from(spring.cap as f32);
-        let factor = f64::from(spring.damping_factor as f32);
+        [spring.overlap, spring.unit_compliance] =
+            self.of_contact([arrays.overlap, arrays.compliance], place);
+        let [cap, factor] = self.of_contact([arrays.cap, arrays.damping_factor], place);
+        spring.cap = f64::from(cap);
+        let factor = f64::from(factor).abs();
         spring.bias_rate *= factor / spring.damping_factor;
         spring.damping_factor = factor;
     }
@@ -801,6 +871,10 @@ impl<E: Executor> SweptContacts for Swept<'_, E> {
     fn impulse(&self, _at: [usize; 2], place: usize) -> Impulse {
         let arrays = &self.0.contact_arrays;
         let [normal] = self.of_contact([arrays.impulse], place);
+        // That of an impact.
+        if normal < 0.0 {
+            return Impulse::default();
+        }
         let friction = DVec3::from_array(self.of_contact(arrays.friction, place));
         if !arrays.rolls {
             return Impulse {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
-use esker_solver::device::DeviceError;
+use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::launch::{Executor, Kernel, KernelLaunch, StepShape};
 use crate::memory::DeviceMemory;
@@ -220,6 +220,8 @@ struct Functions {
     repeat_changes: sys::CUfunction,
     join_copies: sys::CUfunction,
     sweep: sys::CUfunction,
+    find_losses: sys::CUfunction,
+    sum_losses: sys::CUfunction,
     finish_step: sys::CUfunction,
 }
 
@@ -268,6 +270,8 @@ impl Cuda {
             repeat_changes: function(c"repeat_changes")?,
             join_copies: function(c"join_copies")?,
             sweep: function(c"sweep")?,
+            find_losses: function(c"find_losses")?,
+            sum_losses: function(c"sum_losses")?,
             finish_step: function(c"finish_step")?,
         };
         // SAFETY: the device is one of the driver's.
@@ -307,21 +311,6 @@ impl Cuda {
         &self.info
     }
 
-    /// Time that the kernels of the last step took, s; after the step.
-    pub fn kernel_seconds(&self) -> Result<f64, DeviceError> {
-        let [start, end] = self.events;
-        // SAFETY: the events are this object's.
-        let time = self.context.call("cuEventElapsedTime", || unsafe {
-            result::event::elapsed(start, end)
-        })?;
-        Ok(f64::from(time) * 1e-3)
-    }
-
-    /// Kernels that the last step launched.
-    pub fn launches(&self) -> usize {
-        self.launches
-    }
-
     /// Graphs that were made so far.
     pub fn captures(&self) -> usize {
         self.captures
@@ -335,6 +324,8 @@ impl Cuda {
             Kernel::RepeatChanges { substep } => (f.repeat_changes, [substep, 0]),
             Kernel::JoinCopies { substep } => (f.join_copies, [substep, 0]),
             Kernel::Sweep { colour, substep } => (f.sweep, [colour, substep]),
+            Kernel::FindLosses => (f.find_losses, [0; 2]),
+            Kernel::SumLosses => (f.sum_losses, [0; 2]),
             Kernel::FinishStep => (f.finish_step, [0; 2]),
         }
     }
@@ -547,6 +538,20 @@ impl Executor for Cuda {
             result::event::record(start, stream)?;
             result::graph::launch(graph.executable, stream)?;
             result::event::record(end, stream)
+        })
+    }
+
+    fn work(&self) -> Result<DeviceWork, DeviceError> {
+        let [start, end] = self.events;
+        // SAFETY: the events are this object's.
+        let time = self.context.call("cuEventElapsedTime", || unsafe {
+            result::event::elapsed(start, end)
+        })?;
+        Ok(DeviceWork {
+            kernel_seconds: f64::from(time) * 1e-3,
+            launches: self.launches,
+            copied: [0; 2],
+            bandwidth: self.info.bandwidth,
         })
     }
 

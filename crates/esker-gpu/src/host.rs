@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use esker_solver::device::DeviceError;
+use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::launch::{Executor, Kernel, KernelLaunch, StepShape};
 use crate::layout::StepRecord;
@@ -30,6 +30,8 @@ unsafe extern "C" {
     fn repeat_changes(launch: Launch, step: *const StepRecord, substep: u32);
     fn join_copies(launch: Launch, step: *const StepRecord, substep: u32);
     fn sweep(launch: Launch, step: *const StepRecord, colour: u32, substep: u32);
+    fn find_losses(launch: Launch, step: *const StepRecord);
+    fn sum_losses(launch: Launch, step: *const StepRecord);
     fn finish_step(launch: Launch, step: *const StepRecord);
 }
 
@@ -157,6 +159,10 @@ impl Executor for Host {
         Ok(())
     }
 
+    fn work(&self) -> Result<DeviceWork, DeviceError> {
+        Ok(DeviceWork::default())
+    }
+
     fn wait(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }
@@ -182,6 +188,8 @@ unsafe fn execute(launch: KernelLaunch, step: *const StepRecord) {
                 Kernel::RepeatChanges { substep } => repeat_changes(at, step, substep),
                 Kernel::JoinCopies { substep } => join_copies(at, step, substep),
                 Kernel::Sweep { colour, substep } => sweep(at, step, colour, substep),
+                Kernel::FindLosses => find_losses(at, step),
+                Kernel::SumLosses => sum_losses(at, step),
                 Kernel::FinishStep => finish_step(at, step),
             }
         }

@@ -1,6 +1,6 @@
 //! The launches that a step consists of, and who executes them.
 
-use esker_solver::device::DeviceError;
+use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::layout::{BODY_THREADS, CACHED, SWEEP_THREADS};
 use crate::memory::DeviceMemory;
@@ -14,6 +14,8 @@ pub enum Kernel {
     RepeatChanges { substep: u32 },
     JoinCopies { substep: u32 },
     Sweep { colour: u32, substep: u32 },
+    FindLosses,
+    SumLosses,
     FinishStep,
 }
 
@@ -44,6 +46,8 @@ pub struct StepShape {
     pub bodies: u32,
     /// Whether there are copies.
     pub has_copies: bool,
+    /// Whether energy losses are found.
+    pub has_losses: bool,
 }
 
 /// Launches of other sizes than these are not made for every step of its own size.
@@ -63,6 +67,7 @@ impl StepShape {
             cached_bodies: up(self.cached_bodies),
             bodies: up(self.bodies),
             has_copies: self.has_copies,
+            has_losses: self.has_losses,
         }
     }
 
@@ -71,6 +76,7 @@ impl StepShape {
         let near = |own: u32, theirs: u32| theirs <= own && own <= 2 * theirs + 2 * ROUNDING;
         self.substeps == other.substeps
             && self.has_copies == other.has_copies
+            && self.has_losses == other.has_losses
             && self.blocks.len() == other.blocks.len()
             && near(self.cached_bodies, other.cached_bodies)
             && near(self.bodies, other.bodies)
@@ -114,6 +120,15 @@ impl StepShape {
                 }
             }
             sweep(&mut launches, &|colour| Kernel::Sweep { colour, substep });
+            if self.has_losses {
+                launches.push(KernelLaunch {
+                    kernel: Kernel::FindLosses,
+                    thread_blocks: self.blocks.iter().sum::<u32>().max(1),
+                    threads: SWEEP_THREADS,
+                    shared_bytes: 0,
+                });
+                launches.push(over_bodies(Kernel::SumLosses));
+            }
         }
         launches.push(over_bodies(Kernel::FinishStep));
         launches
@@ -140,6 +155,54 @@ pub trait Executor: std::fmt::Debug + Send + Sync {
     /// Begins the kernels of a step of this shape, whose record is at this address.
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError>;
 
+    /// What the kernels of the last step took; all but the bytes that were copied.
+    fn work(&self) -> Result<DeviceWork, DeviceError>;
+
     /// Waits for all that was begun.
     fn wait(&mut self) -> Result<(), DeviceError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(blocks: &[u32]) -> StepShape {
+        StepShape {
+            substeps: 3,
+            blocks: blocks.to_vec(),
+            cached_bodies: 200,
+            bodies: 10_000,
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn launches_of_a_step_serve_steps_of_about_its_size() {
+        let own = shape(&[40, 50, 0, 1]);
+        let rounded = own.rounded_up();
+        assert!(rounded.covers(&own));
+        assert!(rounded.covers(&shape(&[44, 48, 0, 1])));
+        for other in [
+            &[80, 50, 0, 1][..],
+            &[4, 50, 0, 1],
+            &[40, 50, 1, 1],
+            &[40, 50, 0],
+        ] {
+            assert!(!rounded.covers(&shape(other)), "{other:?}");
+        }
+        assert!(!rounded.covers(&StepShape {
+            substeps: 4,
+            ..own.clone()
+        }));
+    }
+
+    #[test]
+    fn a_step_is_a_warm_start_and_a_sweep_of_all_colours_per_substep() {
+        let launches = shape(&[40, 50, 0, 1]).launches();
+        let count = |is: fn(&Kernel) -> bool| launches.iter().filter(|l| is(&l.kernel)).count();
+        assert_eq!(count(|k| matches!(k, Kernel::ApplyImpulses { .. })), 3);
+        assert_eq!(count(|k| matches!(k, Kernel::Sweep { .. })), 9);
+        assert_eq!(count(|k| matches!(k, Kernel::RepeatChanges { .. })), 2);
+        assert_eq!(count(|k| matches!(k, Kernel::JoinCopies { .. })), 0);
+    }
 }

@@ -140,11 +140,6 @@ impl BlockSweeper {
         }
     }
 
-    /// Whether they do.
-    pub(crate) fn measures_losses(&self) -> bool {
-        self.losses.is_some()
-    }
-
     /// Energy that contacts took out of the motion in the last step of substeps; zero
     /// where it was not measured.
     pub fn losses(&self) -> EnergyLoss {

@@ -61,11 +61,27 @@ pub enum DeviceError {
     },
 }
 
+/// What a device did in its last step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DeviceWork {
+    /// Time that its kernels took, s; zero where it does not measure.
+    pub kernel_seconds: f64,
+    /// Kernels that were launched.
+    pub launches: usize,
+    /// Bytes that were sent to it, and that came back.
+    pub copied: [usize; 2],
+    /// Bytes per second that its memory can move, by its data sheet; zero where it is not known.
+    pub bandwidth: f64,
+}
+
 /// [`SubstepBackend`] as an object. Joints and several processes are not among what devices
 /// do.
 pub trait SubstepDevice: Debug + Send + Sync {
     /// What it is called, for people.
     fn name(&self) -> &str;
+
+    /// What it did in its last step.
+    fn work(&self) -> Result<DeviceWork, DeviceError>;
 
     /// See [`SubstepBackend::upload`].
     fn upload(
@@ -108,6 +124,12 @@ pub trait SubstepDevice: Debug + Send + Sync {
 
     /// See [`SubstepBackend::impulse_sums`].
     fn impulse_sums(&self) -> &[Impulse];
+
+    /// See [`BlockSweeper::measure_losses`].
+    fn measure_losses(&mut self, measure: bool);
+
+    /// See [`BlockSweeper::losses`].
+    fn losses(&self) -> EnergyLoss;
 }
 
 /// The back end of a world: the block sweep, or the device in its place.
@@ -131,12 +153,18 @@ impl WorldBackend {
 
     /// See [`BlockSweeper::measure_losses`].
     pub fn measure_losses(&mut self, measure: bool) {
-        self.sweeper.measure_losses(measure);
+        match &mut self.device {
+            Some(device) => device.measure_losses(measure),
+            None => self.sweeper.measure_losses(measure),
+        }
     }
 
     /// See [`BlockSweeper::losses`].
     pub fn losses(&self) -> EnergyLoss {
-        self.sweeper.losses()
+        match &self.device {
+            Some(device) => device.losses(),
+            None => self.sweeper.losses(),
+        }
     }
 }
 
@@ -165,9 +193,7 @@ impl SubstepBackend for WorldBackend {
         let Some(device) = &mut self.device else {
             return self.sweeper.advance(team, problem, bodies, run, partners);
         };
-        let what = if self.sweeper.measures_losses() {
-            "the energy ledger"
-        } else if E::IS_NEEDED {
+        let what = if E::IS_NEEDED {
             "steps that several processes share"
         } else if partners.jointed.is_some() {
             "joints"

@@ -31,7 +31,7 @@ mod contact_cones;
 pub mod copies;
 pub mod device;
 pub mod direct;
-mod energy_losses;
+pub mod energy_losses;
 mod follow;
 pub mod gauss_seidel;
 mod general_kernel;

@@ -20,9 +20,6 @@ pub enum DeviceObstacle {
     /// There are bodies of their own, and joints perhaps.
     #[error("devices compute spheres only, and there are bodies and machines")]
     Bodies,
-    /// The energy ledger looks at every contact in every substep.
-    #[error("devices do not keep the energy ledger (`record.energy`)")]
-    EnergyLedger,
 }
 
 impl WorldDef {
@@ -34,8 +31,6 @@ impl WorldDef {
             Some(DeviceObstacle::Bodies)
         } else if !self.shapes.is_empty() {
             Some(DeviceObstacle::Shapes)
-        } else if self.energy_ledger {
-            Some(DeviceObstacle::EnergyLedger)
         } else {
             None
         }

@@ -32,7 +32,7 @@ fn open() -> Result<Box<dyn SubstepDevice>, DeviceUnavailable> {
 }
 
 /// What a choice of device means for a world: a GPU, or none for the processor.
-pub(crate) fn device_for(
+pub fn device_for(
     choice: Device,
     def: &WorldDef,
 ) -> Result<Option<Box<dyn SubstepDevice>>, DeviceUnavailable> {
