@@ -333,3 +333,28 @@ fn check_estimates_very_many_grains_without_placing_them() {
         assert!(!esker(folder, &["check", "heap.toml"]).status.success());
     });
 }
+
+/// Without a GPU, or without a program that knows of them: one line, and `auto` goes on.
+#[test]
+fn a_run_without_a_gpu_says_so_in_one_line_and_auto_uses_the_cpu() {
+    with_scene(HEAP, |folder| {
+        let devices = esker(folder, &["info", "--devices", "--json"]);
+        let devices: serde_json::Value = summary(&devices);
+        assert!(devices["cpu"]["threads"].as_u64() > Some(0), "{devices}");
+        let on_cpu = summary(&esker(folder, &["run", "heap.toml", "-o", "a", "--json"]));
+        let arguments = ["run", "heap.toml", "-o", "b", "--json", "--device", "auto"];
+        let on_any = summary(&esker(folder, &arguments));
+        assert_eq!(on_cpu["state_hash"], on_any["state_hash"]);
+        if devices["gpu"].is_null() {
+            let arguments = ["run", "heap.toml", "-o", "c", "--device", "gpu"];
+            let refused = esker(folder, &arguments);
+            assert_eq!(refused.status.code(), Some(1));
+            let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+            let told = message
+                .lines()
+                .filter(|line| line.contains("no GPU for this run"));
+            assert_eq!(told.count(), 1, "{message}");
+            assert!(!folder.join("c").exists(), "nothing is left behind");
+        }
+    });
+}

@@ -10,7 +10,7 @@ use esker_world::definition::{EmitterDef, Placement, Rate, SizeDistribution, Tot
 use esker_world::packing::{count_estimate, sphere_mass};
 
 use crate::format::{MOST_GRAINS, MOST_STEPS};
-use crate::scene::RunDef;
+use crate::scene::{Device, RunDef};
 
 /// Share of solid above which no random packing of spheres exists (dense
 /// random packings of equal spheres reach 0.64).
@@ -66,7 +66,19 @@ pub(crate) fn find_problems(world: &WorldDef, run: &RunDef) -> Vec<Problem> {
         }
     }
     containers(world, &mut problems);
+    device(world, run, &mut problems);
     problems
+}
+
+/// A device that cannot compute the scene.
+fn device(world: &WorldDef, run: &RunDef, problems: &mut Vec<Problem>) {
+    if let (Device::Gpu, Some(obstacle)) = (run.device, world.device_obstacle()) {
+        problems.push(problem(
+            "device",
+            format!("a GPU cannot compute this scene: {obstacle}"),
+            "leave `device` out, or write \"auto\", to compute it on the processor",
+        ));
+    }
 }
 
 fn problem(path: &str, message: impl Into<String>, advice: impl Into<String>) -> Problem {

@@ -11,7 +11,7 @@ use crate::keys::{Key, Kind, Section};
 use crate::walk::{Node, Value, default_value};
 
 /// Keys of the top level that do not act on grains.
-const WITHOUT_EFFECT: [&str; 4] = ["name", "duration", "record", "checkpoint"];
+const WITHOUT_EFFECT: [&str; 5] = ["name", "duration", "device", "record", "checkpoint"];
 
 /// Keys of sections that only pictures know.
 const OF_PICTURES: [&str; 1] = ["color"];
@@ -116,6 +116,7 @@ mod tests {
     fn other_words_for_the_same_scene_have_the_same_physics() {
         for (from, to) in [
             ("duration = 1.0", "duration = 5 # longer\nname = \"a name\""),
+            ("duration = 1.0", "duration = 1.0\ndevice = \"auto\""),
             (
                 "seed = 1",
                 "record = { every = 0.1 }\ncheckpoint = { every = 0.2 }",

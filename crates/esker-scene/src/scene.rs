@@ -39,11 +39,40 @@ impl Scene {
     }
 }
 
-/// How long a run is.
+/// How long a run is, and what computes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunDef {
     /// Simulated time, s.
     pub duration: f64,
+    /// What computes the substeps.
+    pub device: Device,
+}
+
+/// What computes the substeps of a run; results are the same to the bit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Device {
+    /// The processor.
+    #[default]
+    Cpu,
+    /// A graphics processor.
+    Gpu,
+    /// A graphics processor where there is one that can, else the processor.
+    Auto,
+}
+
+impl Device {
+    /// All of them with their names.
+    pub const ALL: [(&'static str, Device); 3] = [
+        ("cpu", Device::Cpu),
+        ("gpu", Device::Gpu),
+        ("auto", Device::Auto),
+    ];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Device> {
+        let found = Device::ALL.into_iter().find(|(own, _)| *own == name);
+        found.map(|(_, device)| device)
+    }
 }
 
 /// What is recorded.

@@ -216,3 +216,20 @@ fn estimates_know_what_contacts_of_a_shape_cost() {
         assert!((10.0..40.0).contains(&ratio), "{shape}: {ratio}");
     }
 }
+
+#[test]
+fn a_gpu_is_refused_where_grains_are_no_spheres_and_auto_is_not() {
+    let text = |device: &str| {
+        format!(
+            "{HEAD}device = \"{device}\"\n[[grains]]\nplace = \"random\"\ncount = 1\n\
+             region = {{ box = [[0, 0, 0], [0.2, 0.2, 0.2]] }}\nshape = {{ box = [0.01, 0.01, 0.01] }}\n"
+        )
+    };
+    let message = interpret(&text("gpu"), "scene.toml", &Surfaces)
+        .expect_err("boxes on a GPU")
+        .to_string();
+    assert!(message.contains("spheres only"), "{message}");
+    assert!(message.contains("device = \"gpu\""), "{message}");
+    let scene = interpret(&text("auto"), "scene.toml", &Surfaces).expect("boxes on the CPU");
+    assert_eq!(scene.run.device, esker_scene::Device::Auto);
+}

@@ -16,6 +16,7 @@ use esker_contact::{BodyState, GeneralContact, Impulse};
 use esker_parallel::Team;
 use glam::DVec3;
 
+use crate::device::DeviceError;
 pub use crate::impact_changes::VelocityChange;
 use crate::jointed::Jointed;
 use crate::packed::{Law, Row};
@@ -57,7 +58,8 @@ pub struct SubstepRun<'a> {
 }
 
 /// What computes the substeps of a step. `row(i)` is the contact at place `i` of the plan's
-/// order wherever it is asked for.
+/// order wherever it is asked for. What fails is a device; the step is then lost, and no part
+/// of it can be used.
 pub trait SubstepBackend {
     /// Takes the contacts of a step, between these bodies.
     fn upload(
@@ -66,7 +68,7 @@ pub trait SubstepBackend {
         problem: SubstepProblem<'_>,
         bodies: &[BodyState],
         row: impl Fn(usize) -> Row + Sync,
-    );
+    ) -> Result<(), DeviceError>;
 
     /// Takes bodies from their velocities at the start of the step to those at its end, and
     /// those that are `jointed` too. Returns the number of impact rows.
@@ -77,7 +79,7 @@ pub trait SubstepBackend {
         bodies: &mut [BodyState],
         run: SubstepRun<'_>,
         partners: Partners<'_, '_, E>,
-    ) -> usize;
+    ) -> Result<usize, DeviceError>;
 
     /// Residual of the last substep's rows (see [`esker_contact::ResidualSum`]). Impact rows
     /// are exact and belong to what had to be solved alone.
@@ -88,11 +90,16 @@ pub trait SubstepBackend {
         bodies: &[BodyState],
         run: SubstepRun<'_>,
         row: impl Fn(usize) -> Row + Sync,
-    ) -> f64;
+    ) -> Result<f64, DeviceError>;
 
     /// Ends the step: replaces `impulses` by those that the next step starts from, one per
     /// contact in the plan's order, without those of impacts.
-    fn download(&mut self, team: &mut Team, plan: &SweepPlan, impulses: &mut Vec<Impulse>);
+    fn download(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        impulses: &mut Vec<Impulse>,
+    ) -> Result<(), DeviceError>;
 
     /// Sums of a body's velocities and angular velocities, `Σ v` and `Σ ω`, over the substeps:
     /// times `h_s` what it moved.

@@ -27,9 +27,10 @@ use glam::DVec3;
 use crate::backend::{
     Exchange, Partners, SubstepBackend, SubstepProblem, SubstepRun, SubstepState,
 };
-use crate::block_residual::residual_of;
+use crate::block_residual::{SweptContacts, residual_of, substep_residual};
 use crate::block_shares::Shares;
 use crate::body_pass::{self, BodyColumns};
+use crate::device::DeviceError;
 use crate::energy_losses::EnergyLosses;
 use crate::impact_changes::{ImpactChanges, SharedChanges, VelocityChange};
 use crate::impulse_sums::ImpulseSums;
@@ -566,7 +567,7 @@ impl SubstepBackend for BlockSweeper {
         problem: SubstepProblem<'_>,
         bodies: &[BodyState],
         row: impl Fn(usize) -> Row + Sync,
-    ) {
+    ) -> Result<(), DeviceError> {
         let packing = Packing {
             kind: RowKind::Substep,
             laws: problem.laws,
@@ -575,6 +576,7 @@ impl SubstepBackend for BlockSweeper {
             time: 0.0,
         };
         self.packed.pack(team, problem.plan, packing, bodies, row);
+        Ok(())
     }
 
     fn advance<E: Exchange>(
@@ -584,7 +586,7 @@ impl SubstepBackend for BlockSweeper {
         bodies: &mut [BodyState],
         run: SubstepRun<'_>,
         partners: Partners<'_, '_, E>,
-    ) -> usize {
+    ) -> Result<usize, DeviceError> {
         let copies = &problem.plan.copies;
         let mut accelerations = std::mem::take(&mut self.accelerations);
         copies.expand_accelerations(run.accelerations, &mut accelerations);
@@ -600,7 +602,7 @@ impl SubstepBackend for BlockSweeper {
             sweeper.run_substeps(team, problem, bodies, run, partners)
         });
         self.accelerations = accelerations;
-        impacts
+        Ok(impacts)
     }
 
     fn residual(
@@ -610,80 +612,20 @@ impl SubstepBackend for BlockSweeper {
         bodies: &[BodyState],
         run: SubstepRun<'_>,
         row: impl Fn(usize) -> Row + Sync,
-    ) -> f64 {
-        let plan = problem.plan;
+    ) -> Result<f64, DeviceError> {
         let impacted = &mut self.all_impacts;
         impacted.clear();
         impacted.extend(self.impacts.iter().flat_map(|own| &own.0));
         impacted.sort_unstable();
-        let impacted = &self.all_impacts;
-        let fall = run.gravity * run.step;
-        let before = |states: &[Quad], k: u32| {
-            DVec3::from_slice(&states[plan.copies.place_of(k) as usize].0)
-        };
-        let free = |k: u32| {
-            let body = bodies[k as usize];
-            let mut velocity = before(&self.before_velocity, k);
-            if body.inverse_mass > 0.0 {
-                velocity += fall;
-            }
-            let mut free = BodyState {
-                velocity,
-                angular_velocity: before(&self.before_angular_velocity, k),
-                ..body
-            };
-            let one = std::slice::from_mut(&mut free);
-            run.accelerations.act(k as usize, one, run.step);
-            free
-        };
-        residual_of(team, plan, |sum, g, lane, i| {
-            let mut row = row(i);
-            self.packed.bring_up_to_date(&mut row, g, lane);
-            let contact = &row.contact;
-            if self.wake[g] != 0 {
-                // Asleep: as it was at the start of the step.
-                let moved = |k: u32| self.moved(k as usize)[0] - bodies[k as usize].velocity;
-                let [a, b] = contact.bodies.map(moved);
-                row.spring.overlap -= run.step * contact.normal.dot(b - a);
-            }
-            let end = time_of_end(run.substeps - 1, run.substeps, run.step);
-            let rows = contact.rows(problem.general, end);
-            let [a, b] = contact.bodies.map(|k| BodyState {
-                velocity: before(&self.before_velocity, k),
-                angular_velocity: before(&self.before_angular_velocity, k),
-                ..Default::default()
-            });
-            let at_start = contact.rows(problem.general, end - run.step);
-            let u_n = at_start.normal_velocity(&a, &b);
-            let free = contact.bodies.map(free);
-            if impacted.binary_search(&((g * LANES + lane) as u32)).is_ok() {
-                let law = &self.packed.laws[plan.laws[g] as usize];
-                sum.add_impact(rows, -law.restitution * u_n, [&free[0], &free[1]]);
-                return;
-            }
-            let target = row.spring.target(u_n, run.step);
-            let compliance = RowCompliance {
-                normal: row.spring.compliance(),
-                tangent: problem.compliance.friction,
-                rolling: problem.compliance.rolling,
-            };
-            let now = contact.bodies.map(|k| &bodies[k as usize]);
-            let impulse = self.packed.impulse(g, lane);
-            if impulse.normal > 0.0 {
-                sum.add_weight(rows, now, fall.length());
-            }
-            sum.add(
-                rows,
-                target,
-                compliance,
-                now,
-                [&free[0], &free[1]],
-                &impulse,
-            );
-        })
+        Ok(substep_residual(team, problem, bodies, run, row, &*self))
     }
 
-    fn download(&mut self, team: &mut Team, plan: &SweepPlan, impulses: &mut Vec<Impulse>) {
+    fn download(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        impulses: &mut Vec<Impulse>,
+    ) -> Result<(), DeviceError> {
         for own in &mut self.impacts {
             for slot in own.0.drain(..) {
                 let (group, lane) = (slot as usize / LANES, slot as usize % LANES);
@@ -692,6 +634,7 @@ impl SubstepBackend for BlockSweeper {
             }
         }
         self.packed.impulses(team, plan, impulses);
+        Ok(())
     }
 
     fn moved(&self, body: usize) -> [DVec3; 2] {
@@ -701,6 +644,34 @@ impl SubstepBackend for BlockSweeper {
 
     fn impulse_sums(&self) -> &[Impulse] {
         self.impulse_sums.sums()
+    }
+}
+
+impl SweptContacts for BlockSweeper {
+    fn bring_up_to_date(&self, row: &mut Row, [group, lane]: [usize; 2], _place: usize) {
+        self.packed.bring_up_to_date(row, group, lane);
+    }
+
+    fn impulse(&self, [group, lane]: [usize; 2], _place: usize) -> Impulse {
+        self.packed.impulse(group, lane)
+    }
+
+    fn is_asleep(&self, group: usize) -> bool {
+        self.wake[group] != 0
+    }
+
+    fn is_impact(&self, [group, lane]: [usize; 2], _place: usize) -> bool {
+        let slot = (group * LANES + lane) as u32;
+        self.all_impacts.binary_search(&slot).is_ok()
+    }
+
+    fn before(&self, body: usize) -> [DVec3; 2] {
+        [&self.before_velocity, &self.before_angular_velocity]
+            .map(|states| DVec3::from_slice(&states[body].0))
+    }
+
+    fn moved(&self, body: usize) -> DVec3 {
+        SubstepBackend::moved(self, body)[0]
     }
 }
 

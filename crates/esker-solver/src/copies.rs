@@ -85,10 +85,13 @@ pub(crate) fn count_marked(block: u32, bodies: impl Iterator<Item = u32>, shares
 
 /// A body with copies.
 #[derive(Clone, Copy, Debug)]
-struct Original {
-    body: u32,
-    first: u32,
-    count: u32,
+pub struct Original {
+    /// The body.
+    pub body: u32,
+    /// Its first copy, in the list with copies.
+    pub first: u32,
+    /// How many follow one another there.
+    pub count: u32,
 }
 
 /// The copies of a plan.
@@ -183,7 +186,7 @@ impl Copies {
 
     /// Where a body is in the list with copies.
     #[inline]
-    pub(crate) fn place_of(&self, body: u32) -> u32 {
+    pub fn place_of(&self, body: u32) -> u32 {
         if body < self.bodies {
             body
         } else {
@@ -193,7 +196,7 @@ impl Copies {
 
     /// What the contact at a place of the plan's order acts on, in the list with copies.
     #[inline]
-    pub(crate) fn acted_on(&self, contact: usize, bodies: [u32; 2]) -> [u32; 2] {
+    pub fn acted_on(&self, contact: usize, bodies: [u32; 2]) -> [u32; 2] {
         let Some(named) = self.contacts.get(contact) else {
             return bodies;
         };
@@ -204,7 +207,7 @@ impl Copies {
     }
 
     /// Sets `all` to the bodies with the copies among them.
-    pub(crate) fn expand(&self, team: &mut Team, bodies: &[BodyState], all: &mut Vec<BodyState>) {
+    pub fn expand(&self, team: &mut Team, bodies: &[BodyState], all: &mut Vec<BodyState>) {
         let (own, count) = (self.bodies as usize, self.count as usize);
         team.fill(all, bodies.len() + count, |k| {
             if k < own {
@@ -219,7 +222,7 @@ impl Copies {
 
     /// Sets `all` to the accelerations of the bodies, followed by those of the
     /// copies; to none where there are none.
-    pub(crate) fn expand_accelerations(
+    pub fn expand_accelerations(
         &self,
         Accelerations { first, list }: Accelerations<'_>,
         all: &mut Vec<Acceleration>,
@@ -233,6 +236,11 @@ impl Copies {
                 entry.map_or_else(Acceleration::default, |entry| list[entry])
             }));
         }
+    }
+
+    /// Bodies that have copies, ascending, and where these are.
+    pub fn all(&self) -> &[Original] {
+        &self.originals
     }
 
     /// Bodies that have copies, ascending.
@@ -264,7 +272,7 @@ impl Copies {
     }
 
     /// Sets the bodies to what they are among the copies.
-    pub(crate) fn contract(&self, team: &mut Team, all: &[BodyState], bodies: &mut [BodyState]) {
+    pub fn contract(&self, team: &mut Team, all: &[BodyState], bodies: &mut [BodyState]) {
         let own = &mut bodies[..self.bodies as usize];
         team.for_each_part(own, 1, |start, part| {
             part.copy_from_slice(&all[start..start + part.len()]);

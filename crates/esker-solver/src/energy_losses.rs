@@ -15,7 +15,7 @@ use crate::packed::{Group, impulse_in, with_rows};
 use crate::plan::LANES;
 
 /// Groups whose losses are summed together.
-const CHUNK: usize = 64;
+pub const GROUPS_PER_LOSS: usize = 64;
 
 /// Losses of the contacts of a plan.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl EnergyLosses {
         const { assert!(LANES <= u8::BITS as usize) };
         self.chunks.clear();
         self.chunks
-            .resize(groups.div_ceil(CHUNK), EnergyLoss::default());
+            .resize(groups.div_ceil(GROUPS_PER_LOSS), EnergyLoss::default());
         self.impacts.clear();
         self.impacts.resize(groups, 0);
         SharedLosses {
@@ -77,7 +77,7 @@ impl SharedLosses<'_> {
         worker.wait_for_all();
         let groups = work.group_laws.len();
         for chunk in worker.part_of(self.chunks.len(), 1) {
-            let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(groups);
+            let range = chunk * GROUPS_PER_LOSS..((chunk + 1) * GROUPS_PER_LOSS).min(groups);
             // SAFETY: parts of workers are disjoint; the rest is passed on to
             // the caller.
             unsafe {

@@ -65,6 +65,17 @@ impl Row {
             impulse,
         }
     }
+
+    /// Time from the start of the step for which the contact stays open, s; zero where it
+    /// touches or is loaded.
+    #[inline]
+    pub fn open_time(&self) -> f64 {
+        if self.spring.overlap < 0.0 && self.impulse.normal <= 0.0 {
+            -self.spring.overlap / self.closing
+        } else {
+            0.0
+        }
+    }
 }
 
 /// Which rows a group holds.
@@ -173,13 +184,7 @@ impl Wait {
     #[inline]
     fn set(&mut self, lane: usize, row: &Row) {
         self.closing[lane] = row.closing as f32;
-        let is_open = row.spring.overlap < 0.0 && row.impulse.normal <= 0.0;
-        let time = if is_open {
-            -row.spring.overlap / row.closing
-        } else {
-            0.0
-        };
-        self.time = self.time.min(time);
+        self.time = self.time.min(row.open_time());
     }
 }
 

@@ -52,7 +52,7 @@ impl Diagonal {
 
     /// `inverse_tangent` alone.
     #[inline]
-    pub(crate) fn inverse_tangent_of(
+    pub fn inverse_tangent_of(
         rows: ContactRows<'_>,
         [a, b]: [&BodyState; 2],
         compliance: TangentCompliance,

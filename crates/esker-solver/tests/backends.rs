@@ -43,14 +43,18 @@ fn advance<B: SubstepBackend + Default, E: Exchange>(
     let mut bodies = crowd.bodies.clone();
     let all: Vec<u32> = (0..places.len() as u32).collect();
     let (problem, run) = (crowd.problem(plan), crowd.run(&all));
-    backend.upload(&mut team, problem, &bodies, |i| crowd.rows[places[i]]);
+    backend
+        .upload(&mut team, problem, &bodies, |i| crowd.rows[places[i]])
+        .unwrap();
     let partners = Partners {
         jointed: None,
         exchange,
     };
-    let impacts = backend.advance(&mut team, problem, &mut bodies, run, partners);
+    let impacts = backend
+        .advance(&mut team, problem, &mut bodies, run, partners)
+        .unwrap();
     let mut impulses = Vec::new();
-    backend.download(&mut team, plan, &mut impulses);
+    backend.download(&mut team, plan, &mut impulses).unwrap();
     Outcome {
         moved: (0..crowd.movable).map(|body| backend.moved(body)).collect(),
         sums: backend.impulse_sums().to_vec(),

@@ -101,11 +101,17 @@ fn block_substeps_with(
         ..crowd.run(&crowd.plan.fixed)
     };
     let row = |i: usize| crowd.rows[i];
-    sweeper.upload(&mut team, problem, &bodies, row);
-    let impacts = sweeper.advance(&mut team, problem, &mut bodies, run, Partners::alone(None));
-    let residual = sweeper.residual(&mut team, problem, &bodies, run, row);
+    sweeper.upload(&mut team, problem, &bodies, row).unwrap();
+    let impacts = sweeper
+        .advance(&mut team, problem, &mut bodies, run, Partners::alone(None))
+        .unwrap();
+    let residual = sweeper
+        .residual(&mut team, problem, &bodies, run, row)
+        .unwrap();
     let mut impulses = Vec::new();
-    sweeper.download(&mut team, &crowd.plan, &mut impulses);
+    sweeper
+        .download(&mut team, &crowd.plan, &mut impulses)
+        .unwrap();
     ((bodies, impulses, impacts), residual)
 }
 
@@ -121,8 +127,12 @@ fn block_sums(crowd: &Crowd, threads: usize) -> (Vec<BodyState>, Vec<Impulse>, E
         accelerations: Accelerations::default(),
         ..crowd.run(&crowd.plan.fixed)
     };
-    sweeper.upload(&mut team, problem, &bodies, |i| crowd.rows[i]);
-    sweeper.advance(&mut team, problem, &mut bodies, run, Partners::alone(None));
+    sweeper
+        .upload(&mut team, problem, &bodies, |i| crowd.rows[i])
+        .unwrap();
+    sweeper
+        .advance(&mut team, problem, &mut bodies, run, Partners::alone(None))
+        .unwrap();
     (bodies, sweeper.impulse_sums().to_vec(), sweeper.losses())
 }
 

@@ -4,7 +4,8 @@ use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse};
 use esker_geometry::TooManyPairs;
 use esker_parallel::{ExactSum, Max, SharedSlice, Team};
 use esker_solver::backend::{Partners, SubstepBackend, SubstepRun};
-use esker_solver::block_sweep::{BlockSweeper, WholeStepProblem};
+use esker_solver::block_sweep::WholeStepProblem;
+use esker_solver::device::{DeviceError, WorldBackend};
 use esker_solver::plan::block_edge;
 use esker_solver::sweep::{Stop, SweepReport};
 use glam::DVec3;
@@ -60,7 +61,7 @@ pub(crate) struct Workspace {
     whole: WholeStepEquations,
     velocities: Vec<BodyState>,
     impact_impulses: Vec<Impulse>,
-    sweeper: BlockSweeper,
+    pub(crate) backend: WorldBackend,
     smooth_stepper: SmoothStepper,
     pub(crate) memory_order: Vec<(u64, u32)>,
     inertia: InertiaFloor,
@@ -98,6 +99,14 @@ pub enum StepError {
         /// Why.
         source: SolveError,
     },
+    /// The device that computes the substeps failed.
+    #[error("step {step}: {source}; the last checkpoint can be resumed, on the CPU too")]
+    Device {
+        /// The step.
+        step: u64,
+        /// Why.
+        source: DeviceError,
+    },
     /// Grains lie on top of one another.
     #[error("step {step}: {source}")]
     Crowd {
@@ -134,7 +143,7 @@ impl World {
         clock.end(Stage::FindPairs);
         self.collide(detection);
         clock.end(Stage::Collide);
-        self.assemble();
+        self.assemble()?;
         clock.end(Stage::Assemble);
         let advanced = self.book_advance(World::advance)?;
         self.applied.clear();
@@ -236,7 +245,7 @@ impl World {
         work.between_ghosts.extend(fixed);
     }
 
-    fn assemble(&mut self) {
+    fn assemble(&mut self) -> Result<(), StepError> {
         let (work, team) = (&mut self.workspace, &mut self.team);
         let ghosts = Ghosts::new(&self.grains, &work.collider.plan, &work.between_ghosts);
         let bodies = Bodies {
@@ -282,21 +291,32 @@ impl World {
         match &self.method {
             Method::SubStepped(_) => {
                 let problem = work.equations.problem(&work.collider.plan);
-                let (backend, bodies) = (&mut work.sweeper, &work.equations.bodies);
-                if has_shapes {
-                    backend.upload(team, problem, bodies, |i| rows.row::<true>(i));
+                let (backend, bodies) = (&mut work.backend, &work.equations.bodies);
+                let uploaded = if has_shapes {
+                    backend.upload(team, problem, bodies, |i| rows.row::<true>(i))
                 } else {
-                    backend.upload(team, problem, bodies, |i| rows.row::<false>(i));
-                }
+                    backend.upload(team, problem, bodies, |i| rows.row::<false>(i))
+                };
+                uploaded.map_err(|source| self.device_error(source))?;
             }
             Method::WholeStep(_) => work.whole.assemble(team, rows),
             Method::Smooth(_) => {}
+        }
+        Ok(())
+    }
+
+    fn device_error(&self, source: DeviceError) -> StepError {
+        StepError::Device {
+            step: self.steps_done + 1,
+            source,
         }
     }
 
     fn advance(&mut self) -> Result<(Advanced, EnergyLoss), StepError> {
         let advanced = match self.method.clone() {
-            Method::SubStepped(method) => self.advance_substeps(&method),
+            Method::SubStepped(method) => self
+                .advance_substeps(&method)
+                .map_err(|source| self.device_error(source))?,
             Method::WholeStep(method) => self.advance_whole(&method)?,
             Method::Smooth(method) => self.advance_smooth(&method),
         };
@@ -305,7 +325,10 @@ impl World {
     }
 
     /// Substeps of one warm-started sweep each.
-    fn advance_substeps(&mut self, method: &SubStepped) -> (Advanced, EnergyLoss) {
+    fn advance_substeps(
+        &mut self,
+        method: &SubStepped,
+    ) -> Result<(Advanced, EnergyLoss), DeviceError> {
         let measure = method.tolerance.is_some() || self.looks();
         let (time, step) = (self.time(), self.substep());
         let (work, team) = (&mut self.workspace, &mut self.team);
@@ -318,7 +341,7 @@ impl World {
             movable: self.grains.len(),
             longest_sleep: work.collider.longest_sleep(method.substeps),
         };
-        let (backend, plan) = (&mut work.sweeper, &work.collider.plan);
+        let (backend, plan) = (&mut work.backend, &work.collider.plan);
         backend.measure_losses(self.energy.is_some());
         let mut machines = self.machinery.running(time, step);
         let mut bodies = std::mem::take(&mut work.equations.bodies);
@@ -326,7 +349,8 @@ impl World {
         let partners = Partners::alone(machines.jointed());
         let impacts = backend.advance(team, problem, &mut bodies, run, partners);
         work.equations.bodies = bodies;
-        let residual = measure.then(|| {
+        let impacts = impacts?;
+        let residual = if measure {
             let rows = Rows {
                 equations: &work.equations,
                 grains: &self.grains,
@@ -339,8 +363,10 @@ impl World {
             };
             let problem = work.equations.problem(plan);
             let bodies = &work.equations.bodies;
-            backend.residual(team, problem, bodies, run, |i| rows.row::<true>(i))
-        });
+            Some(backend.residual(team, problem, bodies, run, |i| rows.row::<true>(i))?)
+        } else {
+            None
+        };
         let (fall, accelerations) = (self.gravity * self.step, work.forces.accelerations());
         let bodies = &mut work.equations.bodies;
         work.inertia.return_momentum(&self.grains, bodies, |i| {
@@ -348,7 +374,7 @@ impl World {
                 .of(i)
                 .map_or(DVec3::ZERO, |a| a.linear * self.step)
         });
-        backend.download(team, plan, &mut work.impulses);
+        backend.download(team, plan, &mut work.impulses)?;
         work.tracked_impulses.clear();
         work.tracked_impulses
             .extend_from_slice(backend.impulse_sums());
@@ -374,7 +400,7 @@ impl World {
             impacts,
             residual,
         };
-        (advanced, backend.losses())
+        Ok((advanced, backend.losses()))
     }
 
     /// The problem of a whole step's main stage from the present state, without
@@ -382,7 +408,7 @@ impl World {
     pub(crate) fn whole_step_problem(&mut self) -> Result<ContactProblem, StepError> {
         let detection = self.find_pairs()?;
         self.collide(detection);
-        self.assemble();
+        self.assemble()?;
         let (whole, team) = (&mut self.workspace.whole, &mut self.team);
         whole.set_main_rows(team, self.step);
         whole.add_velocity(team, self.gravity * self.step);
@@ -394,7 +420,7 @@ impl World {
     fn advance_whole(&mut self, method: &WholeStep) -> Result<(Advanced, EnergyLoss), StepError> {
         let time = self.time();
         let (work, team) = (&mut self.workspace, &mut self.team);
-        let (sweeper, plan) = (&mut work.sweeper, &work.collider.plan);
+        let (sweeper, plan) = (&mut work.backend.sweeper, &work.collider.plan);
         let (whole, laws) = (&mut work.whole, &work.equations.laws);
         let impacts = whole.set_impact_rows(team, &work.impulses, self.step, self.gravity);
         if impacts > 0 {

@@ -7,6 +7,7 @@ use esker_record::{CheckpointError, RecordError};
 use esker_scene::SceneErrors;
 use esker_world::{BuildError, RestoreError, StepError};
 
+use crate::device::DeviceUnavailable;
 use crate::run::SUMMARY_FILE_NAME;
 
 /// Why a simulation could not be made, go on, or write its results.
@@ -19,6 +20,9 @@ pub enum Error {
     /// The definition of a world is wrong.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// The GPU that the scene or the caller asks for cannot be used.
+    #[error("no GPU for this run: {0}")]
+    Device(#[from] DeviceUnavailable),
     /// A step failed. The simulation makes no more of them.
     #[error("scene {scene} ({}): {source}", last_good(checkpoint.as_deref()))]
     Step {

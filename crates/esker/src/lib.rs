@@ -55,6 +55,7 @@
 //! the same scene. The crate's examples are a drum in thirty lines, a measure of one's own while
 //! running, and one contact problem that every solver solves.
 
+mod device;
 mod error;
 mod loaded_scene;
 pub mod measure;
@@ -78,6 +79,7 @@ pub use esker_solver as solver;
 pub use esker_study as study;
 pub use esker_world as world;
 
+pub use device::{DeviceUnavailable, device_for};
 pub use error::Error;
 pub use loaded_scene::LoadedScene;
 pub use run::{Finding, Grade, SUMMARY_FILE_NAME, Simulation, Summary, Until, Verdict, duration};

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use esker_record::{Recording, SceneIdentity};
-use esker_scene::{Checked, Files, GrainList, RunError, Scene, SceneErrors};
+use esker_scene::{Checked, Device, Files, GrainList, RunError, Scene, SceneErrors};
 use esker_world::definition::ListedGrain;
 use esker_world::packing::PlacedGrains;
 use glam::DQuat;
@@ -143,6 +143,11 @@ impl LoadedScene {
     /// What the scene says.
     pub fn scene(&self) -> &Scene {
         &self.scene
+    }
+
+    /// Has the run computed by another device than the scene says; results stay the same.
+    pub fn set_device(&mut self, device: Device) {
+        self.scene.run.device = device;
     }
 
     /// What decides the course of its run: scenes that differ only in their words, their

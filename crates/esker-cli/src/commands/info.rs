@@ -16,12 +16,18 @@ use serde_json::{Map, Value, json};
 use crate::exit_code::ExitCode;
 use crate::run_folder::{open_recording, read_scalars};
 
-/// Show what is in a recording, checkpoint, scene or mesh.
+/// Show what is in a recording, checkpoint, scene or mesh, or what can compute.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  esker info out/drum\n  esker info scenes/drum.toml --json")]
+#[command(
+    after_help = "Examples:\n  esker info out/drum\n  esker info scenes/drum.toml --json\n  esker info --devices"
+)]
 pub struct Arguments {
     /// Folder of a run, recording (.h5), checkpoint (.esker), scene (.toml) or mesh (.stl, .obj)
-    file: PathBuf,
+    #[arg(required_unless_present = "devices")]
+    file: Option<PathBuf>,
+    /// Show the devices of this machine
+    #[arg(long, conflicts_with = "file")]
+    devices: bool,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -42,10 +48,16 @@ fn plain(key: &'static str, value: impl Into<Value> + ToString) -> Fact {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let path = recording_path(&arguments.file);
-    let facts = match arguments.file.is_dir() {
-        true => of_recording(&path)?,
-        false => facts(&path)?,
+    let (title, facts) = match &arguments.file {
+        None => ("devices".to_owned(), of_devices()),
+        Some(file) => {
+            let path = recording_path(file);
+            let facts = match file.is_dir() {
+                true => of_recording(&path)?,
+                false => facts(&path)?,
+            };
+            (path.display().to_string(), facts)
+        }
     };
     if arguments.json {
         let map: Map<String, Value> = facts
@@ -54,12 +66,58 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             .collect();
         println!("{}", serde_json::to_string_pretty(&map)?);
     } else {
-        println!("{}", path.display());
+        println!("{title}");
         for Fact(key, _, words) in facts {
             println!("  {:<12} {words}", key.replace('_', " "));
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What this machine has to compute with.
+fn of_devices() -> Vec<Fact> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let instructions = format!("{:?}", esker_solver::lanes::Instructions::detect());
+    vec![
+        fact(
+            "cpu",
+            json!({ "threads": cores, "instructions": instructions }),
+            format!("{cores} threads, {instructions}"),
+        ),
+        gpus(),
+    ]
+}
+
+#[cfg(feature = "gpu")]
+fn gpus() -> Fact {
+    let devices = match esker_gpu::devices() {
+        Ok(devices) => devices,
+        Err(error) => return fact("gpu", Value::Null, format!("none: {error}")),
+    };
+    let in_words = devices.iter().map(|device| {
+        let [major, minor] = device.capability;
+        let (gibibytes, processors) = (device.memory >> 30, device.multiprocessors);
+        format!(
+            "{}: {gibibytes} GiB, {processors} multiprocessors, compute capability {major}.{minor}",
+            device.name
+        )
+    });
+    let words = in_words.collect::<Vec<_>>().join("; ");
+    let values = devices.iter().map(|device| {
+        json!({
+            "name": device.name,
+            "memory": device.memory,
+            "multiprocessors": device.multiprocessors,
+            "capability": device.capability,
+        })
+    });
+    fact("gpu", values.collect::<Vec<_>>(), words)
+}
+
+#[cfg(not(feature = "gpu"))]
+fn gpus() -> Fact {
+    let reason = esker::DeviceUnavailable::NotBuilt;
+    fact("gpu", Value::Null, format!("none: {reason}"))
 }
 
 /// Recognises a file by its first bytes, or else by its name.

@@ -8,6 +8,7 @@ use esker_parallel::Team;
 use esker_solver::backend::{
     Exchange, Partners, SubstepBackend, SubstepProblem, SubstepRun, SubstepState, VelocityChange,
 };
+use esker_solver::device::DeviceError;
 use esker_solver::packed::Row;
 use esker_solver::plan::SweepPlan;
 use esker_solver::substep::{Impact, SubStepper, Substeps};
@@ -69,7 +70,7 @@ impl SubstepBackend for ReferenceBackend {
         problem: SubstepProblem<'_>,
         _bodies: &[BodyState],
         row: impl Fn(usize) -> Row + Sync,
-    ) {
+    ) -> Result<(), DeviceError> {
         assert!(problem.plan.copies.is_empty());
         let rows: Vec<Row> = (0..problem.plan.contacts()).map(row).collect();
         let laws = || {
@@ -85,6 +86,7 @@ impl SubstepBackend for ReferenceBackend {
             speed: law.impact_speed,
         });
         self.impacts = impacts.collect();
+        Ok(())
     }
 
     fn advance<E: Exchange>(
@@ -94,7 +96,7 @@ impl SubstepBackend for ReferenceBackend {
         bodies: &mut [BodyState],
         run: SubstepRun<'_>,
         partners: Partners<'_, '_, E>,
-    ) -> usize {
+    ) -> Result<usize, DeviceError> {
         assert!(partners.jointed.is_none());
         let plan = problem.plan;
         let colours = plan.colours.len() - 1;
@@ -127,7 +129,7 @@ impl SubstepBackend for ReferenceBackend {
         });
         self.moved = moved;
         self.tracked = run.tracked.iter().map(|&i| sums[i as usize]).collect();
-        impacts
+        Ok(impacts)
     }
 
     fn residual(
@@ -137,14 +139,20 @@ impl SubstepBackend for ReferenceBackend {
         bodies: &[BodyState],
         run: SubstepRun<'_>,
         _row: impl Fn(usize) -> Row + Sync,
-    ) -> f64 {
+    ) -> Result<f64, DeviceError> {
         let mut bodies = bodies.to_vec();
-        self.with(problem, &mut bodies, run, |stepper, s| stepper.residual(s))
+        Ok(self.with(problem, &mut bodies, run, |stepper, s| stepper.residual(s)))
     }
 
-    fn download(&mut self, _team: &mut Team, _plan: &SweepPlan, impulses: &mut Vec<Impulse>) {
+    fn download(
+        &mut self,
+        _team: &mut Team,
+        _plan: &SweepPlan,
+        impulses: &mut Vec<Impulse>,
+    ) -> Result<(), DeviceError> {
         self.stepper.finish(&mut self.impulses);
         impulses.clone_from(&self.impulses);
+        Ok(())
     }
 
     fn moved(&self, body: usize) -> [DVec3; 2] {

@@ -11,6 +11,7 @@ use super::folder::ResultFolder;
 use super::output::{Output, Sums};
 use super::summary::Summary;
 use super::totals::Totals;
+use crate::device::device_for;
 use crate::{Error, LoadedScene};
 
 /// Share of a step by which an end may be missed through rounding.
@@ -94,7 +95,7 @@ impl Simulation {
             failure: None,
             warnings: Vec::new(),
         };
-        Ok(simulation.on_all_cores())
+        simulation.on_device()
     }
 
     /// Goes on with the run that a folder holds, from its newest usable checkpoint.
@@ -114,13 +115,17 @@ impl Simulation {
             failure: None,
             warnings: resumed.warnings,
         };
-        Ok(simulation.on_all_cores())
+        simulation.on_device()
     }
 
-    fn on_all_cores(mut self) -> Self {
+    /// Lets the world use all cores, and the device that the scene names.
+    fn on_device(mut self) -> Result<Self, Error> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.world.set_max_threads(cores);
-        self
+        let scene = self.scene.scene();
+        let device = device_for(scene.run.device, &scene.world)?;
+        self.world.set_device(device);
+        Ok(self)
     }
 
     /// Records from now on to a new folder, or to one whose results are to be replaced:

@@ -193,9 +193,11 @@ impl<'a> Sweeps<'a> {
         let threads = team.threads();
         let best = self.best(|mut bodies| match way {
             Way::SubStepped => {
-                sweeper.upload(team, problem, &bodies, row);
-                let start = Instant::now();
-                sweeper.advance(team, problem, &mut bodies, self.run, Partners::alone(None));
+                let never = "the processor does not fail";
+                sweeper.upload(team, problem, &bodies, row).expect(never);
+                let (start, partners) = (Instant::now(), Partners::alone(None));
+                let advanced = sweeper.advance(team, problem, &mut bodies, self.run, partners);
+                advanced.expect(never);
                 start.elapsed().as_secs_f64()
             }
             Way::WholeStep => {

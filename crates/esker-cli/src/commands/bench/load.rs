@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use clap::ValueEnum;
+use esker::device_for;
 use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
+use esker_scene::Device;
 use esker_world::definition::*;
 use esker_world::{Stage, StageTimes, World};
 use glam::{DQuat, DVec3};
@@ -46,6 +48,8 @@ struct LoadTime {
     /// Contacts with positive overlap.
     touching: usize,
     threads: usize,
+    /// The GPU that computed the substeps.
+    device: Option<String>,
     sweeps: usize,
     seconds_per_step: f64,
     /// Wall time per simulated second.
@@ -56,9 +60,11 @@ struct LoadTime {
 }
 
 /// Runs a load and prints its time.
-pub fn run(load: Load, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
+pub fn run(load: Load, device: Device, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
     let Load::Drum = load;
-    let mut world = World::new(&drum())?;
+    let def = drum();
+    let mut world = World::new(&def)?;
+    world.set_device(device_for(device, &def)?);
     world.set_threads(threads);
     for _ in 0..(RUN_UP / STEP) as usize {
         world.step()?;
@@ -80,6 +86,7 @@ pub fn run(load: Load, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
         contacts: contacts / steps,
         touching: touching / steps,
         threads,
+        device: world.device().map(|device| device.name().to_owned()),
         sweeps: SWEEPS,
         seconds_per_step: seconds / steps as f64,
         seconds_per_second: seconds / MEASURED,
@@ -92,13 +99,16 @@ pub fn run(load: Load, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
         println!("{}", serde_json::to_string_pretty(&time)?);
     } else {
         println!(
-            "drum of {} grains, {} contacts ({} touch), {} threads, {SWEEPS} sweeps, \
+            "drum of {} grains, {} contacts ({} touch), {} threads{}, {SWEEPS} sweeps, \
              steps of {} ms: {:.1} ms per step, {:.2} s per simulated second, \
              mean overlap {:.2e} d",
             time.grains,
             time.contacts,
             time.touching,
             time.threads,
+            time.device
+                .as_ref()
+                .map_or_else(String::new, |name| format!(" and {name}")),
             STEP * 1e3,
             time.seconds_per_step * 1e3,
             time.seconds_per_second,

@@ -1,6 +1,7 @@
 //! `esker bench`: how fast this machine steps, as ratios to the reference code.
 
 mod bed;
+mod gpu;
 mod kernels;
 mod load;
 mod solvers;
@@ -10,6 +11,7 @@ use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use esker_parallel::Team;
+use esker_scene::Device;
 use esker_solver::lanes::Instructions;
 use esker_solver::packed::{BYTES_PER_BODY, BYTES_PER_CONTACT, BYTES_WRITTEN_PER_CONTACT};
 use esker_world::{Stage, StageTimes, World};
@@ -38,6 +40,9 @@ pub struct Arguments {
     /// Only this load, as wall time per simulated second on the most threads
     #[arg(long, value_enum)]
     load: Option<load::Load>,
+    /// Compare steps on this device with those on all cores, or time a load on it
+    #[arg(long, value_name = "DEVICE", value_parser = ["cpu", "gpu"])]
+    device: Option<String>,
 }
 
 #[derive(Subcommand)]
@@ -119,9 +124,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => {}
     }
     let cores = cores();
+    let device = arguments.device.as_deref().and_then(Device::named);
     if let Some(load) = arguments.load {
         let threads = most_threads(arguments.threads.iter().copied().max());
-        return load::run(load, threads, arguments.json);
+        return load::run(load, device.unwrap_or_default(), threads, arguments.json);
+    }
+    if let Some(Device::Gpu) = device {
+        return gpu::run(arguments.quick, arguments.json);
     }
     let mut thread_counts = if arguments.threads.is_empty() {
         vec![2, cores]

@@ -11,6 +11,7 @@ use clap::Args;
 use esker::{Error, Grade, LoadedScene, Simulation, Until};
 use esker_record::fclib::{self, FclibProblem};
 use esker_record::problem_file::write_problem;
+use esker_scene::Device;
 use esker_world::World;
 
 use crate::exit_code::ExitCode;
@@ -34,6 +35,9 @@ pub struct Arguments {
     /// [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// What computes substeps; results do not depend on it [default: `device` of the scene]
+    #[arg(long, value_name = "DEVICE", value_parser = ["cpu", "gpu", "auto"])]
+    device: Option<String>,
     /// Stop after so many steps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
@@ -113,7 +117,10 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Simulation> {
         true => LoadedScene::load_to_resume,
         false => LoadedScene::load,
     };
-    let scene = load(&arguments.scene)?;
+    let mut scene = load(&arguments.scene)?;
+    if let Some(device) = arguments.device.as_deref().and_then(Device::named) {
+        scene.set_device(device);
+    }
     for warning in scene.warnings() {
         eprintln!("warning: {warning}");
     }
@@ -132,6 +139,9 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Simulation> {
     };
     for warning in simulation.take_warnings() {
         eprintln!("warning: {warning}");
+    }
+    if let Some(device) = simulation.world().device() {
+        eprintln!("substeps on {}", device.name());
     }
     if arguments.resume {
         let (steps, time) = (simulation.world().steps_done(), simulation.time());

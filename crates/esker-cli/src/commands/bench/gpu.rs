@@ -1,0 +1,169 @@
+//! Steps whose substeps a GPU computes, beside steps of the same beds on all cores.
+
+use esker::device_for;
+use esker_scene::Device;
+use esker_solver::device::DeviceWork;
+use esker_solver::packed::{BYTES_PER_CONTACT, BYTES_WRITTEN_PER_CONTACT};
+use esker_world::definition::WorldDef;
+use esker_world::{Stage, StageTimes, World};
+use serde::Serialize;
+
+use super::bed::{RowCount, SettledBox, sub_stepped};
+use crate::exit_code::ExitCode;
+use crate::threads::cores;
+
+/// Grains of the beds, about.
+const SIZES: [usize; 4] = [10_000, 100_000, 300_000, 1_000_000];
+/// Beds of a quick run.
+const QUICK: usize = 2;
+/// Substeps per step.
+const SUBSTEPS: usize = 25;
+/// Steps before any is timed.
+const RUN_UP: usize = 10;
+/// Steps that are timed.
+const TIMED: usize = 20;
+
+/// Everything measured.
+#[derive(Debug, Serialize)]
+struct Report {
+    device: String,
+    threads: usize,
+    beds: Vec<BedTime>,
+}
+
+/// Mean times of steps of one bed.
+#[derive(Debug, Serialize)]
+struct BedTime {
+    grains: usize,
+    contacts: usize,
+    /// Whole steps, s: on all cores, and with substeps on the GPU.
+    seconds_per_step: [f64; 2],
+    /// Stages, s, in the same order.
+    stages: Vec<(&'static str, [f64; 2])>,
+    /// Kernels of a step, s.
+    kernel_seconds: f64,
+    launches: usize,
+    /// Bytes sent to the GPU and fetched in a step.
+    copied: [usize; 2],
+    /// Bytes of contacts that sweeps read and write, over the time of the kernels and the bandwidth
+    /// of the GPU's memory.
+    bandwidth_share: f64,
+}
+
+/// Runs the comparison and prints it.
+pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
+    let threads = cores();
+    // Asked for first: who has no GPU need not wait to be told so.
+    device_for(Device::Gpu, &WorldDef::default())?;
+    let settled = SettledBox::prepare(threads)?;
+    let mut report = Report {
+        device: String::new(),
+        threads,
+        beds: Vec::new(),
+    };
+    let sizes = if quick { &SIZES[..QUICK] } else { &SIZES };
+    for &grains in sizes {
+        let mut world = settled.bed(grains, RowCount::Three, sub_stepped(SUBSTEPS))?;
+        world.set_threads(threads);
+        let on_cpu = Timed::of(&mut world)?;
+        world.set_device(device_for(Device::Gpu, &WorldDef::default())?);
+        let on_gpu = Timed::of(&mut world)?;
+        if let Some(device) = world.device() {
+            device.name().clone_into(&mut report.device);
+        }
+        report.beds.push(BedTime::of(&world, [&on_cpu, &on_gpu]));
+    }
+    if json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print(&report);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Some steps.
+struct Timed {
+    contacts: usize,
+    stages: StageTimes,
+    /// What a device did in a step, in the mean.
+    work: DeviceWork,
+}
+
+impl Timed {
+    fn of(world: &mut World) -> anyhow::Result<Timed> {
+        for _ in 0..RUN_UP {
+            world.step()?;
+        }
+        let mut timed = Timed {
+            contacts: 0,
+            stages: StageTimes::default(),
+            work: DeviceWork::default(),
+        };
+        for _ in 0..TIMED {
+            let report = world.step()?;
+            timed.contacts = report.contacts;
+            timed.stages.add(&report.times);
+            if let Some(device) = world.device() {
+                let seconds = timed.work.kernel_seconds;
+                timed.work = device.work()?;
+                timed.work.kernel_seconds += seconds;
+            }
+        }
+        timed.work.kernel_seconds /= TIMED as f64;
+        Ok(timed)
+    }
+
+    fn seconds(&self, stage: Stage) -> f64 {
+        self.stages.get(stage).as_secs_f64() / TIMED as f64
+    }
+}
+
+impl BedTime {
+    fn of(world: &World, timed: [&Timed; 2]) -> Self {
+        let [_, on_gpu] = timed;
+        let bytes = BYTES_PER_CONTACT[0] + BYTES_WRITTEN_PER_CONTACT[0];
+        let moved = (bytes * on_gpu.contacts * SUBSTEPS) as f64;
+        let work = on_gpu.work;
+        BedTime {
+            grains: world.grains().len(),
+            contacts: on_gpu.contacts,
+            seconds_per_step: timed.map(|t| t.stages.total().as_secs_f64() / TIMED as f64),
+            stages: Stage::ALL
+                .map(|stage| (stage.name(), timed.map(|t| t.seconds(stage))))
+                .to_vec(),
+            kernel_seconds: work.kernel_seconds,
+            launches: work.launches,
+            copied: work.copied,
+            bandwidth_share: match work.bandwidth {
+                0.0 => 0.0,
+                bandwidth => moved / (work.kernel_seconds * bandwidth),
+            },
+        }
+    }
+}
+
+fn print(report: &Report) {
+    println!(
+        "steps of {SUBSTEPS} substeps on {} threads, and with substeps on {}",
+        report.threads, report.device
+    );
+    for bed in &report.beds {
+        let [cpu, gpu] = bed.seconds_per_step.map(|s| s * 1e3);
+        let (grains, contacts) = (bed.grains, bed.contacts);
+        println!("{grains} grains, {contacts} contacts: {cpu:.2} and {gpu:.2} ms per step");
+        for (name, times) in &bed.stages {
+            let [cpu, gpu] = times.map(|s| s * 1e3);
+            println!("{name:>12} {cpu:8.2} {gpu:8.2} ms");
+        }
+        let [sent, fetched] = bed.copied.map(|bytes| bytes as f64 * 1e-6);
+        println!(
+            "{:>12} {:8.2} ms in {} launches, {:.3} ns per contact and sweep, \
+             {:.0} % of the memory's bandwidth; {sent:.1} MB sent, {fetched:.1} MB fetched",
+            "kernels",
+            bed.kernel_seconds * 1e3,
+            bed.launches,
+            bed.kernel_seconds * 1e9 / (bed.contacts * SUBSTEPS) as f64,
+            bed.bandwidth_share * 1e2,
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! Compiles the kernels for the host, where that is asked for.
+
+fn main() {
+    println!("cargo::rerun-if-changed=kernels");
+    #[cfg(feature = "host")]
+    cc::Build::new()
+        .file("kernels/host.c")
+        .std("c11")
+        .opt_level(2)
+        // The bits of the CPU's sweep: no product and sum become one operation.
+        .flag_if_supported("-ffp-contract=off")
+        .flag_if_supported("-fno-math-errno")
+        .warnings(true)
+        .compile("esker_kernels");
+}

@@ -1,0 +1,2 @@
+/* The kernels for the host. */
+#include "substep.cu"

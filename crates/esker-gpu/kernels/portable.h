@@ -1,0 +1,84 @@
+/* Lets one text of a kernel be CUDA for a device and plain C for the host.
+ *
+ * A kernel is a sequence of phases. Between two barriers every thread of a thread block runs
+ * one phase, FOR_THREADS { ... }; whatever stands outside of phases is the same for all
+ * threads of the block. On a device the threads run at the same time. On the host a phase is a
+ * loop over the threads, so that phases see what the barriers of a device let them see, and a
+ * test without a device finds what is wrong with indices, phases and arithmetic.
+ *
+ * What a thread keeps from phase to phase is PRIVATE, and MINE inside a phase.
+ * No expression is contracted: both sides compute the bits of the CPU's sweep.
+ */
+#ifndef ESKER_PORTABLE_H
+#define ESKER_PORTABLE_H
+
+typedef unsigned int u32;
+typedef unsigned short u16;
+typedef unsigned long long u64;
+
+#ifdef __CUDACC__
+
+#define DEVICE __device__ static inline
+#define KERNEL(name, threads, ...) \
+    extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
+#define THREAD_BLOCK blockIdx.x
+#define THREAD_BLOCKS gridDim.x
+#define THREADS blockDim.x
+#define FOR_THREADS(thread) \
+    for (u32 thread = threadIdx.x, thread##_done = 0; !thread##_done; thread##_done = 1)
+#define BARRIER() __syncthreads()
+#define DYNAMIC_SHARED(name) extern __shared__ double name[]
+#define SHARED(type, name) __shared__ type name
+#define PRIVATE(type, name) type name
+#define MINE(name, thread) name
+#define ATOMIC_MIN_U64(address, value) atomicMin(address, value)
+#define ATOMIC_ADD_U32(address, value) atomicAdd(address, value)
+#define BITS_OF(x) ((u64)__double_as_longlong(x))
+#define DOUBLE_OF(bits) __longlong_as_double((long long)(bits))
+
+#else
+
+#include <math.h>
+#include <string.h>
+
+/* Where a thread block of a launch is, and its shared memory. */
+struct Launch {
+    u32 thread_block;
+    u32 thread_blocks;
+    u32 threads;
+    double *shared;
+};
+
+#define DEVICE static inline
+#define KERNEL(name, most, ...) void name(struct Launch launch, __VA_ARGS__)
+#define THREAD_BLOCK launch.thread_block
+#define THREAD_BLOCKS launch.thread_blocks
+#define THREADS launch.threads
+#define FOR_THREADS(thread) for (u32 thread = 0; thread < launch.threads; thread++)
+#define BARRIER() ((void)0)
+#define DYNAMIC_SHARED(name) double *name = launch.shared
+#define SHARED(type, name) type name
+#define PRIVATE(type, name) type name[MOST_THREADS]
+#define MINE(name, thread) name[thread]
+#define ATOMIC_MIN_U64(address, value) \
+    do { \
+        u64 *at = (address), new_value = (value); \
+        if (new_value < *at) *at = new_value; \
+    } while (0)
+#define ATOMIC_ADD_U32(address, value) (*(address) += (value))
+
+DEVICE u64 BITS_OF(double x) {
+    u64 bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+DEVICE double DOUBLE_OF(u64 bits) {
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+#endif
+
+#endif

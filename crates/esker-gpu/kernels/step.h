@@ -1,0 +1,151 @@
+/* What kernels are given of a step, field by field as `src/layout.rs` has it.
+ *
+ * Contacts lie block by block in the order of the plan, and within a block level by level: a
+ * contact's level is one more than the largest of the contacts before it in the block that
+ * share a body with it. Contacts of one level share no body, and every body meets its
+ * contacts in the order of the plan.
+ */
+#ifndef ESKER_STEP_H
+#define ESKER_STEP_H
+
+#include "portable.h"
+
+/* Threads of a thread block that sweeps, and of one that passes over bodies. */
+#define SWEEP_THREADS 128
+#define BODY_THREADS 256
+#define MOST_THREADS 256
+/* Eight parities and the block behind them. */
+#define MOST_COLOURS 9
+/* Numbers of a body in a block's memory: velocity, inverse mass, angular velocity, inverse
+ * inertia, and the velocity at the start of the substep. An odd number of them spreads bodies
+ * over the banks. */
+#define CACHED 11
+/* A contact that nobody wants sums of. */
+#define UNTRACKED 0xffffffffu
+/* `wake` of a group that was woken in substep k: this and k. Below are the substeps that
+ * sleeping groups wait for, and zero for groups that take part in every one. */
+#define WOKEN 0x10000u
+
+/* What all contacts of one law share. */
+struct Law {
+    double friction;
+    double bias_rate;
+    double restitution;
+    double impact_speed;
+    u32 rolls;
+    u32 hertz;
+    u32 follows;
+    u32 unused;
+};
+
+/* A block of the plan. */
+struct Block {
+    u32 contacts;
+    u32 contacts_end;
+    /* First of `level_count + 1` entries of `levels`. */
+    u32 levels;
+    u32 level_count;
+    /* First of `body_count` entries of `body_list`; none where the block has more bodies than
+     * fit, and its contacts name bodies by themselves. */
+    u32 bodies;
+    u32 body_count;
+    u32 groups;
+    u32 groups_end;
+};
+
+/* A body with copies. */
+struct Original {
+    u32 body;
+    u32 first;
+    u32 count;
+    u32 unused;
+};
+
+/* A step of substeps. */
+struct Step {
+    double step;
+    double inverse_step;
+    double fall[3];
+    double friction_factor;
+    double rolling_factor;
+    double longest_sleep;
+    u32 substeps;
+    u32 bodies;
+    u32 movable;
+    u32 contacts;
+    u32 groups;
+    u32 blocks;
+    u32 tracked_contacts;
+    u32 rolls;
+    u32 first_acceleration;
+    u32 accelerations;
+    u32 originals;
+    /* Sums of energy losses, zero where nobody wants them. */
+    u32 loss_sums;
+    /* First block of every colour, and the end. */
+    u32 colours[MOST_COLOURS + 1];
+
+    const struct Law *laws;
+    const struct Block *block;
+    const u32 *level;
+    const u32 *body_list;
+    const struct Original *original;
+    /* Linear and angular, six numbers each. */
+    const double *acceleration;
+
+    /* Eight numbers per body: velocity, inverse mass, angular velocity, inverse inertia. */
+    double *state;
+    /* The same at the start of the substep, v° and omega°. */
+    double *before;
+    /* Sums over the substeps done, in the same places. */
+    double *moved;
+    /* What impacts have changed in this substep, six numbers. */
+    double *change;
+    u32 *impacted;
+
+    /* Per group. */
+    const double *open_time;
+    const u32 *last_body;
+    u32 *wake;
+    u64 *soonest;
+
+    /* Per contact. */
+    const u32 *contact_bodies;
+    const u32 *group;
+    const u16 *law;
+    const u32 *tracked;
+    /* Place in the order of the plan; where losses are wanted alone, as all of losses. */
+    const u32 *plan_place;
+    double *normal[3];
+    double *overlap;
+    double *arms[2];
+    const double *compliance;
+    const float *inverse_tangent;
+    const float *cap;
+    const float *min_overlap;
+    const float *damping_factor;
+    const float *closing;
+    /* Negative of one that was an impact in the last substep, whose impulses do not count any
+     * more. */
+    double *impulse;
+    double *friction[3];
+    const double *rolling_limit;
+    const double *twisting_limit;
+    const double *inverse_rolling;
+    double *rolling[3];
+    double *twisting;
+    /* Whether it was an impact in the last substep. */
+    u32 *is_impact;
+
+    /* Per tracked contact: normal, friction, rolling, twisting. */
+    double *sums;
+    /* Impact rows per substep. */
+    u32 *impact_counts;
+    /* Energy lost in a substep by normal rows, impacts, friction and rolling, per contact in the
+     * order of the plan, and summed over the substeps for ranges of contacts. */
+    double *losses;
+    double *loss_sum;
+    const u32 *loss_ranges;
+};
+
+#endif

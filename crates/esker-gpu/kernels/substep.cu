@@ -1,0 +1,787 @@
+/* The substeps of a step: what `esker_solver::block_sweep` computes, with its bits.
+ *
+ * Equations and their numbers are those of `esker_solver::{substep, sweep, follow}`. A thread
+ * block takes a block of the plan through a sweep, level by level, with the velocities of its
+ * bodies in its own memory; thread blocks of one launch have blocks of one colour, which share
+ * no body. While a thread works on a contact, the row of its next one is on its way, and all
+ * of it that does not depend on velocities of now is computed before the level begins.
+ *
+ * `x > y ? x : y` and the like are what the vector instructions do with numbers that do not
+ * compare. An impact row stores the negative of its impulse: who loads it next takes it for
+ * none. What it did to its bodies is added to sums at once, so that nothing but these has to be
+ * taken back before the next substep.
+ */
+#include "step.h"
+
+#define MAX(x, y) ((x) > (y) ? (x) : (y))
+#define MIN(x, y) ((x) < (y) ? (x) : (y))
+#define SMALLEST_NORMAL 2.2250738585072014e-308
+
+DEVICE double dot(const double *a, const double *b) {
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+DEVICE void cross(const double *a, const double *b, double *out) {
+    out[0] = a[1] * b[2] - b[1] * a[2];
+    out[1] = a[2] * b[0] - b[2] * a[0];
+    out[2] = a[0] * b[1] - b[0] * a[1];
+}
+
+/* Scale of the nearest point of a disc; one where the point is in it. */
+DEVICE double onto_disc(const double *x, double radius) {
+    double square = dot(x, x);
+    return radius * radius < square ? radius / sqrt(square) : 1.0;
+}
+
+/* Maps numbers to integers in the same order. */
+DEVICE u64 ascending(double x) {
+    u64 bits = BITS_OF(x);
+    return bits >> 63 ? ~bits : bits | 1ull << 63;
+}
+
+DEVICE double of_ascending(u64 bits) {
+    return DOUBLE_OF(bits >> 63 ? bits & ~(1ull << 63) : ~bits);
+}
+
+/* The substep so many substeps after another, in 16 bits. */
+DEVICE u32 after(u32 index, double substeps) {
+    u32 whole = substeps > 0.0 ? substeps < 65535.0 ? (u32)substeps : 65535u : 0u;
+    u32 sum = whole + index;
+    return sum < 65535u ? sum : 65535u;
+}
+
+DEVICE int is_asleep(u32 wake) {
+    return wake != 0 && wake < WOKEN;
+}
+
+/* Where a sweep finds bodies: in its own memory, or in that of the device. */
+struct Bodies {
+    double *state;
+    const double *before;
+    u32 stride;
+    /* Index of every body in memory; null where contacts have it. */
+    const u32 *list;
+};
+
+DEVICE u32 body_of(const struct Bodies *bodies, u32 index) {
+    return bodies->list ? bodies->list[index] : index;
+}
+
+/* A contact on its way through a sweep. */
+struct Contact {
+    u32 place;
+    u32 bodies[2];
+    u32 wake;
+    const struct Law *law;
+    double normal[3];
+    double overlap;
+    double arms[2];
+    double compliance;
+    double impulse;
+    double friction[3];
+    float inverse_tangent;
+    float cap;
+    float min_overlap;
+    float damping_factor;
+    double rolling_limit;
+    double twisting_limit;
+    double inverse_rolling;
+    double rolling[3];
+    double twisting;
+    /* From here on computed. */
+    double turned[3];
+    double turned_arms[2];
+    u32 was_impact;
+    double mobility;
+    double before;
+    double root;
+    double target;
+    u32 turns;
+    u32 impacts;
+};
+
+DEVICE void load(const struct Step *s, u32 place, struct Contact *c) {
+    c->place = place;
+    c->wake = s->wake[s->group[place]];
+    c->law = s->laws + s->law[place];
+    c->bodies[0] = s->contact_bodies[2 * place];
+    c->bodies[1] = s->contact_bodies[2 * place + 1];
+    for (int k = 0; k < 3; k++) {
+        c->normal[k] = s->normal[k][place];
+        c->friction[k] = s->friction[k][place];
+    }
+    c->overlap = s->overlap[place];
+    c->arms[0] = s->arms[0][place];
+    c->arms[1] = s->arms[1][place];
+    c->compliance = s->compliance[place];
+    c->impulse = s->impulse[place];
+    c->inverse_tangent = s->inverse_tangent[place];
+    c->cap = s->cap[place];
+    c->min_overlap = s->min_overlap[place];
+    c->damping_factor = s->damping_factor[place];
+    if (s->rolls) {
+        c->rolling_limit = s->rolling_limit[place];
+        c->twisting_limit = s->twisting_limit[place];
+        c->inverse_rolling = s->inverse_rolling[place];
+        for (int k = 0; k < 3; k++) c->rolling[k] = s->rolling[k][place];
+        c->twisting = s->twisting[place];
+    }
+}
+
+/* Forgets the impulses of an impact. */
+DEVICE void forget_impact(struct Contact *c) {
+    c->was_impact = c->impulse < 0.0;
+    if (!c->was_impact) return;
+    c->impulse = 0.0;
+    c->twisting = 0.0;
+    for (int k = 0; k < 3; k++) c->friction[k] = c->rolling[k] = 0.0;
+}
+
+/* What a row is in this substep, as far as velocities of now do not enter. */
+DEVICE void prepare(const struct Step *s, const struct Bodies *bodies, u32 substep,
+                    struct Contact *c) {
+    if (is_asleep(c->wake)) return;
+    forget_impact(c);
+    const struct Law *law = c->law;
+    const double *before_a = bodies->before + (u64)bodies->stride * c->bodies[0];
+    const double *before_b = bodies->before + (u64)bodies->stride * c->bodies[1];
+    double mass_a = bodies->state[(u64)bodies->stride * c->bodies[0] + 3];
+    double mass_b = bodies->state[(u64)bodies->stride * c->bodies[1] + 3];
+    /* A group that was just woken is where its bodies are. */
+    double moved = substep == 0 || c->wake == WOKEN + substep ? 0.0 : s->step;
+    double apart[3];
+    for (int k = 0; k < 3; k++) apart[k] = before_b[k] - before_a[k];
+    c->mobility = mass_a + mass_b;
+    c->turns = law->follows && moved > 0.0;
+    if (c->turns) {
+        double distance = c->arms[0] + c->arms[1];
+        double branch[3];
+        for (int k = 0; k < 3; k++) branch[k] = c->normal[k] * distance + apart[k] * moved;
+        double length = sqrt(dot(branch, branch));
+        double inverse = 1.0 / length;
+        double change = length - distance;
+        double longer = 0.5 * change;
+        for (int k = 0; k < 3; k++) c->turned[k] = branch[k] * inverse;
+        c->turned_arms[0] = c->arms[0] + longer;
+        c->turned_arms[1] = c->arms[1] + longer;
+        c->before = dot(c->turned, apart);
+        c->overlap = c->overlap - change;
+    } else {
+        c->before = dot(c->normal, apart);
+        c->overlap = c->overlap - moved * c->before;
+    }
+    double min_overlap = c->min_overlap, cap = c->cap, factor = c->damping_factor;
+    c->root = law->hertz ? sqrt(MAX(c->overlap, min_overlap)) : 1.0;
+    double capped = c->mobility * cap * c->root;
+    c->compliance = MAX(c->compliance, capped);
+    double negative = 0.0 - factor;
+    double damping = MAX(factor, negative);
+    c->target = 0.0 < c->overlap ? damping * (law->bias_rate * c->overlap + c->before)
+                                 : c->overlap * s->inverse_step;
+    int is_fast = c->before < -law->impact_speed;
+    int closes = c->before * s->step < c->overlap;
+    c->impacts = is_fast && 0.0 < factor && closes && !(0.0 < c->impulse);
+}
+
+/* Adds what an impact did to a body that has a warm start. */
+DEVICE void add_change(const struct Step *s, u32 body, const double *linear,
+                       const double *angular) {
+    if (body >= s->movable) return;
+    double *change = s->change + 6 * (u64)body;
+    int is_first = !s->impacted[body];
+    s->impacted[body] = 1;
+    for (int k = 0; k < 3; k++) {
+        change[k] = is_first ? linear[k] : change[k] + linear[k];
+        change[3 + k] = is_first ? angular[k] : change[3 + k] + angular[k];
+    }
+}
+
+/* Equation (1) of `follow`: the impulse turns with its bodies. */
+DEVICE void turn(const struct Step *s, struct Contact *c, double *va, double *vb, double *wa,
+                 double *wb) {
+    double mass_a = va[3], mass_b = vb[3], inertia_a = wa[3], inertia_b = wb[3];
+    double along = dot(c->turned, c->friction);
+    double friction[3], moment[3], turned_moment[3];
+    cross(c->normal, c->friction, moment);
+    for (int k = 0; k < 3; k++) {
+        friction[k] = c->friction[k] - c->turned[k] * along;
+        double linear = (c->turned[k] - c->normal[k]) * c->impulse + (friction[k] - c->friction[k]);
+        va[k] = va[k] - linear * mass_a;
+        vb[k] = vb[k] + linear * mass_b;
+        s->friction[k][c->place] = friction[k];
+    }
+    cross(c->turned, friction, turned_moment);
+    double rolling[3];
+    double across = c->law->rolls ? dot(c->turned, c->rolling) : 0.0;
+    for (int k = 0; k < 3; k++) {
+        double torque_a = turned_moment[k] * c->turned_arms[0] - moment[k] * c->arms[0];
+        double torque_b = turned_moment[k] * c->turned_arms[1] - moment[k] * c->arms[1];
+        if (c->law->rolls) {
+            rolling[k] = c->rolling[k] - c->turned[k] * across;
+            double twist = (c->turned[k] - c->normal[k]) * c->twisting;
+            double torque = (rolling[k] - c->rolling[k]) + twist;
+            torque_a = torque_a + torque;
+            torque_b = torque_b - torque;
+            s->rolling[k][c->place] = rolling[k];
+            c->rolling[k] = rolling[k];
+        }
+        wa[k] = wa[k] - torque_a * inertia_a;
+        wb[k] = wb[k] - torque_b * inertia_b;
+        c->friction[k] = friction[k];
+    }
+}
+
+/* What an impact of these impulses changes of its bodies, as `ContactRows::apply` does it. */
+DEVICE void count_impact(const struct Step *s, const struct Bodies *bodies, u32 substep,
+                         const struct Contact *c, double impulse) {
+    const double *a = bodies->state + (u64)bodies->stride * c->bodies[0];
+    const double *b = bodies->state + (u64)bodies->stride * c->bodies[1];
+    double moment[3], linear_a[3], linear_b[3], angular_a[3], angular_b[3];
+    cross(c->normal, c->friction, moment);
+    for (int k = 0; k < 3; k++) {
+        double linear = c->normal[k] * impulse + c->friction[k];
+        double torque = s->rolls ? c->rolling[k] + c->normal[k] * c->twisting : 0.0;
+        linear_a[k] = 0.0 - linear * a[3];
+        linear_b[k] = 0.0 + linear * b[3];
+        angular_a[k] = 0.0 - (moment[k] * c->arms[0] + torque) * a[7];
+        angular_b[k] = 0.0 - (moment[k] * c->arms[1] - torque) * b[7];
+    }
+    add_change(s, body_of(bodies, c->bodies[0]), linear_a, angular_a);
+    add_change(s, body_of(bodies, c->bodies[1]), linear_b, angular_b);
+    ATOMIC_ADD_U32(s->impact_counts + substep, 1);
+    if (substep + 1 == s->substeps) s->is_impact[c->place] = 1;
+}
+
+/* One contact of a sweep: updates (1) to (4). */
+DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep,
+                  struct Contact *c) {
+    if (is_asleep(c->wake)) return;
+    const struct Law *law = c->law;
+    u32 place = c->place;
+    double *a = bodies->state + (u64)bodies->stride * c->bodies[0];
+    double *b = bodies->state + (u64)bodies->stride * c->bodies[1];
+    /* Velocity and inverse mass, angular velocity and inverse inertia. */
+    double va[4], vb[4], wa[4], wb[4];
+    for (int k = 0; k < 4; k++) {
+        va[k] = a[k];
+        vb[k] = b[k];
+        wa[k] = a[4 + k];
+        wb[k] = b[4 + k];
+    }
+    s->overlap[place] = c->overlap;
+    if (c->turns) {
+        if (0.0 < c->impulse) turn(s, c, va, vb, wa, wb);
+        for (int k = 0; k < 3; k++) {
+            c->normal[k] = c->turned[k];
+            s->normal[k][place] = c->normal[k];
+        }
+        for (int k = 0; k < 2; k++) {
+            c->arms[k] = c->turned_arms[k];
+            s->arms[k][place] = c->arms[k];
+        }
+    }
+    const double *n = c->normal;
+    double apart[3];
+    for (int k = 0; k < 3; k++) apart[k] = vb[k] - va[k];
+    double u_n = dot(n, apart);
+    double old_impulse = c->impulse;
+    if (c->impacts && old_impulse < SMALLEST_NORMAL) {
+        /* An approach that others have slowed already is returned as such. */
+        double slower = MAX(c->before, u_n);
+        c->target = 0.0 - law->restitution * MIN(slower, 0.0);
+        c->compliance = 0.0;
+        c->root = 1.0;
+    }
+    double excess = c->root * (u_n - c->target) + c->compliance * old_impulse;
+    double impulse = old_impulse - excess / (c->root * c->mobility + c->compliance);
+    impulse = MAX(impulse, 0.0);
+    double larger = MAX(old_impulse, impulse);
+    if (!(0.0 < larger)) {
+        /* Open before and after: nothing else can change. */
+        if (c->was_impact) {
+            s->impulse[place] = 0.0;
+            for (int k = 0; k < 3; k++) s->friction[k][place] = 0.0;
+            for (int k = 0; law->rolls && k < 3; k++) s->rolling[k][place] = 0.0;
+            if (law->rolls) s->twisting[place] = 0.0;
+        }
+        if (c->impacts) count_impact(s, bodies, substep, c, old_impulse);
+        return;
+    }
+    double linear[3];
+    for (int k = 0; k < 3; k++) linear[k] = n[k] * (impulse - old_impulse);
+    if (law->friction > 0.0) {
+        double turning[3], slip[3], u_t[3], wanted[3], change[3], moment[3];
+        for (int k = 0; k < 3; k++) turning[k] = wa[k] * c->arms[0] + wb[k] * c->arms[1];
+        cross(turning, n, slip);
+        double inverse = c->inverse_tangent;
+        for (int k = 0; k < 3; k++) {
+            u_t[k] = (apart[k] - n[k] * u_n) - slip[k];
+            wanted[k] = c->friction[k] * s->friction_factor - u_t[k] * inverse;
+        }
+        double scale = onto_disc(wanted, law->friction * impulse);
+        for (int k = 0; k < 3; k++) {
+            double friction = wanted[k] * scale;
+            change[k] = friction - c->friction[k];
+            c->friction[k] = friction;
+            linear[k] = linear[k] + change[k];
+        }
+        cross(n, change, moment);
+        double turn_a = c->arms[0] * wa[3], turn_b = c->arms[1] * wb[3];
+        for (int k = 0; k < 3; k++) {
+            wa[k] = wa[k] - moment[k] * turn_a;
+            wb[k] = wb[k] - moment[k] * turn_b;
+        }
+    }
+    if (law->rolls) {
+        double omega[3], wanted[3], inverse = c->inverse_rolling, factor = s->rolling_factor;
+        for (int k = 0; k < 3; k++) omega[k] = wb[k] - wa[k];
+        double omega_n = dot(n, omega);
+        for (int k = 0; k < 3; k++) {
+            wanted[k] = c->rolling[k] * factor - (omega[k] - n[k] * omega_n) * inverse;
+        }
+        double scale = onto_disc(wanted, c->rolling_limit * impulse);
+        double limit = c->twisting_limit * impulse, negative = 0.0 - limit;
+        double twisting = c->twisting * factor - omega_n * inverse;
+        twisting = MIN(twisting, limit);
+        twisting = MAX(twisting, negative);
+        double twist = twisting - c->twisting;
+        for (int k = 0; k < 3; k++) {
+            double rolling = wanted[k] * scale;
+            double torque = (rolling - c->rolling[k]) + n[k] * twist;
+            c->rolling[k] = rolling;
+            wa[k] = wa[k] - torque * wa[3];
+            wb[k] = wb[k] + torque * wb[3];
+        }
+        c->twisting = twisting;
+    }
+    for (int k = 0; k < 3; k++) {
+        a[k] = va[k] - linear[k] * va[3];
+        b[k] = vb[k] + linear[k] * vb[3];
+        a[4 + k] = wa[k];
+        b[4 + k] = wb[k];
+    }
+    u32 tracked = s->tracked[place];
+    if (tracked != UNTRACKED && impulse > 0.0) {
+        double *sum = s->sums + 8 * (u64)tracked;
+        sum[0] += impulse;
+        for (int k = 0; k < 3; k++) sum[1 + k] += c->friction[k];
+        if (s->rolls) {
+            for (int k = 0; k < 3; k++) sum[4 + k] += c->rolling[k];
+            sum[7] += c->twisting;
+        }
+    }
+    if (c->impacts) count_impact(s, bodies, substep, c, impulse);
+    s->impulse[place] = c->impacts ? 0.0 - impulse : impulse;
+    for (int k = 0; k < 3; k++) s->friction[k][place] = c->friction[k];
+    if (law->rolls) {
+        for (int k = 0; k < 3; k++) s->rolling[k][place] = c->rolling[k];
+        s->twisting[place] = c->twisting;
+    }
+}
+
+/* Equation (1) of `copies`: a body gets the mean of its copies. */
+DEVICE void join(const struct Step *s, u32 index) {
+    struct Original original = s->original[index];
+    double *body = s->state + 8 * (u64)original.body;
+    double sums[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    for (u32 copy = original.first; copy < original.first + original.count; copy++) {
+        const double *state = s->state + 8 * (u64)copy;
+        for (int k = 0; k < 3; k++) {
+            sums[k] += state[k] - body[k];
+            sums[3 + k] += state[4 + k] - body[4 + k];
+        }
+    }
+    for (int k = 0; k < 3; k++) {
+        body[k] += sums[k] / (double)original.count;
+        body[4 + k] += sums[3 + k] / (double)original.count;
+    }
+}
+
+/* Copies get the velocities of their body. */
+DEVICE void spread(const struct Step *s, u32 index) {
+    struct Original original = s->original[index];
+    const double *body = s->state + 8 * (u64)original.body;
+    for (u32 copy = original.first; copy < original.first + original.count; copy++) {
+        double *state = s->state + 8 * (u64)copy;
+        for (int k = 0; k < 3; k++) {
+            state[k] = body[k];
+            state[4 + k] = body[4 + k];
+        }
+    }
+}
+
+DEVICE struct Bodies bodies_of(const struct Step *s, const struct Block *block, double *cache) {
+    struct Bodies bodies;
+    int fits = block->body_count > 0;
+    bodies.state = fits ? cache : s->state;
+    bodies.before = fits ? cache + 8 : s->before;
+    bodies.stride = fits ? CACHED : 8;
+    bodies.list = fits ? s->body_list + block->bodies : 0;
+    return bodies;
+}
+
+DEVICE void fetch_bodies(const struct Step *s, const struct Block *block, double *cache,
+                         u32 thread, u32 threads) {
+    for (u32 i = thread; i < block->body_count; i += threads) {
+        u64 body = s->body_list[block->bodies + i];
+        double *own = cache + (u64)CACHED * i;
+        for (int k = 0; k < 8; k++) own[k] = s->state[8 * body + k];
+        for (int k = 0; k < 3; k++) own[8 + k] = s->before[8 * body + k];
+    }
+}
+
+DEVICE void return_bodies(const struct Step *s, const struct Block *block, const double *cache,
+                          u32 thread, u32 threads) {
+    for (u32 i = thread; i < block->body_count; i += threads) {
+        u64 body = s->body_list[block->bodies + i];
+        const double *own = cache + (u64)CACHED * i;
+        for (int k = 0; k < 8; k++) s->state[8 * body + k] = own[k];
+    }
+}
+
+/* Whether a sleeping group is to be looked at in a substep. */
+DEVICE int is_due(u32 wake, u32 substep) {
+    return is_asleep(wake) && wake <= substep;
+}
+
+/* The time, s, that a contact stays open from now on at least. */
+DEVICE double time_open(const struct Step *s, const struct Bodies *bodies, u32 place) {
+    u32 i = s->contact_bodies[2 * place], j = s->contact_bodies[2 * place + 1];
+    const double *moved_a = s->moved + 8 * (u64)body_of(bodies, i);
+    const double *moved_b = s->moved + 8 * (u64)body_of(bodies, j);
+    const double *before_a = bodies->before + (u64)bodies->stride * i;
+    const double *before_b = bodies->before + (u64)bodies->stride * j;
+    double n[3], moved[3], approach[3];
+    for (int k = 0; k < 3; k++) {
+        n[k] = s->normal[k][place];
+        moved[k] = moved_b[k] - moved_a[k];
+        approach[k] = before_a[k] - before_b[k];
+    }
+    double gap = dot(n, moved) * s->step - s->overlap[place];
+    double speed = dot(n, approach), closing = s->closing[place];
+    return gap / MAX(closing, speed);
+}
+
+/* Brings an open contact to where its bodies are after the substeps done. */
+DEVICE void bring_up_to_date(const struct Step *s, const struct Bodies *bodies, u32 place) {
+    const double *a = s->moved + 8 * (u64)body_of(bodies, s->contact_bodies[2 * place]);
+    const double *b = s->moved + 8 * (u64)body_of(bodies, s->contact_bodies[2 * place + 1]);
+    double n[3], apart[3];
+    for (int k = 0; k < 3; k++) {
+        n[k] = s->normal[k][place];
+        apart[k] = b[k] - a[k];
+    }
+    if (!s->laws[s->law[place]].follows) {
+        s->overlap[place] -= dot(n, apart) * s->step;
+        return;
+    }
+    double distance = s->arms[0][place] + s->arms[1][place];
+    double branch[3];
+    for (int k = 0; k < 3; k++) branch[k] = n[k] * distance + apart[k] * s->step;
+    double moved = sqrt(dot(branch, branch));
+    for (int k = 0; k < 3; k++) s->normal[k][place] = branch[k] / moved;
+    for (int k = 0; k < 2; k++) s->arms[k][place] += 0.5 * (moved - distance);
+    s->overlap[place] += distance - moved;
+}
+
+DEVICE void spread_after(const struct Step *s, u32 block, u32 thread, u32 threads) {
+    if (s->originals && block + 1 == s->blocks) {
+        for (u32 i = thread; i < s->originals; i += threads) spread(s, i);
+    }
+}
+
+DEVICE void join_before(const struct Step *s, u32 block, u32 thread, u32 threads) {
+    if (s->originals && block + 1 == s->blocks) {
+        for (u32 i = thread; i < s->originals; i += threads) join(s, i);
+    }
+}
+
+/* Begins a step: remembers velocities, lets bodies fall, puts groups to sleep. */
+KERNEL(begin_step, BODY_THREADS, const struct Step *s) {
+    FOR_THREADS(thread) {
+        u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
+        for (u32 i = first; i < s->bodies; i += all) {
+            double *body = s->state + 8 * (u64)i;
+            for (int k = 0; k < 8; k++) s->before[8 * (u64)i + k] = body[k];
+            if (body[3] > 0.0) {
+                for (int k = 0; k < 3; k++) body[k] += s->fall[k];
+            }
+            u32 entry = i - s->first_acceleration;
+            if (i >= s->first_acceleration && entry < s->accelerations) {
+                const double *rate = s->acceleration + 6 * (u64)entry;
+                for (int k = 0; k < 3; k++) {
+                    body[k] += rate[k] * s->step;
+                    body[4 + k] += rate[3 + k] * s->step;
+                }
+            }
+            if (i < s->movable) {
+                for (int k = 0; k < 8; k++) s->moved[8 * (u64)i + k] = 0.0;
+                s->impacted[i] = 0;
+            }
+        }
+        for (u32 g = first; g < s->groups; g += all) {
+            double substeps = s->open_time[g] / s->step;
+            u32 wake = after(0, MIN(substeps, s->longest_sleep));
+            /* Looks at sleeping groups need what both bodies moved. */
+            s->wake[g] = s->last_body[g] < s->movable ? wake : 0;
+        }
+        for (u32 k = first; k < s->substeps; k += all) s->impact_counts[k] = 0;
+        for (u32 c = first; c < s->contacts; c += all) s->is_impact[c] = 0;
+        for (u32 k = first; k < 8 * s->tracked_contacts; k += all) s->sums[k] = 0.0;
+        for (u32 k = first; k < 4 * s->loss_sums; k += all) s->loss_sum[k] = 0.0;
+    }
+}
+
+/* Applies the impulses that contacts start with, in the blocks of a colour. */
+KERNEL(apply_impulses, SWEEP_THREADS, const struct Step *s, u32 colour) {
+    DYNAMIC_SHARED(cache);
+    u32 index = s->colours[colour] + THREAD_BLOCK;
+    if (index >= s->colours[colour + 1]) return;
+    struct Block block = s->block[index];
+    struct Bodies bodies = bodies_of(s, &block, cache);
+    FOR_THREADS(thread) join_before(s, index, thread, THREADS);
+    BARRIER();
+    FOR_THREADS(thread) fetch_bodies(s, &block, cache, thread, THREADS);
+    BARRIER();
+    for (u32 level = 0; level < block.level_count; level++) {
+        u32 start = s->level[block.levels + level], end = s->level[block.levels + level + 1];
+        FOR_THREADS(thread) {
+            for (u32 place = start + thread; place < end; place += THREADS) {
+                double impulse = s->impulse[place];
+                if (!(0.0 < impulse)) continue;
+                double *a = bodies.state + (u64)bodies.stride * s->contact_bodies[2 * place];
+                double *b = bodies.state + (u64)bodies.stride * s->contact_bodies[2 * place + 1];
+                double n[3], friction[3], moment[3];
+                for (int k = 0; k < 3; k++) {
+                    n[k] = s->normal[k][place];
+                    friction[k] = s->friction[k][place];
+                }
+                cross(n, friction, moment);
+                int rolls = s->laws[s->law[place]].rolls;
+                for (int k = 0; k < 3; k++) {
+                    double linear = n[k] * impulse + friction[k];
+                    double torque_a = moment[k] * s->arms[0][place];
+                    double torque_b = moment[k] * s->arms[1][place];
+                    if (rolls) {
+                        double torque = s->rolling[k][place] + n[k] * s->twisting[place];
+                        torque_a = torque_a + torque;
+                        torque_b = torque_b - torque;
+                    }
+                    a[k] = a[k] - linear * a[3];
+                    a[4 + k] = a[4 + k] - torque_a * a[7];
+                    b[k] = b[k] + linear * b[3];
+                    b[4 + k] = b[4 + k] - torque_b * b[7];
+                }
+            }
+        }
+        BARRIER();
+    }
+    FOR_THREADS(thread) return_bodies(s, &block, cache, thread, THREADS);
+    BARRIER();
+    FOR_THREADS(thread) spread_after(s, index, thread, THREADS);
+}
+
+/* Equation (1) of `substep`: every body changes by as much as in the substep before, without
+ * what impacts changed. */
+KERNEL(repeat_changes, BODY_THREADS, const struct Step *s, u32 substep) {
+    FOR_THREADS(thread) {
+        u32 had_impacts = s->impact_counts[substep - 1];
+        u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
+        for (u32 i = first; i < s->movable; i += all) {
+            double *body = s->state + 8 * (u64)i, *before = s->before + 8 * (u64)i;
+            double *moved = s->moved + 8 * (u64)i;
+            /* Bodies with copies have to be joined before. */
+            int is_subtracted = had_impacts && s->impacted[i];
+            for (u32 k = 0; is_subtracted && k < s->originals; k++) {
+                is_subtracted = s->original[k].body != i;
+            }
+            const double *change = s->change + 6 * (u64)i;
+            for (int half = 0; half < 2; half++) {
+                for (int k = 0; k < 3; k++) {
+                    int at = 4 * half + k;
+                    double now = body[at];
+                    double next = now + (now - before[at]);
+                    moved[at] += now;
+                    before[at] = now;
+                    body[at] = is_subtracted ? next - change[3 * half + k] : next;
+                }
+            }
+            if (is_subtracted) s->impacted[i] = 0;
+        }
+    }
+}
+
+/* After impacts: bodies with copies get the mean of these, less what impacts changed. One
+ * thread block. */
+KERNEL(join_copies, BODY_THREADS, const struct Step *s, u32 substep) {
+    if (!s->impact_counts[substep - 1]) return;
+    FOR_THREADS(thread) {
+        for (u32 i = thread; i < s->originals; i += THREADS) {
+            join(s, i);
+            u64 index = s->original[i].body;
+            double *body = s->state + 8 * index;
+            if (s->impacted[index]) {
+                for (int k = 0; k < 3; k++) {
+                    body[k] -= s->change[6 * index + k];
+                    body[4 + k] -= s->change[6 * index + 3 + k];
+                }
+                s->impacted[index] = 0;
+            }
+            spread(s, i);
+        }
+    }
+}
+
+/* The sweep of a substep over the blocks of a colour. */
+KERNEL(sweep, SWEEP_THREADS, const struct Step *s, u32 colour, u32 substep) {
+    DYNAMIC_SHARED(cache);
+    SHARED(u32, has_due);
+    u32 index = s->colours[colour] + THREAD_BLOCK;
+    if (index >= s->colours[colour + 1]) return;
+    struct Block block = s->block[index];
+    struct Bodies bodies = bodies_of(s, &block, cache);
+    FOR_THREADS(thread) {
+        join_before(s, index, thread, THREADS);
+        if (thread == 0) has_due = 0;
+    }
+    BARRIER();
+    FOR_THREADS(thread) {
+        fetch_bodies(s, &block, cache, thread, THREADS);
+        for (u32 g = block.groups + thread; g < block.groups_end; g += THREADS) {
+            if (is_due(s->wake[g], substep)) {
+                s->soonest[g] = ~0ull;
+                has_due = 1;
+            }
+        }
+    }
+    BARRIER();
+    if (has_due) {
+        FOR_THREADS(thread) {
+            for (u32 place = block.contacts + thread; place < block.contacts_end;
+                 place += THREADS) {
+                u32 group = s->group[place];
+                if (!is_due(s->wake[group], substep)) continue;
+                double time = time_open(s, &bodies, place);
+                /* What is no number does not count. */
+                if (time == time) ATOMIC_MIN_U64(s->soonest + group, ascending(time));
+            }
+        }
+        BARRIER();
+        FOR_THREADS(thread) {
+            for (u32 g = block.groups + thread; g < block.groups_end; g += THREADS) {
+                if (!is_due(s->wake[g], substep)) continue;
+                u64 soonest = s->soonest[g];
+                /* All but a long wait wakes; no number at all is no wait. */
+                double time = of_ascending(soonest);
+                int sleeps_on = soonest == ~0ull || time >= s->step;
+                double substeps = soonest == ~0ull ? s->longest_sleep : time / s->step;
+                s->wake[g] = sleeps_on ? after(substep, MIN(substeps, s->longest_sleep))
+                                       : WOKEN + substep;
+            }
+        }
+        BARRIER();
+        FOR_THREADS(thread) {
+            for (u32 place = block.contacts + thread; place < block.contacts_end;
+                 place += THREADS) {
+                if (s->wake[s->group[place]] == WOKEN + substep) {
+                    bring_up_to_date(s, &bodies, place);
+                }
+            }
+        }
+        BARRIER();
+    }
+    PRIVATE(struct Contact, next);
+    u32 start = s->level[block.levels];
+    u32 end = block.level_count ? s->level[block.levels + 1] : start;
+    FOR_THREADS(thread) {
+        if (start + thread < end) {
+            load(s, start + thread, &MINE(next, thread));
+            prepare(s, &bodies, substep, &MINE(next, thread));
+        }
+    }
+    for (u32 level = 0; level < block.level_count; level++) {
+        int is_last = level + 1 == block.level_count;
+        u32 next_end = is_last ? end : s->level[block.levels + level + 2];
+        FOR_THREADS(thread) {
+            struct Contact contact = MINE(next, thread);
+            if (end + thread < next_end) load(s, end + thread, &MINE(next, thread));
+            if (start + thread < end) relax(s, &bodies, substep, &contact);
+            for (u32 place = start + THREADS + thread; place < end; place += THREADS) {
+                load(s, place, &contact);
+                prepare(s, &bodies, substep, &contact);
+                relax(s, &bodies, substep, &contact);
+            }
+            if (end + thread < next_end) prepare(s, &bodies, substep, &MINE(next, thread));
+        }
+        BARRIER();
+        start = end;
+        end = next_end;
+    }
+    FOR_THREADS(thread) return_bodies(s, &block, cache, thread, THREADS);
+    BARRIER();
+    FOR_THREADS(thread) spread_after(s, index, thread, THREADS);
+}
+
+/* Energy that contacts took out of the motion in a substep, contact by contact. */
+KERNEL(find_losses, SWEEP_THREADS, const struct Step *s) {
+    if (THREAD_BLOCK >= s->blocks) return;
+    struct Block block = s->block[THREAD_BLOCK];
+    const u32 *list = block.body_count > 0 ? s->body_list + block.bodies : 0;
+    FOR_THREADS(thread) {
+        for (u32 place = block.contacts + thread; place < block.contacts_end; place += THREADS) {
+            double *loss = s->losses + 4 * (u64)s->plan_place[place];
+            double impulse = s->impulse[place];
+            for (int k = 0; k < 4; k++) loss[k] = 0.0;
+            if (impulse == 0.0) continue;
+            int is_impact = impulse < 0.0;
+            if (is_impact) impulse = 0.0 - impulse;
+            u32 i = s->contact_bodies[2 * place], j = s->contact_bodies[2 * place + 1];
+            u64 a = 8 * (u64)(list ? list[i] : i), b = 8 * (u64)(list ? list[j] : j);
+            double n[3], apart[3], turning[3], slip[3], u[3], friction[3], torque[3], omega[3];
+            for (int k = 0; k < 3; k++) {
+                double va = 0.5 * (s->before[a + k] + s->state[a + k]);
+                double vb = 0.5 * (s->before[b + k] + s->state[b + k]);
+                double wa = 0.5 * (s->before[a + 4 + k] + s->state[a + 4 + k]);
+                double wb = 0.5 * (s->before[b + 4 + k] + s->state[b + 4 + k]);
+                n[k] = s->normal[k][place];
+                friction[k] = s->friction[k][place];
+                torque[k] = s->rolls ? s->rolling[k][place] + n[k] * s->twisting[place] : 0.0;
+                apart[k] = vb - va;
+                turning[k] = wa * s->arms[0][place] + wb * s->arms[1][place];
+                omega[k] = wb - wa;
+            }
+            cross(turning, n, slip);
+            for (int k = 0; k < 3; k++) u[k] = apart[k] - slip[k];
+            loss[is_impact] = -impulse * dot(n, u);
+            loss[2] = -dot(friction, u);
+            loss[3] = -dot(torque, omega);
+        }
+    }
+}
+
+/* Adds them up, range by range in the order of the plan. */
+KERNEL(sum_losses, BODY_THREADS, const struct Step *s) {
+    FOR_THREADS(thread) {
+        u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
+        for (u32 range = first; range < s->loss_sums; range += all) {
+            double *sum = s->loss_sum + 4 * (u64)range;
+            u32 end = s->loss_ranges[range + 1];
+            for (u32 place = s->loss_ranges[range]; place < end; place++) {
+                for (int k = 0; k < 4; k++) sum[k] += s->losses[4 * (u64)place + k];
+            }
+        }
+    }
+}
+
+/* Ends a step: the last substep's velocities join the sums. */
+KERNEL(finish_step, BODY_THREADS, const struct Step *s) {
+    FOR_THREADS(thread) {
+        u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
+        for (u32 i = first; i < s->movable; i += all) {
+            for (int k = 0; k < 3; k++) {
+                s->moved[8 * (u64)i + k] += s->state[8 * (u64)i + k];
+                s->moved[8 * (u64)i + 4 + k] += s->state[8 * (u64)i + 4 + k];
+            }
+        }
+    }
+}

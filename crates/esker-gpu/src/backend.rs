@@ -1,0 +1,915 @@
+//! A step on a device: rows go there, velocities and impulses come back.
+//!
+//! Contacts lie in two memories. That of the contacts is filled and sent as a step is uploaded,
+//! block by block in the order of levels; that of the bodies as it is advanced, with the record
+//! that tells kernels where everything is. What comes back of a step lies at the end of each, so
+//! that one copy fetches it; what only a residual needs is fetched when one is asked for.
+//!
+//! `unsafe`: threads fill the staging memory of blocks, each those of its own.
+
+use std::ops::Range;
+
+use esker_contact::{BodyState, EnergyLoss, Impulse};
+use esker_parallel::{SharedSlice, Team};
+use esker_solver::backend::{SubstepProblem, SubstepRun};
+use esker_solver::block_residual::{SweptContacts, substep_residual};
+use esker_solver::device::{DeviceError, DeviceWork, SubstepDevice};
+use esker_solver::energy_losses::GROUPS_PER_LOSS;
+use esker_solver::packed::Row;
+use esker_solver::plan::SweepPlan;
+use esker_solver::substep::{Acceleration, Accelerations};
+use esker_solver::sweep::{Diagonal, TangentCompliance};
+use glam::DVec3;
+
+use crate::launch::{Executor, StepShape};
+use crate::layout::{
+    BlockRecord, CACHED, LawRecord, MOST_COLOURS, OriginalRecord, StepRecord, UNTRACKED, WOKEN,
+};
+use crate::levels::LevelOrder;
+use crate::memory::{Array, DeviceMemory, Layout, Plain, shared, staged, staged_mut};
+
+/// Substeps on a device.
+#[derive(Debug)]
+pub struct Gpu<E: Executor> {
+    executor: E,
+    contacts: Option<E::Memory>,
+    bodies: Option<E::Memory>,
+    contact_arrays: ContactArrays,
+    body_arrays: BodyArrays,
+    /// Place on the device of every contact, by its place in the plan's order.
+    places: Vec<u32>,
+    workers: Vec<BlockScratch>,
+    /// Bodies with copies, where there are any.
+    all_bodies: Vec<BodyState>,
+    accelerations: Vec<Acceleration>,
+    sums: Vec<Impulse>,
+    measures_losses: bool,
+    losses: EnergyLoss,
+    /// Most bodies of a block that fit into the memory of a thread block.
+    cached_bodies: u32,
+}
+
+/// What a thread needs to put the contacts of a block in order.
+#[derive(Debug, Default)]
+struct BlockScratch {
+    rows: Vec<Row>,
+    bodies: Vec<[u32; 2]>,
+    levels: LevelOrder,
+    /// Of the blocks that were ordered.
+    most_bodies: u32,
+}
+
+/// Arrays of the contacts' memory. Capacities of lists follow from the number of contacts, so
+/// that a block knows its places before others are done: `2 c` bodies, `c + 1` levels.
+#[derive(Clone, Copy, Debug, Default)]
+struct ContactArrays {
+    block: Array<BlockRecord>,
+    level: Array<u32>,
+    body_list: Array<u32>,
+    open_time: Array<f64>,
+    last_body: Array<u32>,
+    contact_bodies: Array<u32>,
+    group: Array<u32>,
+    law: Array<u16>,
+    compliance: Array<f64>,
+    inverse_tangent: Array<f32>,
+    cap: Array<f32>,
+    min_overlap: Array<f32>,
+    damping_factor: Array<f32>,
+    closing: Array<f32>,
+    rolling_limit: Array<f64>,
+    twisting_limit: Array<f64>,
+    inverse_rolling: Array<f64>,
+    normal: [Array<f64>; 3],
+    overlap: Array<f64>,
+    arms: [Array<f64>; 2],
+    impulse: Array<f64>,
+    friction: [Array<f64>; 3],
+    rolling: [Array<f64>; 3],
+    twisting: Array<f64>,
+    is_impact: Array<u32>,
+    wake: Array<u32>,
+    soonest: Array<u64>,
+    rolls: bool,
+}
+
+impl ContactArrays {
+    fn new(plan: &SweepPlan, rolls: bool) -> (Self, usize) {
+        let mut layout = Layout::default();
+        let (contacts, groups) = (plan.contacts(), plan.group_count());
+        let blocks = plan.blocks.len() - 1;
+        let rolling = if rolls { contacts } else { 0 };
+        // Fields are placed in the order in which they are written here.
+        let arrays = ContactArrays {
+            block: layout.array(blocks),
+            level: layout.array(contacts + blocks),
+            body_list: layout.array(2 * contacts),
+            open_time: layout.array(groups),
+            last_body: layout.array(groups),
+            contact_bodies: layout.array(2 * contacts),
+            group: layout.array(contacts),
+            law: layout.array(contacts),
+            compliance: layout.array(contacts),
+            inverse_tangent: layout.array(contacts),
+            cap: layout.array(contacts),
+            min_overlap: layout.array(contacts),
+            damping_factor: layout.array(contacts),
+            closing: layout.array(contacts),
+            rolling_limit: layout.array(rolling),
+            twisting_limit: layout.array(rolling),
+            inverse_rolling: layout.array(rolling),
+            normal: layout.arrays(contacts),
+            overlap: layout.array(contacts),
+            arms: layout.arrays(contacts),
+            impulse: layout.array(contacts),
+            friction: layout.arrays(contacts),
+            rolling: layout.arrays(rolling),
+            twisting: layout.array(rolling),
+            is_impact: layout.array(contacts),
+            wake: layout.array(groups),
+            soonest: layout.array(groups),
+            rolls,
+        };
+        (arrays, layout.end())
+    }
+}
+
+/// Arrays of the bodies' memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct BodyArrays {
+    step: Array<StepRecord>,
+    laws: Array<LawRecord>,
+    original: Array<OriginalRecord>,
+    acceleration: Array<f64>,
+    tracked: Array<u32>,
+    plan_place: Array<u32>,
+    loss_ranges: Array<u32>,
+    state: Array<BodyState>,
+    moved: Array<f64>,
+    sums: Array<f64>,
+    impact_counts: Array<u32>,
+    loss_sum: Array<f64>,
+    losses: Array<f64>,
+    before: Array<f64>,
+    change: Array<f64>,
+    impacted: Array<u32>,
+}
+
+impl BodyArrays {
+    fn new(
+        problem: SubstepProblem<'_>,
+        run: &SubstepRun<'_>,
+        bodies: usize,
+        has_losses: bool,
+    ) -> (Self, usize) {
+        let mut layout = Layout::default();
+        let plan = problem.plan;
+        let [contacts, ranges] = match has_losses {
+            true => [plan.contacts(), loss_ranges(plan).count()],
+            false => [0, 0],
+        };
+        // Fields are placed in the order in which they are written here.
+        let arrays = BodyArrays {
+            step: layout.array(1),
+            laws: layout.array(problem.laws.len()),
+            original: layout.array(plan.copies.all().len()),
+            acceleration: layout.array(6 * run.accelerations.list.len()),
+            tracked: layout.array(plan.contacts()),
+            plan_place: layout.array(contacts),
+            loss_ranges: layout.array(ranges),
+            state: layout.array(bodies),
+            moved: layout.array(8 * run.movable),
+            sums: layout.array(8 * run.tracked.len()),
+            impact_counts: layout.array(run.substeps),
+            loss_sum: layout.array(4 * ranges.saturating_sub(1)),
+            losses: layout.array(4 * contacts),
+            before: layout.array(8 * bodies),
+            change: layout.array(6 * run.movable),
+            impacted: layout.array(run.movable),
+        };
+        (arrays, layout.end())
+    }
+}
+
+/// Contacts whose losses the CPU sums together, as the places where they begin and the end.
+fn loss_ranges(plan: &SweepPlan) -> impl Iterator<Item = u32> {
+    let starts = plan.groups[..plan.group_count()]
+        .iter()
+        .step_by(GROUPS_PER_LOSS);
+    starts.copied().chain([plan.contacts() as u32])
+}
+
+/// Memory grows by more than is needed, so that it seldom does.
+const SLACK: f64 = 1.2;
+
+impl<E: Executor> Gpu<E> {
+    /// Substeps by this executor.
+    pub fn new(executor: E) -> Self {
+        Gpu {
+            executor,
+            contacts: None,
+            bodies: None,
+            contact_arrays: ContactArrays::default(),
+            body_arrays: BodyArrays::default(),
+            places: Vec::new(),
+            workers: Vec::new(),
+            all_bodies: Vec::new(),
+            accelerations: Vec::new(),
+            sums: Vec::new(),
+            measures_losses: false,
+            losses: EnergyLoss::default(),
+            cached_bodies: 0,
+        }
+    }
+}
+
+/// Makes sure that a memory holds so many bytes; what it held is lost where it does not.
+fn reserve<E: Executor>(
+    executor: &mut E,
+    memory: &mut Option<E::Memory>,
+    needed: usize,
+    (bodies, contacts): (usize, usize),
+) -> Result<(), DeviceError> {
+    if memory.as_ref().is_some_and(|memory| memory.len() >= needed) {
+        return Ok(());
+    }
+    // Given back before more is asked for.
+    *memory = None;
+    let generous = (needed as f64 * SLACK) as usize;
+    for bytes in [generous, needed] {
+        *memory = executor.allocate(bytes)?;
+        if memory.is_some() {
+            return Ok(());
+        }
+    }
+    let free = executor.free_bytes()?;
+    Err(DeviceError::OutOfMemory {
+        device: executor.name().to_owned(),
+        bodies,
+        contacts,
+        needed,
+        free,
+        fitting: (bodies as f64 * (free as f64 / needed as f64).min(1.0)) as usize,
+    })
+}
+
+/// Bytes from the first of one array to the end of another.
+fn span<A, B>(first: &Array<A>, last: &Array<B>) -> Range<usize> {
+    first.bytes().start..last.bytes().end
+}
+
+/// Arrays of the contacts' memory as threads share them.
+struct SharedContacts<'a> {
+    block: SharedSlice<'a, BlockRecord>,
+    level: SharedSlice<'a, u32>,
+    body_list: SharedSlice<'a, u32>,
+    open_time: SharedSlice<'a, f64>,
+    last_body: SharedSlice<'a, u32>,
+    contact_bodies: SharedSlice<'a, u32>,
+    group: SharedSlice<'a, u32>,
+    law: SharedSlice<'a, u16>,
+    /// Compliance, normal, overlap, arms, impulse, friction.
+    rows: [SharedSlice<'a, f64>; 11],
+    /// Inverse tangent, cap, smallest overlap, damping factor, closing speed.
+    singles: [SharedSlice<'a, f32>; 5],
+    /// Limits of rolling and twisting, inverse rolling, rolling, twisting.
+    rolling: [SharedSlice<'a, f64>; 7],
+}
+
+impl<'a> SharedContacts<'a> {
+    fn new<M: DeviceMemory>(memory: &'a mut M, arrays: &ContactArrays) -> Self {
+        let a = arrays;
+        let memory = &*memory;
+        // SAFETY: a layout's arrays are apart, and the memory is borrowed alone.
+        unsafe {
+            SharedContacts {
+                block: shared(memory, a.block),
+                level: shared(memory, a.level),
+                body_list: shared(memory, a.body_list),
+                open_time: shared(memory, a.open_time),
+                last_body: shared(memory, a.last_body),
+                contact_bodies: shared(memory, a.contact_bodies),
+                group: shared(memory, a.group),
+                law: shared(memory, a.law),
+                rows: [
+                    a.compliance,
+                    a.normal[0],
+                    a.normal[1],
+                    a.normal[2],
+                    a.overlap,
+                    a.arms[0],
+                    a.arms[1],
+                    a.impulse,
+                    a.friction[0],
+                    a.friction[1],
+                    a.friction[2],
+                ]
+                .map(|array| shared(memory, array)),
+                singles: [
+                    a.inverse_tangent,
+                    a.cap,
+                    a.min_overlap,
+                    a.damping_factor,
+                    a.closing,
+                ]
+                .map(|array| shared(memory, array)),
+                rolling: [
+                    a.rolling_limit,
+                    a.twisting_limit,
+                    a.inverse_rolling,
+                    a.rolling[0],
+                    a.rolling[1],
+                    a.rolling[2],
+                    a.twisting,
+                ]
+                .map(|array| shared(memory, array)),
+            }
+        }
+    }
+
+    /// Writes a contact to its place.
+    ///
+    /// # Safety
+    /// Nobody else touches this place.
+    unsafe fn set(&self, place: usize, row: &Row, bodies: &[BodyState], with: TangentCompliance) {
+        let (contact, spring) = (&row.contact, &row.spring);
+        let rows = contact.radial();
+        let pair = contact.bodies.map(|body| &bodies[body as usize]);
+        let inverse_tangent = Diagonal::inverse_tangent_of(rows, pair, with);
+        let is_loaded = row.impulse.normal > 0.0;
+        let given = if is_loaded {
+            row.impulse
+        } else {
+            Impulse::default()
+        };
+        let (n, t) = (contact.normal, given.friction);
+        let values = [
+            spring.unit_compliance,
+            n.x,
+            n.y,
+            n.z,
+            spring.overlap,
+            contact.arms[0],
+            contact.arms[1],
+            given.normal,
+            t.x,
+            t.y,
+            t.z,
+        ];
+        let factor = spring.damping_factor as f32;
+        let singles = [
+            inverse_tangent as f32,
+            spring.cap as f32,
+            spring.min_overlap as f32,
+            if spring.is_resolved { -factor } else { factor },
+            row.closing as f32,
+        ];
+        // SAFETY: passed on to the caller.
+        unsafe {
+            for (array, value) in self.rows.iter().zip(values) {
+                *array.at(place) = value;
+            }
+            for (array, value) in self.singles.iter().zip(singles) {
+                *array.at(place) = value;
+            }
+            if !self.rolling[0].is_empty() {
+                let diagonal = Diagonal::of(rows, bodies, with);
+                let r = given.rolling;
+                let values = [
+                    contact.rolling,
+                    contact.twisting,
+                    diagonal.inverse_rolling,
+                    r.x,
+                    r.y,
+                    r.z,
+                    given.twisting,
+                ];
+                for (array, value) in self.rolling.iter().zip(values) {
+                    *array.at(place) = value;
+                }
+            }
+        }
+    }
+}
+
+/// What blocks are uploaded from.
+struct Blocks<'a> {
+    problem: SubstepProblem<'a>,
+    /// Bodies that contacts act on, copies among them.
+    bodies: &'a [BodyState],
+    row: &'a (dyn Fn(usize) -> Row + Sync),
+    /// Bodies that fit into the memory of a thread block.
+    fitting: usize,
+}
+
+impl Blocks<'_> {
+    /// Orders one block and writes it.
+    ///
+    /// # Safety
+    /// Nobody else touches what belongs to this block.
+    unsafe fn write(
+        &self,
+        block: usize,
+        out: &SharedContacts<'_>,
+        places: SharedSlice<'_, u32>,
+        scratch: &mut BlockScratch,
+    ) {
+        let plan = self.problem.plan;
+        let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
+        let [first, end] = [groups.start, groups.end].map(|g| plan.groups[g] as usize);
+        scratch.rows.clear();
+        scratch.rows.extend((first..end).map(|i| {
+            let mut row = (self.row)(i);
+            row.contact.bodies = plan.copies.acted_on(i, row.contact.bodies);
+            row
+        }));
+        scratch.bodies.clear();
+        scratch
+            .bodies
+            .extend(scratch.rows.iter().map(|row| row.contact.bodies));
+        scratch.levels.order(&scratch.bodies);
+        let levels = &scratch.levels;
+        let (body_count, level_count) = (levels.bodies.len(), levels.starts.len() - 1);
+        let fits = body_count <= self.fitting;
+        let record = BlockRecord {
+            contacts: [first as u32, end as u32],
+            levels: [(first + block) as u32, level_count as u32],
+            bodies: [2 * first as u32, if fits { body_count as u32 } else { 0 }],
+            groups: [groups.start as u32, groups.end as u32],
+        };
+        if fits {
+            scratch.most_bodies = scratch.most_bodies.max(body_count as u32);
+        }
+        // SAFETY: these ranges are the block's own; the rest is passed on to the caller.
+        unsafe {
+            *out.block.at(block) = record;
+            let own_levels = out
+                .level
+                .part(first + block..first + block + level_count + 1);
+            for (level, start) in own_levels.iter_mut().zip(&levels.starts) {
+                *level = first as u32 + start;
+            }
+            out.body_list
+                .part(2 * first..2 * first + body_count)
+                .copy_from_slice(&levels.bodies);
+            for group in groups {
+                let members = plan.groups[group] as usize..plan.groups[group + 1] as usize;
+                let (mut open_time, mut last_body) = (f64::INFINITY, 0);
+                for i in members {
+                    let row = &scratch.rows[i - first];
+                    open_time = open_time.min(row.open_time());
+                    last_body = row.contact.bodies.into_iter().fold(last_body, u32::max);
+                    let place = first + levels.places[i - first] as usize;
+                    *places.at(i) = place as u32;
+                    *out.group.at(place) = group as u32;
+                    *out.law.at(place) = plan.laws[group];
+                    let named = if fits {
+                        levels.indices[i - first]
+                    } else {
+                        row.contact.bodies
+                    };
+                    out.contact_bodies
+                        .part(2 * place..2 * place + 2)
+                        .copy_from_slice(&named);
+                    out.set(place, row, self.bodies, self.problem.compliance);
+                }
+                *out.open_time.at(group) = open_time;
+                *out.last_body.at(group) = last_body;
+            }
+        }
+    }
+}
+
+impl<E: Executor> Gpu<E> {
+    /// A memory that an earlier call has made.
+    fn memory(memory: &mut Option<E::Memory>) -> &mut E::Memory {
+        memory
+            .as_mut()
+            .expect("a step is uploaded before it is advanced")
+    }
+
+    /// Fills the bodies' memory but for the record.
+    fn stage_bodies(
+        &mut self,
+        team: &mut Team,
+        problem: SubstepProblem<'_>,
+        bodies: &[BodyState],
+        run: &SubstepRun<'_>,
+    ) {
+        let (plan, arrays) = (problem.plan, self.body_arrays);
+        let memory = Self::memory(&mut self.bodies);
+        for (record, law) in staged_mut(memory, arrays.laws).iter_mut().zip(problem.laws) {
+            *record = LawRecord::of(law);
+        }
+        let originals = staged_mut(memory, arrays.original);
+        for (record, original) in originals.iter_mut().zip(plan.copies.all()) {
+            *record = OriginalRecord {
+                body: original.body,
+                first: original.first,
+                count: original.count,
+                unused: 0,
+            };
+        }
+        let rates = staged_mut(memory, arrays.acceleration).chunks_exact_mut(6);
+        for (six, rate) in rates.zip(run.accelerations.list) {
+            six[..3].copy_from_slice(&rate.linear.to_array());
+            six[3..].copy_from_slice(&rate.angular.to_array());
+        }
+        let tracked = staged_mut(memory, arrays.tracked);
+        team.for_each_part(tracked, 1, |_, part| part.fill(UNTRACKED));
+        for (k, &contact) in (0..).zip(run.tracked) {
+            tracked[self.places[contact as usize] as usize] = k;
+        }
+        if self.measures_losses {
+            let plan_places = staged_mut(memory, arrays.plan_place);
+            for (i, &place) in (0..).zip(&self.places) {
+                plan_places[place as usize] = i;
+            }
+            let ranges = staged_mut(memory, arrays.loss_ranges);
+            for (range, start) in ranges.iter_mut().zip(loss_ranges(plan)) {
+                *range = start;
+            }
+        }
+        let states = staged_mut(memory, arrays.state);
+        team.for_each_part(states, 1, |start, part| {
+            part.copy_from_slice(&bodies[start..start + part.len()]);
+        });
+    }
+
+    /// The record of a step.
+    fn record(
+        &mut self,
+        problem: SubstepProblem<'_>,
+        bodies: usize,
+        run: &SubstepRun<'_>,
+    ) -> StepRecord {
+        let (plan, c, b) = (problem.plan, self.contact_arrays, self.body_arrays);
+        let contacts = &*Self::memory(&mut self.contacts);
+        let own = &*Self::memory(&mut self.bodies);
+        let mut colours = [plan.colours.last().copied().unwrap_or(0); MOST_COLOURS + 1];
+        colours[..plan.colours.len()].copy_from_slice(&plan.colours);
+        StepRecord {
+            step: run.step,
+            inverse_step: 1.0 / run.step,
+            fall: (run.gravity * run.step).to_array(),
+            friction_factor: problem.compliance.friction_factor(),
+            rolling_factor: problem.compliance.rolling_factor(),
+            longest_sleep: run.longest_sleep,
+            substeps: run.substeps as u32,
+            bodies: bodies as u32,
+            movable: run.movable as u32,
+            contacts: plan.contacts() as u32,
+            groups: plan.group_count() as u32,
+            blocks: plan.blocks.len() as u32 - 1,
+            tracked_contacts: run.tracked.len() as u32,
+            rolls: c.rolls.into(),
+            first_acceleration: run.accelerations.first as u32,
+            accelerations: run.accelerations.list.len() as u32,
+            originals: plan.copies.all().len() as u32,
+            loss_sums: match self.measures_losses {
+                true => loss_ranges(plan).count() as u32 - 1,
+                false => 0,
+            },
+            colours,
+            laws: b.laws.address(own),
+            block: c.block.address(contacts),
+            level: c.level.address(contacts),
+            body_list: c.body_list.address(contacts),
+            original: b.original.address(own),
+            acceleration: b.acceleration.address(own),
+            state: b.state.address(own),
+            before: b.before.address(own),
+            moved: b.moved.address(own),
+            change: b.change.address(own),
+            impacted: b.impacted.address(own),
+            open_time: c.open_time.address(contacts),
+            last_body: c.last_body.address(contacts),
+            wake: c.wake.address(contacts),
+            soonest: c.soonest.address(contacts),
+            contact_bodies: c.contact_bodies.address(contacts),
+            group: c.group.address(contacts),
+            law: c.law.address(contacts),
+            tracked: b.tracked.address(own),
+            plan_place: b.plan_place.address(own),
+            normal: c.normal.map(|array| array.address(contacts)),
+            overlap: c.overlap.address(contacts),
+            arms: c.arms.map(|array| array.address(contacts)),
+            compliance: c.compliance.address(contacts),
+            inverse_tangent: c.inverse_tangent.address(contacts),
+            cap: c.cap.address(contacts),
+            min_overlap: c.min_overlap.address(contacts),
+            damping_factor: c.damping_factor.address(contacts),
+            closing: c.closing.address(contacts),
+            impulse: c.impulse.address(contacts),
+            friction: c.friction.map(|array| array.address(contacts)),
+            rolling_limit: c.rolling_limit.address(contacts),
+            twisting_limit: c.twisting_limit.address(contacts),
+            inverse_rolling: c.inverse_rolling.address(contacts),
+            rolling: c.rolling.map(|array| array.address(contacts)),
+            twisting: c.twisting.address(contacts),
+            is_impact: c.is_impact.address(contacts),
+            sums: b.sums.address(own),
+            impact_counts: b.impact_counts.address(own),
+            losses: b.losses.address(own),
+            loss_sum: b.loss_sum.address(own),
+            loss_ranges: b.loss_ranges.address(own),
+        }
+    }
+
+    /// The substeps of a step of bodies with copies among them; these become what they are after
+    /// it. Returns the number of impact rows.
+    fn run_substeps(
+        &mut self,
+        team: &mut Team,
+        problem: SubstepProblem<'_>,
+        bodies: &mut [BodyState],
+        run: SubstepRun<'_>,
+    ) -> Result<usize, DeviceError> {
+        let plan = problem.plan;
+        let (arrays, bytes) = BodyArrays::new(problem, &run, bodies.len(), self.measures_losses);
+        self.body_arrays = arrays;
+        let size = (bodies.len(), plan.contacts());
+        reserve(&mut self.executor, &mut self.bodies, bytes, size)?;
+        self.stage_bodies(team, problem, bodies, &run);
+        let record = self.record(problem, bodies.len(), &run);
+        let memory = Self::memory(&mut self.bodies);
+        staged_mut(memory, arrays.step)[0] = record;
+        memory.upload(span(&arrays.step, &arrays.state))?;
+        let shape = StepShape {
+            substeps: run.substeps as u32,
+            blocks: plan
+                .colours
+                .windows(2)
+                .map(|ends| ends[1] - ends[0])
+                .collect(),
+            cached_bodies: self.cached_bodies,
+            bodies: bodies.len() as u32,
+            has_copies: !plan.copies.is_empty(),
+            has_losses: self.measures_losses,
+        };
+        let address = arrays.step.address(memory);
+        self.executor.run(&shape, address)?;
+        let memory = Self::memory(&mut self.bodies);
+        memory.download(span(&arrays.state, &arrays.loss_sum))?;
+        let c = self.contact_arrays;
+        Self::memory(&mut self.contacts).download(span(&c.impulse, &c.twisting))?;
+        self.executor.wait()?;
+        let memory = &*Self::memory(&mut self.bodies);
+        let states = staged(memory, arrays.state);
+        team.for_each_part(bodies, 1, |start, part| {
+            part.copy_from_slice(&states[start..start + part.len()]);
+        });
+        self.sums.clear();
+        let sums = staged(memory, arrays.sums).chunks_exact(8);
+        self.sums.extend(sums.map(|sum| Impulse {
+            normal: sum[0],
+            friction: DVec3::from_slice(&sum[1..]),
+            rolling: DVec3::from_slice(&sum[4..]),
+            twisting: sum[7],
+        }));
+        let losses = staged(memory, arrays.loss_sum).chunks_exact(4);
+        self.losses = losses.fold(EnergyLoss::default(), |sum, loss| {
+            sum.plus(&EnergyLoss {
+                normal: loss[0],
+                impact: loss[1],
+                friction: loss[2],
+                rolling: loss[3],
+            })
+        });
+        let counts = staged(memory, arrays.impact_counts);
+        Ok(counts.iter().map(|&count| count as usize).sum())
+    }
+}
+
+impl<E: Executor> SubstepDevice for Gpu<E> {
+    fn name(&self) -> &str {
+        self.executor.name()
+    }
+
+    fn work(&self) -> Result<DeviceWork, DeviceError> {
+        let (b, c) = (&self.body_arrays, &self.contact_arrays);
+        let sent = [span(&b.step, &b.state), span(&c.block, &c.twisting)];
+        let fetched = [span(&b.state, &b.loss_sum), span(&c.impulse, &c.twisting)];
+        Ok(DeviceWork {
+            copied: [sent, fetched].map(|ranges| ranges.iter().map(Range::len).sum()),
+            ..self.executor.work()?
+        })
+    }
+
+    fn upload(
+        &mut self,
+        team: &mut Team,
+        problem: SubstepProblem<'_>,
+        bodies: &[BodyState],
+        row: &(dyn Fn(usize) -> Row + Sync),
+    ) -> Result<(), DeviceError> {
+        let plan = problem.plan;
+        if problem.laws.iter().any(|law| law.general) {
+            return Err(DeviceError::Unsupported {
+                device: self.executor.name().to_owned(),
+                what: "contacts of bodies that are no spheres",
+            });
+        }
+        let rolls = problem.laws.iter().any(|law| law.rolls);
+        let (arrays, bytes) = ContactArrays::new(plan, rolls);
+        self.contact_arrays = arrays;
+        let size = (bodies.len(), plan.contacts());
+        reserve(&mut self.executor, &mut self.contacts, bytes, size)?;
+        let bodies = if plan.copies.is_empty() {
+            bodies
+        } else {
+            plan.copies.expand(team, bodies, &mut self.all_bodies);
+            &self.all_bodies
+        };
+        let blocks = Blocks {
+            problem,
+            bodies,
+            row,
+            fitting: self.executor.shared_bytes() / (CACHED * size_of::<f64>()),
+        };
+        self.places.resize(plan.contacts(), 0);
+        self.workers
+            .resize_with(team.threads(), BlockScratch::default);
+        let places = SharedSlice::new(&mut self.places);
+        let workers = SharedSlice::new(&mut self.workers);
+        let memory = Self::memory(&mut self.contacts);
+        let out = SharedContacts::new(memory, &arrays);
+        let count = plan.blocks.len() - 1;
+        team.run(|worker| {
+            // SAFETY: every worker has scratch of its own.
+            let scratch = unsafe { workers.at(worker.index) };
+            scratch.most_bodies = 0;
+            // Blocks by the place of their first contact: about as many contacts each. Those
+            // without contacts go with the one after them.
+            let part = worker.part_of(plan.contacts() + 1, 1);
+            let starts = |contact: usize| {
+                plan.blocks[..count]
+                    .partition_point(|&group| (plan.groups[group as usize] as usize) < contact)
+            };
+            for block in starts(part.start)..starts(part.end) {
+                // SAFETY: parts are disjoint, so that nobody else has this block.
+                unsafe { blocks.write(block, &out, places, scratch) };
+            }
+        });
+        let most = self.workers.iter().map(|scratch| scratch.most_bodies).max();
+        self.cached_bodies = most.unwrap_or(0);
+        Self::memory(&mut self.contacts).upload(span(&arrays.block, &arrays.twisting))
+    }
+
+    fn advance(
+        &mut self,
+        team: &mut Team,
+        problem: SubstepProblem<'_>,
+        bodies: &mut [BodyState],
+        run: SubstepRun<'_>,
+    ) -> Result<usize, DeviceError> {
+        let copies = &problem.plan.copies;
+        if copies.is_empty() {
+            return self.run_substeps(team, problem, bodies, run);
+        }
+        let mut accelerations = std::mem::take(&mut self.accelerations);
+        copies.expand_accelerations(run.accelerations, &mut accelerations);
+        let mut all = std::mem::take(&mut self.all_bodies);
+        copies.expand(team, bodies, &mut all);
+        let run = SubstepRun {
+            movable: run.movable + copies.count(),
+            accelerations: Accelerations {
+                first: run.accelerations.first,
+                list: &accelerations,
+            },
+            ..run
+        };
+        let impacts = self.run_substeps(team, problem, &mut all, run);
+        copies.contract(team, &all, bodies);
+        self.all_bodies = all;
+        self.accelerations = accelerations;
+        impacts
+    }
+
+    fn residual(
+        &mut self,
+        team: &mut Team,
+        problem: SubstepProblem<'_>,
+        bodies: &[BodyState],
+        run: SubstepRun<'_>,
+        row: &(dyn Fn(usize) -> Row + Sync),
+    ) -> Result<f64, DeviceError> {
+        let c = self.contact_arrays;
+        let memory = Self::memory(&mut self.contacts);
+        memory.download(span(&c.normal[0], &c.arms[1]))?;
+        memory.download(span(&c.is_impact, &c.wake))?;
+        let before = self.body_arrays.before.bytes();
+        Self::memory(&mut self.bodies).download(before)?;
+        self.executor.wait()?;
+        Ok(substep_residual(
+            team,
+            problem,
+            bodies,
+            run,
+            row,
+            &Swept(self),
+        ))
+    }
+
+    fn download(
+        &mut self,
+        team: &mut Team,
+        plan: &SweepPlan,
+        impulses: &mut Vec<Impulse>,
+    ) -> Result<(), DeviceError> {
+        let swept = Swept(self);
+        team.fill(impulses, plan.contacts(), |i| swept.impulse([0; 2], i));
+        Ok(())
+    }
+
+    fn moved(&self, body: usize) -> [DVec3; 2] {
+        let memory = self.bodies.as_ref().expect("a step was advanced");
+        let moved = &staged(memory, self.body_arrays.moved)[8 * body..];
+        [0, 4].map(|k| DVec3::from_slice(&moved[k..]))
+    }
+
+    fn impulse_sums(&self) -> &[Impulse] {
+        &self.sums
+    }
+
+    fn measure_losses(&mut self, measure: bool) {
+        self.measures_losses = measure;
+        self.losses = EnergyLoss::default();
+    }
+
+    fn losses(&self) -> EnergyLoss {
+        self.losses
+    }
+}
+
+/// What a step left, as it lies in staging memory.
+struct Swept<'a, E: Executor>(&'a Gpu<E>);
+
+impl<E: Executor> Swept<'_, E> {
+    fn of_contact<T: Plain, const N: usize>(&self, arrays: [Array<T>; N], place: usize) -> [T; N] {
+        let memory = self.0.contacts.as_ref().expect("a step was uploaded");
+        let at = self.0.places[place] as usize;
+        arrays.map(|array| staged(memory, array)[at])
+    }
+}
+
+impl<E: Executor> SweptContacts for Swept<'_, E> {
+    fn bring_up_to_date(&self, row: &mut Row, _at: [usize; 2], place: usize) {
+        let arrays = &self.0.contact_arrays;
+        row.contact.normal = DVec3::from_array(self.of_contact(arrays.normal, place));
+        row.contact.arms = self.of_contact(arrays.arms, place);
+        let spring = &mut row.spring;
+        [spring.overlap, spring.unit_compliance] =
+            self.of_contact([arrays.overlap, arrays.compliance], place);
+        let [cap, factor] = self.of_contact([arrays.cap, arrays.damping_factor], place);
+        spring.cap = f64::from(cap);
+        let factor = f64::from(factor).abs();
+        spring.bias_rate *= factor / spring.damping_factor;
+        spring.damping_factor = factor;
+    }
+
+    fn impulse(&self, _at: [usize; 2], place: usize) -> Impulse {
+        let arrays = &self.0.contact_arrays;
+        let [normal] = self.of_contact([arrays.impulse], place);
+        // That of an impact.
+        if normal < 0.0 {
+            return Impulse::default();
+        }
+        let friction = DVec3::from_array(self.of_contact(arrays.friction, place));
+        if !arrays.rolls {
+            return Impulse {
+                normal,
+                friction,
+                ..Default::default()
+            };
+        }
+        let [twisting] = self.of_contact([arrays.twisting], place);
+        Impulse {
+            normal,
+            friction,
+            rolling: DVec3::from_array(self.of_contact(arrays.rolling, place)),
+            twisting,
+        }
+    }
+
+    fn is_asleep(&self, group: usize) -> bool {
+        let memory = self.0.contacts.as_ref().expect("a step was uploaded");
+        (1..WOKEN).contains(&staged(memory, self.0.contact_arrays.wake)[group])
+    }
+
+    fn is_impact(&self, _at: [usize; 2], place: usize) -> bool {
+        let memory = self.0.contacts.as_ref().expect("a step was uploaded");
+        let at = self.0.places[place] as usize;
+        staged(memory, self.0.contact_arrays.is_impact)[at] != 0
+    }
+
+    fn before(&self, body: usize) -> [DVec3; 2] {
+        let memory = self.0.bodies.as_ref().expect("a step was advanced");
+        let before = &staged(memory, self.0.body_arrays.before)[8 * body..];
+        [0, 4].map(|k| DVec3::from_slice(&before[k..]))
+    }
+
+    fn moved(&self, body: usize) -> DVec3 {
+        SubstepDevice::moved(self.0, body)[0]
+    }
+}

@@ -1,0 +1,564 @@
+//! Devices of NVIDIA, through their driver, which is loaded when one is asked for.
+//!
+//! All kernels of a step are one graph, which the driver launches at once: a step has some 250 of
+//! them, and what they work on is read from memory, so that a graph serves all steps of about one
+//! size.
+//!
+//! `unsafe`: calls of the driver. Handles are made here and live as long as [`Context`], which all
+//! that uses them keeps alive; memory is copied within the ranges that were allocated, and kernels
+//! get the address of a record whose memory outlives the wait for them.
+
+use std::ffi::{CStr, CString, c_void};
+use std::ops::Range;
+use std::sync::Arc;
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys;
+use esker_solver::device::{DeviceError, DeviceWork};
+
+use crate::launch::{Executor, Kernel, KernelLaunch, StepShape};
+use crate::memory::DeviceMemory;
+
+/// The kernels; `crates/esker-gpu/compile` makes this of their text.
+const PTX: &str = concat!(include_str!("../ptx/substep.ptx"), "\0");
+
+/// Version of the driver's interface that the kernels need: 12.1, of driver 530.
+const OLDEST_DRIVER: i32 = 12010;
+
+/// Why no device can be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CudaError {
+    /// There is no driver library.
+    #[error("no NVIDIA driver was found on this machine (libcuda)")]
+    NoDriver,
+    /// It does not know the kernels' format.
+    #[error(
+        "the NVIDIA driver is too old: it speaks CUDA {}.{}, and {}.{} is needed (driver 530 or newer)",
+        found / 1000, found % 1000 / 10, OLDEST_DRIVER / 1000, OLDEST_DRIVER % 1000 / 10
+    )]
+    DriverTooOld {
+        /// Version of its interface.
+        found: i32,
+    },
+    /// A driver without a device.
+    #[error("the NVIDIA driver has no device")]
+    NoDevice,
+    /// There are not so many.
+    #[error("there is no device {index}: {count} devices were found")]
+    NoSuchDevice {
+        /// The one asked for, counted from 0.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A call failed.
+    #[error("the NVIDIA driver failed in {call}: {message}")]
+    Failed {
+        /// The call.
+        call: &'static str,
+        /// What the driver says.
+        message: String,
+    },
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceInfo {
+    /// What it is called.
+    pub name: String,
+    /// Its memory, bytes.
+    pub memory: usize,
+    /// Multiprocessors.
+    pub multiprocessors: usize,
+    /// Compute capability.
+    pub capability: [i32; 2],
+    /// Bytes per second that its memory can move, by its clock and width; zero where the driver does not say.
+    pub bandwidth: f64,
+}
+
+fn message(error: DriverError) -> String {
+    match error.error_string() {
+        Ok(text) => text.to_string_lossy().into_owned(),
+        Err(_) => format!("{error:?}"),
+    }
+}
+
+fn failed(call: &'static str) -> impl FnOnce(DriverError) -> CudaError {
+    move |error| CudaError::Failed {
+        call,
+        message: message(error),
+    }
+}
+
+/// Loads the driver and counts its devices.
+fn start_driver() -> Result<usize, CudaError> {
+    // SAFETY: loading a library of this name runs its initialisation, as for any program that
+    // links to it.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(CudaError::NoDriver);
+    }
+    if let Err(error) = result::init() {
+        return Err(match error.0 {
+            sys::CUresult::CUDA_ERROR_NO_DEVICE => CudaError::NoDevice,
+            // The library of a driver that is not there.
+            sys::CUresult::CUDA_ERROR_STUB_LIBRARY => CudaError::NoDriver,
+            _ => failed("cuInit")(error),
+        });
+    }
+    let mut found = 0;
+    // SAFETY: writes to the number.
+    let version = unsafe { sys::cuDriverGetVersion(&mut found) };
+    version.result().map_err(failed("cuDriverGetVersion"))?;
+    if found < OLDEST_DRIVER {
+        return Err(CudaError::DriverTooOld { found });
+    }
+    let count = result::device::get_count().map_err(failed("cuDeviceGetCount"))?;
+    match count {
+        0 => Err(CudaError::NoDevice),
+        count => Ok(count as usize),
+    }
+}
+
+fn info(device: sys::CUdevice) -> Result<DeviceInfo, CudaError> {
+    use sys::CUdevice_attribute as Attribute;
+    // SAFETY: the device is one of the driver's; so below.
+    let attribute = |which| unsafe {
+        result::device::get_attribute(device, which).map_err(failed("cuDeviceGetAttribute"))
+    };
+    let clock = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or(0);
+    let width = attribute(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH).unwrap_or(0);
+    Ok(DeviceInfo {
+        name: result::device::get_name(device).map_err(failed("cuDeviceGetName"))?,
+        // SAFETY: as above.
+        memory: unsafe { result::device::total_mem(device) }.map_err(failed("cuDeviceTotalMem"))?,
+        multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize,
+        capability: [
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ],
+        // Two transfers per cycle of a clock in kHz, a bus in bits.
+        bandwidth: 2.0 * f64::from(clock) * 1e3 * f64::from(width) / 8.0,
+    })
+}
+
+/// All devices.
+pub fn devices() -> Result<Vec<DeviceInfo>, CudaError> {
+    let count = start_driver()?;
+    (0..count as i32)
+        .map(|k| info(result::device::get(k).map_err(failed("cuDeviceGet"))?))
+        .collect()
+}
+
+/// A device in use.
+#[derive(Debug)]
+struct Context {
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    stream: sys::CUstream,
+    name: String,
+}
+
+// SAFETY: the driver's handles may be used from any thread once the context is made current
+// there, which every use does; one `Gpu` uses a stream, behind `&mut`.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Context {
+    /// Calls the driver with this device being current.
+    fn call<T>(
+        &self,
+        call: &'static str,
+        with: impl FnOnce() -> Result<T, DriverError>,
+    ) -> Result<T, DeviceError> {
+        // SAFETY: the context lives as long as this.
+        let result = unsafe { result::ctx::set_current(self.context) }.and_then(|()| with());
+        result.map_err(|error| DeviceError::Failed {
+            device: self.name.clone(),
+            call,
+            message: message(error),
+        })
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: nothing uses the stream any more. A device that was lost refuses, and there is
+        // nothing left to do about it.
+        unsafe {
+            let _ = result::ctx::set_current(self.context);
+            let _ = result::stream::destroy(self.stream);
+            let _ = result::primary_ctx::release(self.device);
+        }
+    }
+}
+
+/// Executes kernels on a device of NVIDIA.
+#[derive(Debug)]
+pub struct Cuda {
+    context: Arc<Context>,
+    info: DeviceInfo,
+    shared_bytes: usize,
+    functions: Functions,
+    graph: Option<Graph>,
+    /// Before and after the kernels of a step.
+    events: [sys::CUevent; 2],
+    launches: usize,
+    captures: usize,
+}
+
+// SAFETY: as for `Context`.
+unsafe impl Send for Cuda {}
+// SAFETY: as for `Context`; `&Cuda` only reads and asks the driver.
+unsafe impl Sync for Cuda {}
+
+/// The kernels of the module.
+#[derive(Clone, Copy, Debug)]
+struct Functions {
+    begin_step: sys::CUfunction,
+    apply_impulses: sys::CUfunction,
+    repeat_changes: sys::CUfunction,
+    join_copies: sys::CUfunction,
+    sweep: sys::CUfunction,
+    find_losses: sys::CUfunction,
+    sum_losses: sys::CUfunction,
+    finish_step: sys::CUfunction,
+}
+
+/// The launches of a step, ready to go.
+#[derive(Debug)]
+struct Graph {
+    shape: StepShape,
+    step: u64,
+    executable: sys::CUgraphExec,
+    launches: usize,
+}
+
+impl Cuda {
+    /// The device of this number, counted from 0.
+    pub fn new(index: usize) -> Result<Self, CudaError> {
+        let count = start_driver()?;
+        if index >= count {
+            return Err(CudaError::NoSuchDevice { index, count });
+        }
+        let device = result::device::get(index as i32).map_err(failed("cuDeviceGet"))?;
+        let info = info(device)?;
+        // SAFETY: the device is one of the driver's.
+        let context = unsafe { result::primary_ctx::retain(device) }
+            .map_err(failed("cuDevicePrimaryCtxRetain"))?;
+        // SAFETY: just made.
+        unsafe { result::ctx::set_current(context) }.map_err(failed("cuCtxSetCurrent"))?;
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
+            .map_err(failed("cuStreamCreate"))?;
+        let context = Arc::new(Context {
+            device,
+            context,
+            stream,
+            name: info.name.clone(),
+        });
+        // SAFETY: a text that ends with zero.
+        let module = unsafe { result::module::load_data(PTX.as_ptr().cast::<c_void>()) }
+            .map_err(failed("cuModuleLoadData"))?;
+        let function = |name: &CStr| {
+            // SAFETY: the module is loaded, and stays so until the program ends.
+            unsafe { result::module::get_function(module, CString::from(name)) }
+                .map_err(failed("cuModuleGetFunction"))
+        };
+        let functions = Functions {
+            begin_step: function(c"begin_step")?,
+            apply_impulses: function(c"apply_impulses")?,
+            repeat_changes: function(c"repeat_changes")?,
+            join_copies: function(c"join_copies")?,
+            sweep: function(c"sweep")?,
+            find_losses: function(c"find_losses")?,
+            sum_losses: function(c"sum_losses")?,
+            finish_step: function(c"finish_step")?,
+        };
+        // SAFETY: the device is one of the driver's.
+        let most = unsafe {
+            result::device::get_attribute(
+                device,
+                sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            )
+        };
+        // What the kernels have beside bodies is far less than this.
+        let shared_bytes = most.map_err(failed("cuDeviceGetAttribute"))? - 1024;
+        for function in [functions.sweep, functions.apply_impulses] {
+            let attribute =
+                sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function is one of the module.
+            unsafe { result::function::set_function_attribute(function, attribute, shared_bytes) }
+                .map_err(failed("cuFuncSetAttribute"))?;
+        }
+        let event = || {
+            let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
+            result::event::create(flags).map_err(failed("cuEventCreate"))
+        };
+        Ok(Cuda {
+            context,
+            info,
+            shared_bytes: shared_bytes as usize,
+            functions,
+            graph: None,
+            events: [event()?, event()?],
+            launches: 0,
+            captures: 0,
+        })
+    }
+
+    /// What device it is.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    /// Graphs that were made so far.
+    pub fn captures(&self) -> usize {
+        self.captures
+    }
+
+    fn function(&self, kernel: Kernel) -> (sys::CUfunction, [u32; 2]) {
+        let f = &self.functions;
+        match kernel {
+            Kernel::BeginStep => (f.begin_step, [0; 2]),
+            Kernel::ApplyImpulses { colour } => (f.apply_impulses, [colour, 0]),
+            Kernel::RepeatChanges { substep } => (f.repeat_changes, [substep, 0]),
+            Kernel::JoinCopies { substep } => (f.join_copies, [substep, 0]),
+            Kernel::Sweep { colour, substep } => (f.sweep, [colour, substep]),
+            Kernel::FindLosses => (f.find_losses, [0; 2]),
+            Kernel::SumLosses => (f.sum_losses, [0; 2]),
+            Kernel::FinishStep => (f.finish_step, [0; 2]),
+        }
+    }
+
+    fn launch(&self, launch: &KernelLaunch, mut step: u64) -> Result<(), DeviceError> {
+        let (function, mut numbers) = self.function(launch.kernel);
+        let [first, second] = &mut numbers;
+        // A kernel takes as many of them as it has parameters.
+        let mut arguments = [
+            (&raw mut step).cast::<c_void>(),
+            (&raw mut *first).cast(),
+            (&raw mut *second).cast(),
+        ];
+        // SAFETY: the kernel's parameters are an address and up to two numbers of 32 bits, which
+        // the driver copies before it returns.
+        self.context.call("cuLaunchKernel", || unsafe {
+            result::launch_kernel(
+                function,
+                (launch.thread_blocks, 1, 1),
+                (launch.threads, 1, 1),
+                launch.shared_bytes,
+                self.context.stream,
+                &mut arguments,
+            )
+        })
+    }
+
+    /// Makes the graph of a step.
+    fn capture(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
+        self.forget_graph();
+        let mut shape = shape.rounded_up();
+        let most = self.shared_bytes / (crate::layout::CACHED * size_of::<f64>());
+        shape.cached_bodies = shape.cached_bodies.min(most as u32);
+        let launches = shape.launches();
+        let stream = self.context.stream;
+        // SAFETY: the stream is this device's; so below.
+        self.context.call("cuStreamBeginCapture", || unsafe {
+            let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+            result::stream::begin_capture(stream, mode)
+        })?;
+        let captured = launches
+            .iter()
+            .try_for_each(|launch| self.launch(launch, step));
+        // SAFETY: as above; ended also where a launch failed, or the stream stays unusable.
+        let graph = self.context.call("cuStreamEndCapture", || unsafe {
+            result::stream::end_capture(stream)
+        });
+        captured?;
+        let graph = graph?;
+        // SAFETY: the graph was just made, and an executable one does not need it any more.
+        let executable = self.context.call("cuGraphInstantiate", || unsafe {
+            let executable = result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0));
+            let _ = result::graph::destroy(graph);
+            executable
+        })?;
+        self.captures += 1;
+        self.graph = Some(Graph {
+            shape,
+            step,
+            executable,
+            launches: launches.len(),
+        });
+        Ok(())
+    }
+
+    fn forget_graph(&mut self) {
+        if let Some(graph) = self.graph.take() {
+            // SAFETY: made by this object; a lost device refuses.
+            unsafe {
+                let _ = result::ctx::set_current(self.context.context);
+                let _ = result::graph::exec_destroy(graph.executable);
+            }
+        }
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        self.forget_graph();
+        for event in self.events {
+            // SAFETY: made by this object; a lost device refuses.
+            let _ = unsafe { result::event::destroy(event) };
+        }
+    }
+}
+
+/// Memory of a device, and pages of the host that its copy engine reaches.
+#[derive(Debug)]
+pub struct CudaMemory {
+    context: Arc<Context>,
+    device: sys::CUdeviceptr,
+    staging: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: as for `Context`; the staging memory is this object's alone.
+unsafe impl Send for CudaMemory {}
+// SAFETY: as above; `&CudaMemory` hands out an address.
+unsafe impl Sync for CudaMemory {}
+
+impl Drop for CudaMemory {
+    fn drop(&mut self) {
+        // SAFETY: both were allocated here; copies that are under way are waited for. A lost
+        // device refuses.
+        unsafe {
+            let _ = result::ctx::set_current(self.context.context);
+            let _ = result::stream::synchronize(self.context.stream);
+            let _ = result::free_sync(self.device);
+            let _ = result::free_host(self.staging.cast());
+        }
+    }
+}
+
+impl DeviceMemory for CudaMemory {
+    fn address(&self) -> u64 {
+        self.device
+    }
+
+    fn staging(&self) -> *mut u8 {
+        self.staging
+    }
+
+    fn len(&self) -> usize {
+        self.bytes
+    }
+
+    fn upload(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
+        assert!(range.end <= self.bytes);
+        // SAFETY: within both memories; nobody writes to staging before the wait.
+        self.context.call("cuMemcpyHtoDAsync", || unsafe {
+            let from = std::slice::from_raw_parts(self.staging.add(range.start), range.len());
+            let to = self.device + range.start as u64;
+            result::memcpy_htod_async(to, from, self.context.stream)
+        })
+    }
+
+    fn download(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
+        assert!(range.end <= self.bytes);
+        // SAFETY: within both memories; nobody reads from staging before the wait.
+        self.context.call("cuMemcpyDtoHAsync", || unsafe {
+            let to = std::slice::from_raw_parts_mut(self.staging.add(range.start), range.len());
+            let from = self.device + range.start as u64;
+            result::memcpy_dtoh_async(to, from, self.context.stream)
+        })
+    }
+}
+
+impl Executor for Cuda {
+    type Memory = CudaMemory;
+
+    fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    fn shared_bytes(&self) -> usize {
+        self.shared_bytes
+    }
+
+    fn free_bytes(&self) -> Result<usize, DeviceError> {
+        let (free, _) = self.context.call("cuMemGetInfo", result::mem_get_info)?;
+        Ok(free)
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<Option<CudaMemory>, DeviceError> {
+        // A graph knows addresses that may be given out again.
+        self.forget_graph();
+        let is_full = |error: &DriverError| error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        // SAFETY: what is allocated is plain memory, freed by `CudaMemory`.
+        let allocated = self.context.call("cuMemAlloc", || unsafe {
+            let device = match result::malloc_sync(bytes) {
+                Err(error) if is_full(&error) => return Ok(None),
+                device => device?,
+            };
+            match result::malloc_host(bytes, 0) {
+                Ok(staging) => {
+                    // Rows that are not written, at the ends of lists, are copied too.
+                    staging.cast::<u8>().write_bytes(0, bytes);
+                    Ok(Some((device, staging)))
+                }
+                Err(error) => {
+                    let _ = result::free_sync(device);
+                    if is_full(&error) {
+                        Ok(None)
+                    } else {
+                        Err(error)
+                    }
+                }
+            }
+        })?;
+        Ok(allocated.map(|(device, staging)| CudaMemory {
+            context: Arc::clone(&self.context),
+            device,
+            staging: staging.cast(),
+            bytes,
+        }))
+    }
+
+    fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
+        let is_current = |graph: &Graph| graph.step == step && graph.shape.covers(shape);
+        if !self.graph.as_ref().is_some_and(is_current) {
+            self.capture(shape, step)?;
+        }
+        let Some(graph) = &self.graph else {
+            return Ok(());
+        };
+        self.launches = graph.launches;
+        let (stream, [start, end]) = (self.context.stream, self.events);
+        // SAFETY: graph, events and stream are this object's.
+        self.context.call("cuGraphLaunch", || unsafe {
+            result::event::record(start, stream)?;
+            result::graph::launch(graph.executable, stream)?;
+            result::event::record(end, stream)
+        })
+    }
+
+    fn work(&self) -> Result<DeviceWork, DeviceError> {
+        let [start, end] = self.events;
+        // SAFETY: the events are this object's.
+        let time = self.context.call("cuEventElapsedTime", || unsafe {
+            result::event::elapsed(start, end)
+        })?;
+        Ok(DeviceWork {
+            kernel_seconds: f64::from(time) * 1e-3,
+            launches: self.launches,
+            copied: [0; 2],
+            bandwidth: self.info.bandwidth,
+        })
+    }
+
+    fn wait(&mut self) -> Result<(), DeviceError> {
+        // SAFETY: the stream is this device's.
+        self.context.call("cuStreamSynchronize", || unsafe {
+            result::stream::synchronize(self.context.stream)
+        })
+    }
+}

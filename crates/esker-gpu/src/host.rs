@@ -1,0 +1,197 @@
+//! Kernels compiled for the host: what tests run without a GPU.
+//!
+//! Memory of the "device" is apart from staging, and filled with rubbish at first, so that what is
+//! not copied or not written shows.
+//!
+//! `unsafe`: kernels are C functions that work on the addresses they are given, which are those
+//! of this file's memories.
+
+use std::ops::Range;
+
+use esker_solver::device::{DeviceError, DeviceWork};
+
+use crate::launch::{Executor, Kernel, KernelLaunch, StepShape};
+use crate::layout::StepRecord;
+use crate::memory::DeviceMemory;
+
+/// Where a thread block of a launch is (`struct Launch` of `kernels/portable.h`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Launch {
+    thread_block: u32,
+    thread_blocks: u32,
+    threads: u32,
+    shared: *mut f64,
+}
+
+unsafe extern "C" {
+    fn begin_step(launch: Launch, step: *const StepRecord);
+    fn apply_impulses(launch: Launch, step: *const StepRecord, colour: u32);
+    fn repeat_changes(launch: Launch, step: *const StepRecord, substep: u32);
+    fn join_copies(launch: Launch, step: *const StepRecord, substep: u32);
+    fn sweep(launch: Launch, step: *const StepRecord, colour: u32, substep: u32);
+    fn find_losses(launch: Launch, step: *const StepRecord);
+    fn sum_losses(launch: Launch, step: *const StepRecord);
+    fn finish_step(launch: Launch, step: *const StepRecord);
+}
+
+/// Executes kernels on the host, thread after thread.
+#[derive(Debug)]
+pub struct Host {
+    shared_bytes: usize,
+    memory_bytes: usize,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Host {
+            shared_bytes: 200 << 10,
+            memory_bytes: usize::MAX,
+        }
+    }
+}
+
+impl Host {
+    /// One that gives thread blocks so many bytes for themselves.
+    pub fn with_shared_bytes(self, shared_bytes: usize) -> Self {
+        Host {
+            shared_bytes,
+            ..self
+        }
+    }
+
+    /// One that has so many bytes for a memory.
+    pub fn with_memory_bytes(self, memory_bytes: usize) -> Self {
+        Host {
+            memory_bytes,
+            ..self
+        }
+    }
+}
+
+/// A line of memory at a time, so that arrays are aligned.
+#[derive(Clone, Copy)]
+#[repr(C, align(256))]
+struct Line([u8; 256]);
+
+/// Memory of [`Host`].
+pub struct HostMemory {
+    device: Vec<Line>,
+    staging: Vec<Line>,
+}
+
+impl std::fmt::Debug for HostMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HostMemory({} bytes)", self.len())
+    }
+}
+
+/// What memory holds before anything is written: not a number, as doubles.
+const RUBBISH: u8 = 0xff;
+
+impl DeviceMemory for HostMemory {
+    fn address(&self) -> u64 {
+        self.device.as_ptr() as u64
+    }
+
+    fn staging(&self) -> *mut u8 {
+        self.staging.as_ptr().cast_mut().cast()
+    }
+
+    fn len(&self) -> usize {
+        self.device.len() * size_of::<Line>()
+    }
+
+    fn upload(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
+        assert!(range.end <= self.len());
+        // SAFETY: within both, which are apart.
+        unsafe {
+            let to = self.device.as_mut_ptr().cast::<u8>().add(range.start);
+            std::ptr::copy_nonoverlapping(self.staging().add(range.start), to, range.len());
+        }
+        Ok(())
+    }
+
+    fn download(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
+        assert!(range.end <= self.len());
+        // SAFETY: within both, which are apart.
+        unsafe {
+            let from = self.device.as_ptr().cast::<u8>().add(range.start);
+            std::ptr::copy_nonoverlapping(from, self.staging().add(range.start), range.len());
+        }
+        Ok(())
+    }
+}
+
+impl Executor for Host {
+    type Memory = HostMemory;
+
+    fn name(&self) -> &str {
+        "the host"
+    }
+
+    fn shared_bytes(&self) -> usize {
+        self.shared_bytes
+    }
+
+    fn free_bytes(&self) -> Result<usize, DeviceError> {
+        Ok(self.memory_bytes)
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<Option<HostMemory>, DeviceError> {
+        if bytes > self.memory_bytes {
+            return Ok(None);
+        }
+        let lines = vec![Line([RUBBISH; 256]); bytes.div_ceil(size_of::<Line>())];
+        Ok(Some(HostMemory {
+            device: lines.clone(),
+            staging: lines,
+        }))
+    }
+
+    fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
+        let step = step as *const StepRecord;
+        for launch in shape.rounded_up().launches() {
+            // SAFETY: the record and all that it names are memories of this file, laid out as
+            // the kernels have it.
+            unsafe { execute(launch, step) };
+        }
+        Ok(())
+    }
+
+    fn work(&self) -> Result<DeviceWork, DeviceError> {
+        Ok(DeviceWork::default())
+    }
+
+    fn wait(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+/// # Safety
+/// `step` and all that it names are valid for the kernel.
+unsafe fn execute(launch: KernelLaunch, step: *const StepRecord) {
+    let mut shared = vec![f64::NAN; launch.shared_bytes as usize / size_of::<f64>()];
+    for thread_block in 0..launch.thread_blocks {
+        shared.fill(f64::NAN);
+        let at = Launch {
+            thread_block,
+            thread_blocks: launch.thread_blocks,
+            threads: launch.threads,
+            shared: shared.as_mut_ptr(),
+        };
+        // SAFETY: passed on to the caller.
+        unsafe {
+            match launch.kernel {
+                Kernel::BeginStep => begin_step(at, step),
+                Kernel::ApplyImpulses { colour } => apply_impulses(at, step, colour),
+                Kernel::RepeatChanges { substep } => repeat_changes(at, step, substep),
+                Kernel::JoinCopies { substep } => join_copies(at, step, substep),
+                Kernel::Sweep { colour, substep } => sweep(at, step, colour, substep),
+                Kernel::FindLosses => find_losses(at, step),
+                Kernel::SumLosses => sum_losses(at, step),
+                Kernel::FinishStep => finish_step(at, step),
+            }
+        }
+    }
+}

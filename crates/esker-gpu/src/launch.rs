@@ -1,0 +1,208 @@
+//! The launches that a step consists of, and who executes them.
+
+use esker_solver::device::{DeviceError, DeviceWork};
+
+use crate::layout::{BODY_THREADS, CACHED, SWEEP_THREADS};
+use crate::memory::DeviceMemory;
+
+/// A kernel and what it is told besides the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named as in kernels/substep.cu")]
+pub enum Kernel {
+    BeginStep,
+    ApplyImpulses { colour: u32 },
+    RepeatChanges { substep: u32 },
+    JoinCopies { substep: u32 },
+    Sweep { colour: u32, substep: u32 },
+    FindLosses,
+    SumLosses,
+    FinishStep,
+}
+
+/// One launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelLaunch {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Thread blocks.
+    pub thread_blocks: u32,
+    /// Threads of each.
+    pub threads: u32,
+    /// Bytes that each has for itself.
+    pub shared_bytes: u32,
+}
+
+/// What decides which launches a step has. Steps of one shape need the same ones; all else they
+/// read from memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepShape {
+    /// Substeps.
+    pub substeps: u32,
+    /// Blocks of each colour at most.
+    pub blocks: Vec<u32>,
+    /// Bodies that a block keeps in its own memory at most.
+    pub cached_bodies: u32,
+    /// Bodies and groups to pass over, about.
+    pub bodies: u32,
+    /// Whether there are copies.
+    pub has_copies: bool,
+    /// Whether energy losses are found.
+    pub has_losses: bool,
+}
+
+/// Launches of other sizes than these are not made for every step of its own size.
+const ROUNDING: u32 = 16;
+
+impl StepShape {
+    /// A shape that this one is a case of, and most steps like it too: sizes are rounded up.
+    pub fn rounded_up(&self) -> StepShape {
+        let up = |n: u32| (n + n / 8).next_multiple_of(ROUNDING);
+        StepShape {
+            substeps: self.substeps,
+            blocks: self
+                .blocks
+                .iter()
+                .map(|&n| if n > 1 { up(n) } else { n })
+                .collect(),
+            cached_bodies: up(self.cached_bodies),
+            bodies: up(self.bodies),
+            has_copies: self.has_copies,
+            has_losses: self.has_losses,
+        }
+    }
+
+    /// Whether the launches of this shape are right for `other` as well, and not far too large.
+    pub fn covers(&self, other: &StepShape) -> bool {
+        let near = |own: u32, theirs: u32| theirs <= own && own <= 2 * theirs + 2 * ROUNDING;
+        self.substeps == other.substeps
+            && self.has_copies == other.has_copies
+            && self.has_losses == other.has_losses
+            && self.blocks.len() == other.blocks.len()
+            && near(self.cached_bodies, other.cached_bodies)
+            && near(self.bodies, other.bodies)
+            && self
+                .blocks
+                .iter()
+                .zip(&other.blocks)
+                .all(|(&own, &theirs)| near(own, theirs))
+    }
+
+    /// The launches, in order.
+    pub fn launches(&self) -> Vec<KernelLaunch> {
+        let over_bodies = |kernel| KernelLaunch {
+            kernel,
+            thread_blocks: self.bodies.div_ceil(BODY_THREADS).max(1),
+            threads: BODY_THREADS,
+            shared_bytes: 0,
+        };
+        let mut launches = vec![over_bodies(Kernel::BeginStep)];
+        let sweep = |launches: &mut Vec<KernelLaunch>, kernel: &dyn Fn(u32) -> Kernel| {
+            for (colour, &blocks) in (0..).zip(&self.blocks) {
+                if blocks > 0 {
+                    launches.push(KernelLaunch {
+                        kernel: kernel(colour),
+                        thread_blocks: blocks,
+                        threads: SWEEP_THREADS,
+                        shared_bytes: self.cached_bodies * (CACHED * size_of::<f64>()) as u32,
+                    });
+                }
+            }
+        };
+        sweep(&mut launches, &|colour| Kernel::ApplyImpulses { colour });
+        for substep in 0..self.substeps {
+            if substep > 0 {
+                launches.push(over_bodies(Kernel::RepeatChanges { substep }));
+                if self.has_copies {
+                    launches.push(KernelLaunch {
+                        thread_blocks: 1,
+                        ..over_bodies(Kernel::JoinCopies { substep })
+                    });
+                }
+            }
+            sweep(&mut launches, &|colour| Kernel::Sweep { colour, substep });
+            if self.has_losses {
+                launches.push(KernelLaunch {
+                    kernel: Kernel::FindLosses,
+                    thread_blocks: self.blocks.iter().sum::<u32>().max(1),
+                    threads: SWEEP_THREADS,
+                    shared_bytes: 0,
+                });
+                launches.push(over_bodies(Kernel::SumLosses));
+            }
+        }
+        launches.push(over_bodies(Kernel::FinishStep));
+        launches
+    }
+}
+
+/// Who has memory and executes kernels.
+pub trait Executor: std::fmt::Debug + Send + Sync {
+    /// Its memory.
+    type Memory: DeviceMemory;
+
+    /// What it is called, for people.
+    fn name(&self) -> &str;
+
+    /// Bytes that a thread block may have for itself.
+    fn shared_bytes(&self) -> usize;
+
+    /// Bytes that can be allocated now.
+    fn free_bytes(&self) -> Result<usize, DeviceError>;
+
+    /// Memory of so many bytes; `None` where there is not so much.
+    fn allocate(&mut self, bytes: usize) -> Result<Option<Self::Memory>, DeviceError>;
+
+    /// Begins the kernels of a step of this shape, whose record is at this address.
+    fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError>;
+
+    /// What the kernels of the last step took; all but the bytes that were copied.
+    fn work(&self) -> Result<DeviceWork, DeviceError>;
+
+    /// Waits for all that was begun.
+    fn wait(&mut self) -> Result<(), DeviceError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(blocks: &[u32]) -> StepShape {
+        StepShape {
+            substeps: 3,
+            blocks: blocks.to_vec(),
+            cached_bodies: 200,
+            bodies: 10_000,
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn launches_of_a_step_serve_steps_of_about_its_size() {
+        let own = shape(&[40, 50, 0, 1]);
+        let rounded = own.rounded_up();
+        assert!(rounded.covers(&own));
+        assert!(rounded.covers(&shape(&[44, 48, 0, 1])));
+        for other in [
+            &[80, 50, 0, 1][..],
+            &[4, 50, 0, 1],
+            &[40, 50, 1, 1],
+            &[40, 50, 0],
+        ] {
+            assert!(!rounded.covers(&shape(other)), "{other:?}");
+        }
+        assert!(!rounded.covers(&StepShape {
+            substeps: 4,
+            ..own.clone()
+        }));
+    }
+
+    #[test]
+    fn a_step_is_a_warm_start_and_a_sweep_of_all_colours_per_substep() {
+        let launches = shape(&[40, 50, 0, 1]).launches();
+        let count = |is: fn(&Kernel) -> bool| launches.iter().filter(|l| is(&l.kernel)).count();
+        assert_eq!(count(|k| matches!(k, Kernel::ApplyImpulses { .. })), 3);
+        assert_eq!(count(|k| matches!(k, Kernel::Sweep { .. })), 9);
+        assert_eq!(count(|k| matches!(k, Kernel::RepeatChanges { .. })), 2);
+        assert_eq!(count(|k| matches!(k, Kernel::JoinCopies { .. })), 0);
+    }
+}

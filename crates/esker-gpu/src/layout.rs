@@ -1,0 +1,142 @@
+//! What kernels are given, field by field as `kernels/step.h` has it.
+
+use esker_solver::packed::Law;
+
+/// Colours of a plan: eight parities and the block behind them.
+pub const MOST_COLOURS: usize = 9;
+/// Threads of a thread block that sweeps.
+pub const SWEEP_THREADS: u32 = 128;
+/// Threads of a thread block that passes over bodies.
+pub const BODY_THREADS: u32 = 256;
+/// Numbers of a body in the memory of a thread block.
+pub const CACHED: usize = 11;
+/// A contact that nobody wants sums of.
+pub const UNTRACKED: u32 = u32::MAX;
+/// `wake` of groups that were woken, and more.
+pub const WOKEN: u32 = 0x10000;
+
+/// What all contacts of one law share.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct LawRecord {
+    friction: f64,
+    bias_rate: f64,
+    restitution: f64,
+    impact_speed: f64,
+    rolls: u32,
+    hertz: u32,
+    follows: u32,
+    unused: u32,
+}
+
+impl LawRecord {
+    /// That of a law.
+    pub fn of(law: &Law) -> Self {
+        LawRecord {
+            friction: law.friction,
+            bias_rate: law.bias_rate,
+            restitution: law.restitution,
+            impact_speed: law.impact_speed,
+            rolls: law.rolls.into(),
+            hertz: law.hertz.into(),
+            follows: law.follows.into(),
+            unused: 0,
+        }
+    }
+}
+
+/// A block of the plan.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct BlockRecord {
+    /// Its contacts.
+    pub contacts: [u32; 2],
+    /// First of its levels, and how many there are.
+    pub levels: [u32; 2],
+    /// First of its bodies, and how many fit; none where not all do.
+    pub bodies: [u32; 2],
+    /// Its groups.
+    pub groups: [u32; 2],
+}
+
+/// A body with copies.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct OriginalRecord {
+    /// The body.
+    pub body: u32,
+    /// Its first copy.
+    pub first: u32,
+    /// How many there are.
+    pub count: u32,
+    /// Nothing.
+    pub unused: u32,
+}
+
+/// A step of substeps. What are pointers to kernels are addresses here.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+#[allow(missing_docs, reason = "fields are documented in kernels/step.h")]
+pub struct StepRecord {
+    pub step: f64,
+    pub inverse_step: f64,
+    pub fall: [f64; 3],
+    pub friction_factor: f64,
+    pub rolling_factor: f64,
+    pub longest_sleep: f64,
+    pub substeps: u32,
+    pub bodies: u32,
+    pub movable: u32,
+    pub contacts: u32,
+    pub groups: u32,
+    pub blocks: u32,
+    pub tracked_contacts: u32,
+    pub rolls: u32,
+    pub first_acceleration: u32,
+    pub accelerations: u32,
+    pub originals: u32,
+    pub loss_sums: u32,
+    pub colours: [u32; MOST_COLOURS + 1],
+    pub laws: u64,
+    pub block: u64,
+    pub level: u64,
+    pub body_list: u64,
+    pub original: u64,
+    pub acceleration: u64,
+    pub state: u64,
+    pub before: u64,
+    pub moved: u64,
+    pub change: u64,
+    pub impacted: u64,
+    pub open_time: u64,
+    pub last_body: u64,
+    pub wake: u64,
+    pub soonest: u64,
+    pub contact_bodies: u64,
+    pub group: u64,
+    pub law: u64,
+    pub tracked: u64,
+    pub plan_place: u64,
+    pub normal: [u64; 3],
+    pub overlap: u64,
+    pub arms: [u64; 2],
+    pub compliance: u64,
+    pub inverse_tangent: u64,
+    pub cap: u64,
+    pub min_overlap: u64,
+    pub damping_factor: u64,
+    pub closing: u64,
+    pub impulse: u64,
+    pub friction: [u64; 3],
+    pub rolling_limit: u64,
+    pub twisting_limit: u64,
+    pub inverse_rolling: u64,
+    pub rolling: [u64; 3],
+    pub twisting: u64,
+    pub is_impact: u64,
+    pub sums: u64,
+    pub impact_counts: u64,
+    pub losses: u64,
+    pub loss_sum: u64,
+    pub loss_ranges: u64,
+}
