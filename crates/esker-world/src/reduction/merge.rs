@@ -4,28 +4,28 @@ use esker_contact::Impulse;
 use esker_geometry::{Pose, Probe, Touch};
 use glam::DVec3;
 
-use super::grid::KeySet;
 use super::groups::{Group, Groups};
 use super::members::{InternalContact, Second};
 use super::{Aggregates, OnlyContact, Scales};
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
+use crate::definition::Split;
 use crate::grains::{FrozenGrain, GrainId, Rest};
-use crate::history::Remembered;
+use crate::history::{Entry, Remembered};
 use crate::material::ContactClass;
 use crate::wall::Wall;
 
 /// Steps of rest at least before a grain is frozen.
 const MIN_REST_STEPS: f64 = 2.0;
 /// Width of the cells of the members' grid, in mean diameters.
-const CELL_DIAMETERS: f64 = 2.0;
+pub(super) const CELL_DIAMETERS: f64 = 2.0;
 /// Normal velocity of a wall without friction relative to the group, in units of the speed of
 /// rest, up to which it does not push what rests there.
 const PUSHING: f64 = 1e-3;
 
-/// Growth of a velocity in a step that is no rest.
-const SPEEDING_UP: f64 = 1.02;
-/// Velocity from which on it is noticed, as a share of the speed of rest.
+/// Growth of a speed over the time of rest that is none.
+const SPEEDING_UP: f64 = 1.1;
+/// Speed from which on it is noticed, as a share of the speed of rest.
 const NOTICED: f64 = 0.03;
 
 /// What is at rest in a step.
@@ -37,6 +37,10 @@ struct RestTest<'a> {
     change: f64,
     /// Step h, s.
     step: f64,
+    /// Steps of rest after which a grain is frozen.
+    steps: u16,
+    /// Whether it must not have become faster in them.
+    must_not_speed_up: bool,
 }
 
 /// A grain at the end of a step.
@@ -75,29 +79,43 @@ impl RestTest<'_> {
                 group.acceleration(grain.position) * self.step,
                 self.change,
             )
-            && !self.speeds_up(grain, twist.at(grain.position))
     }
 
-    /// Whether a grain moves ever faster relative to a velocity, m/s: slow as it is, it may be
-    /// about to fall.
-    fn speeds_up(&self, grain: &Motion, velocity: DVec3) -> bool {
-        let now = grain.velocity.distance(velocity);
-        let before = (grain.velocity - grain.change).distance(velocity);
-        now > SPEEDING_UP * before && now > NOTICED * self.speed
+    /// Whether a grain that has been at rest long enough to be frozen has become faster
+    /// meanwhile: slow as it is, it may be about to fall. Over that time, not from step to step:
+    /// what moves to and fro is as often faster than in the step before as slower.
+    fn has_sped_up(&self, now: f64, rest: &Rest) -> bool {
+        self.must_not_speed_up
+            && rest.steps >= self.steps
+            && now > SPEEDING_UP * f64::from(rest.speed)
+            && now > NOTICED * self.speed
     }
 
     /// How long a grain has been at rest that was so long before the step.
     fn next(&self, grain: &Motion, before: Rest) -> Rest {
         let is_at_rest = |group: u8| self.is_at_rest(grain, self.groups.get(group));
-        if is_at_rest(before.group) {
-            let steps = before.steps.saturating_add(1);
-            return Rest { steps, ..before };
-        }
-        let other = (0..self.groups.len() as u8).find(|&group| is_at_rest(group));
-        other.map_or(Rest { steps: 0, ..before }, |group| Rest {
+        let speed = |group: u8| {
+            let own = self.groups.get(group).twist.at(grain.position);
+            grain.velocity.distance(own)
+        };
+        let first = |group: u8| Rest {
             steps: 1,
             group,
-        })
+            speed: speed(group) as f32,
+        };
+        if before.steps > 0 && is_at_rest(before.group) {
+            let steps = before.steps.saturating_add(1);
+            let rest = Rest { steps, ..before };
+            return match self.has_sped_up(speed(before.group), &rest) {
+                true => first(before.group),
+                false => rest,
+            };
+        }
+        // Whom it was at rest with comes first.
+        let groups = std::iter::once(before.group).chain(0..self.groups.len() as u8);
+        let mut with = groups.filter(|&group| is_at_rest(group));
+        with.next()
+            .map_or(Rest { steps: 0, ..before }, first)
     }
 }
 
@@ -148,18 +166,18 @@ impl World {
     /// Moves what is remembered of contacts between members of which one is new, and of new ones
     /// with walls, to the aggregates.
     fn make_contacts_internal(&mut self, aggregates: &mut Aggregates, new: &[u32]) {
-        let is_new: KeySet<u32> = new.iter().copied().collect();
         let mut touched: Vec<u32> = new.to_vec();
         let mut touches = Vec::new();
         let mut history = std::mem::take(&mut self.history);
         let world = &*self;
         let mut internal = Vec::new();
-        for entry in history.entries() {
-            internal.extend(world.internal_of(aggregates, &is_new, entry, &mut touches));
+        // Who is new has no support yet.
+        for entry in history.entries_with_slots() {
+            internal.extend(world.internal_of(aggregates, entry, &mut touches));
         }
         // Whoever is set free again remembers it anew: nothing is remembered twice.
         let mut moved = internal.iter().map(|contact| contact.key).peekable();
-        history.forget(&mut self.team, &self.grains, |entry| {
+        history.forget(&mut self.team, |entry| {
             moved.next_if_eq(&entry.key).is_some()
         });
         self.history = history;
@@ -179,13 +197,17 @@ impl World {
     fn internal_of(
         &self,
         aggregates: &Aggregates,
-        is_new: &KeySet<u32>,
-        entry: &Remembered,
+        entry: &Entry,
         touches: &mut Vec<Touch>,
     ) -> Option<InternalContact> {
         let (time, substep) = (self.time(), self.next_substep());
         let members = &aggregates.members;
-        let first = members.find(entry.key.owner)?;
+        let Entry {
+            contact: entry,
+            slot,
+            other_slot,
+        } = entry;
+        let first = members.find_at(*slot, entry.key.owner)?;
         let of_first = members.get(first);
         let group = aggregates.groups.get(of_first.group);
         if entry.impulse.normal <= 0.0 {
@@ -193,7 +215,9 @@ impl World {
         }
         let (second, overlap) = match entry.key.wall_index() {
             Some(wall) => {
-                is_new.get(&first)?;
+                if !of_first.is_new() {
+                    return None;
+                }
                 let at = &self.walls[wall as usize];
                 let slides = !aggregates.groups.carries_shape(of_first.group, at);
                 let carries = self.carries(aggregates, of_first.group, &of_first.grain, wall);
@@ -205,9 +229,11 @@ impl World {
                 (Second::Wall { wall, carries }, overlap)
             }
             None => {
-                let second = members.find(GrainId::from_u64(entry.key.other))?;
-                let is_one_new = is_new.contains(&first) || is_new.contains(&second);
-                if !is_one_new || members.get(second).group != of_first.group {
+                let other = GrainId::from_u64(entry.key.other);
+                let second = members.find_at(*other_slot, other)?;
+                let of_second = members.get(second);
+                let is_one_new = of_first.is_new() || of_second.is_new();
+                if !is_one_new || of_second.group != of_first.group {
                     return None;
                 }
                 (Second::Member(second), None)
@@ -250,13 +276,22 @@ impl World {
 
     /// Counts how long grains have been at rest, and decides who is frozen.
     pub(super) fn find_grains_at_rest(&mut self, aggregates: &mut Aggregates, scales: Scales) {
+        if aggregates.groups.len() == 0 {
+            return;
+        }
         let settings = aggregates.settings;
         let test = RestTest {
             groups: &aggregates.groups,
             speed: settings.rest_speed * scales.speed,
             change: settings.rest_acceleration * self.gravity.length() * self.step,
             step: self.step,
+            steps: {
+                let steps = (settings.rest_time * scales.time / self.step).ceil();
+                steps.clamp(MIN_REST_STEPS, f64::from(u16::MAX)) as u16
+            },
+            must_not_speed_up: settings.split == Split::Balance,
         };
+        let steps = test.steps;
         let free = self.grains.free_count();
         let mut only = std::mem::take(&mut aggregates.scratch.only_contact);
         self.find_only_contacts(&mut only);
@@ -279,8 +314,6 @@ impl World {
             });
         self.grains.rest = rest;
         aggregates.scratch.only_contact = only;
-        let steps = (settings.rest_time * scales.time / self.step).ceil();
-        let steps = steps.clamp(MIN_REST_STEPS, f64::from(u16::MAX)) as u16;
         self.choose_frozen(aggregates, steps, settings.rest_speed * scales.speed);
     }
 

@@ -18,6 +18,8 @@ use crate::exit_code::ExitCode;
 pub enum Load {
     /// A balling drum: 80,000 balls of 10 mm, steps of 10 ms with 25 sweeps
     Drum,
+    /// Beds at rest, with all grains simulated and with grains at rest frozen
+    Rest,
 }
 
 const GRAINS: usize = 80_000;
@@ -55,10 +57,9 @@ struct LoadTime {
     stages: Vec<(&'static str, f64)>,
 }
 
-/// Runs a load and prints its time.
-pub fn run(load: Load, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
-    let Load::Drum = load;
-    let mut world = World::new(&drum())?;
+/// Runs the drum and prints its time.
+pub fn drum(threads: usize, json: bool) -> anyhow::Result<ExitCode> {
+    let mut world = World::new(&drum_of_balls())?;
     world.set_threads(threads);
     for _ in 0..(RUN_UP / STEP) as usize {
         world.step()?;
@@ -112,7 +113,7 @@ pub fn run(load: Load, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 /// Moist balls of iron ore in a closed drum that turns about y.
-fn drum() -> WorldDef {
+fn drum_of_balls() -> WorldDef {
     let pose = Pose::new(DVec3::ZERO, DQuat::from_rotation_arc(DVec3::Z, DVec3::Y));
     let clearance = 0.02;
     WorldDef {
