@@ -65,8 +65,8 @@ fn put_aggregates(out: &mut Vec<u8>, state: Option<&AggregatesState>) {
     put_list(out, groups.collect::<Vec<_>>().into_iter());
     put_list(out, state.clocks.iter().copied());
     state.totals.put(out);
-    let speeds = state.rest.iter().map(|rest| f64::from(rest.speed));
-    put_list(out, speeds.collect::<Vec<_>>().into_iter());
+    let grains = state.clocks.iter().map(|clock| clock.grains);
+    put_list(out, grains.collect::<Vec<_>>().into_iter());
 }
 
 fn get_aggregates(
@@ -106,14 +106,14 @@ fn get_aggregates(
         clocks: source.list()?,
         totals: source.get()?,
     };
-    // Before format 8 speeds were compared from step to step.
+    // Before format 8 grains were not counted.
     if format >= 8 {
-        let speeds: Vec<f64> = source.list()?;
-        if speeds.len() != state.rest.len() {
+        let grains: Vec<u64> = source.list()?;
+        if grains.len() != state.clocks.len() {
             return Err(Malformed);
         }
-        for (rest, speed) in state.rest.iter_mut().zip(speeds) {
-            rest.speed = speed as f32;
+        for (clock, grains) in state.clocks.iter_mut().zip(grains) {
+            clock.grains = grains;
         }
     }
     Ok(Some(state))
@@ -355,8 +355,7 @@ plain_struct!(Remembered {
 });
 plain_struct!(Rest {
     steps: u16,
-    group: u8;
-    speed
+    group: u8,
 });
 plain_struct!(FrozenState {
     grain: GrainState,
@@ -374,7 +373,8 @@ plain_struct!(RefreshClock {
     last: f64,
     growth: f64,
     moving_before: Option<u64>,
-    gravity: glam::DVec3,
+    gravity: glam::DVec3;
+    grains
 });
 plain_struct!(ReductionTotals {
     steps: u64,

@@ -142,7 +142,7 @@ impl Default for Reduction {
             impact_speed: 0.42,
             imbalance: 0.4,
             refresh_time: 5.5,
-            refresh_growth: 16.0,
+            refresh_growth: 64.0,
             split: Split::Balance,
         }
     }

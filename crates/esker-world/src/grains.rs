@@ -145,14 +145,12 @@ pub struct NewGrain {
 }
 
 /// How long a grain has been at rest on something.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
     /// Steps one after another.
     pub steps: u16,
     /// Relative to which group of walls.
     pub group: u8,
-    /// Speed relative to it after the first of these steps, m/s.
-    pub speed: f32,
 }
 
 /// A grain out of the table: what changes is in a frame that it does not move in.
@@ -178,7 +176,12 @@ impl FrozenGrain {
     /// Its kinetic energy, J, with these velocities, m/s and rad/s.
     pub(crate) fn kinetic_energy(&self, velocities: [DVec3; 2]) -> f64 {
         let state = frozen_state(self, velocities);
-        kinetic_energy(&state, self.mass, self.pose.orientation, self.shape.as_ref())
+        kinetic_energy(
+            &state,
+            self.mass,
+            self.pose.orientation,
+            self.shape.as_ref(),
+        )
     }
 }
 
@@ -700,7 +703,12 @@ impl Grains {
     /// Kinetic energy of a row, J, rotation included.
     pub(crate) fn kinetic_energy_of(&self, row: usize) -> f64 {
         let shape = self.shape_of(row);
-        kinetic_energy(&self.state[row], self.mass[row], self.orientation[row], shape)
+        kinetic_energy(
+            &self.state[row],
+            self.mass[row],
+            self.orientation[row],
+            shape,
+        )
     }
 
     /// A hash (FNV-1a, 64 bit) of the bits of positions, orientations and

@@ -104,7 +104,9 @@ impl History {
     /// Numbers the owners as the rows are.
     fn number_rows(&mut self, team: &mut Team, grains: &Grains) {
         self.numbers.resize(grains.slots(), NO_SLOT);
-        team.fill(&mut self.owners, grains.len(), |row| grains.slot(row) as u32);
+        team.fill(&mut self.owners, grains.len(), |row| {
+            grains.slot(row) as u32
+        });
         let numbers = SharedSlice::new(&mut self.numbers);
         team.run(|worker| {
             for row in worker.part_of(grains.len(), 1) {

@@ -641,7 +641,9 @@ impl Members {
         touched.sort_unstable();
         touched.dedup();
         if has_slid {
-            let Members { sliding, members, .. } = self;
+            let Members {
+                sliding, members, ..
+            } = self;
             sliding.retain(|&m| members[m as usize].is_there);
         }
     }

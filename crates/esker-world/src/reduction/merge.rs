@@ -23,10 +23,12 @@ pub(super) const CELL_DIAMETERS: f64 = 2.0;
 /// rest, up to which it does not push what rests there.
 const PUSHING: f64 = 1e-3;
 
-/// Growth of a speed over the time of rest that is none.
-const SPEEDING_UP: f64 = 1.1;
-/// Speed from which on it is noticed, as a share of the speed of rest.
-const NOTICED: f64 = 0.03;
+/// Growth of a velocity in a step that is no rest.
+const SPEEDING_UP: f64 = 1.02;
+/// Velocity from which on it is noticed, as a share of the speed of rest: above what solves leave
+/// in a bed at rest (0.04), and below the speed at which columns that are about to fall do not
+/// stand any more when they are frozen again and again (0.07).
+const NOTICED: f64 = 0.06;
 
 /// What is at rest in a step.
 struct RestTest<'a> {
@@ -37,9 +39,7 @@ struct RestTest<'a> {
     change: f64,
     /// Step h, s.
     step: f64,
-    /// Steps of rest after which a grain is frozen.
-    steps: u16,
-    /// Whether it must not have become faster in them.
+    /// Whether a step in which a grain becomes faster is no rest.
     must_not_speed_up: bool,
 }
 
@@ -79,43 +79,30 @@ impl RestTest<'_> {
                 group.acceleration(grain.position) * self.step,
                 self.change,
             )
+            && !self.speeds_up(grain, twist.at(grain.position))
     }
 
-    /// Whether a grain that has been at rest long enough to be frozen has become faster
-    /// meanwhile: slow as it is, it may be about to fall. Over that time, not from step to step:
-    /// what moves to and fro is as often faster than in the step before as slower.
-    fn has_sped_up(&self, now: f64, rest: &Rest) -> bool {
-        self.must_not_speed_up
-            && rest.steps >= self.steps
-            && now > SPEEDING_UP * f64::from(rest.speed)
-            && now > NOTICED * self.speed
+    /// Whether a grain moves ever faster relative to a velocity, m/s: slow as it is, it may be
+    /// about to fall. (Growth over several steps, or in two steps one after another, is no better
+    /// sign of it: what is about to fall trembles, and its speed grows in one step of two.)
+    fn speeds_up(&self, grain: &Motion, velocity: DVec3) -> bool {
+        let now = grain.velocity.distance(velocity);
+        let before = (grain.velocity - grain.change).distance(velocity);
+        self.must_not_speed_up && now > SPEEDING_UP * before && now > NOTICED * self.speed
     }
 
     /// How long a grain has been at rest that was so long before the step.
     fn next(&self, grain: &Motion, before: Rest) -> Rest {
         let is_at_rest = |group: u8| self.is_at_rest(grain, self.groups.get(group));
-        let speed = |group: u8| {
-            let own = self.groups.get(group).twist.at(grain.position);
-            grain.velocity.distance(own)
-        };
-        let first = |group: u8| Rest {
+        if is_at_rest(before.group) {
+            let steps = before.steps.saturating_add(1);
+            return Rest { steps, ..before };
+        }
+        let other = (0..self.groups.len() as u8).find(|&group| is_at_rest(group));
+        other.map_or(Rest { steps: 0, ..before }, |group| Rest {
             steps: 1,
             group,
-            speed: speed(group) as f32,
-        };
-        if before.steps > 0 && is_at_rest(before.group) {
-            let steps = before.steps.saturating_add(1);
-            let rest = Rest { steps, ..before };
-            return match self.has_sped_up(speed(before.group), &rest) {
-                true => first(before.group),
-                false => rest,
-            };
-        }
-        // Whom it was at rest with comes first.
-        let groups = std::iter::once(before.group).chain(0..self.groups.len() as u8);
-        let mut with = groups.filter(|&group| is_at_rest(group));
-        with.next()
-            .map_or(Rest { steps: 0, ..before }, first)
+        })
     }
 }
 
@@ -285,13 +272,8 @@ impl World {
             speed: settings.rest_speed * scales.speed,
             change: settings.rest_acceleration * self.gravity.length() * self.step,
             step: self.step,
-            steps: {
-                let steps = (settings.rest_time * scales.time / self.step).ceil();
-                steps.clamp(MIN_REST_STEPS, f64::from(u16::MAX)) as u16
-            },
             must_not_speed_up: settings.split == Split::Balance,
         };
-        let steps = test.steps;
         let free = self.grains.free_count();
         let mut only = std::mem::take(&mut aggregates.scratch.only_contact);
         self.find_only_contacts(&mut only);
@@ -314,6 +296,8 @@ impl World {
             });
         self.grains.rest = rest;
         aggregates.scratch.only_contact = only;
+        let steps = (settings.rest_time * scales.time / self.step).ceil();
+        let steps = steps.clamp(MIN_REST_STEPS, f64::from(u16::MAX)) as u16;
         self.choose_frozen(aggregates, steps, settings.rest_speed * scales.speed);
     }
 

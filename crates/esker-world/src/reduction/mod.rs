@@ -12,9 +12,9 @@
 //! those of the group by less than `v_m`, and its acceleration by less than `a_m`. (A rotation about
 //! the normal of its only contact does not count: without twisting resistance nothing stops it.) After a time `T`
 //! of rest it is frozen if loaded contacts connect it, through members and others that are at
-//! rest, to a wall of the group that friction holds it on. If it has become faster over that time,
-//! slow as it is, the time begins anew: a column that is about to fall, or a slope about to slip,
-//! begins so. Whoever touches anything else that moves stays free, and so do grains in sensors,
+//! rest, to a wall of the group that friction holds it on. A step in which it becomes faster, slow
+//! as it is, is none of rest: a column that is about to fall, or a slope about to slip, begins so.
+//! Whoever touches anything else that moves stays free, and so do grains in sensors,
 //! emitters and sinks.
 //!
 //! # Who is set free
@@ -32,10 +32,11 @@
 //! * Members without a path of internal contacts to a wall that carries them.
 //! * Members at a wall whose shape does not move with the group, such as a belt, where the contact
 //!   has changed: with one layer.
-//! * All members of a group, every `T_r`, as gravity has turned in its frame, and where one of the
-//!   walls appears, vanishes or changes its motion. A grain among frozen ones cannot fail; only
+//! * All members of a group, every `T_r`, as gravity has turned in its frame, as grains have come
+//!   and gone (what they weigh, those deep below do not feel before), and where one of the walls
+//!   appears, vanishes or changes its motion. A grain among frozen ones cannot fail; only
 //!   together do they find out that they would move. Those that are still at rest are frozen
-//!   again after `T`, with new forces. `T_r` doubles as long as nearly all of them are.
+//!   again after `T`, with new forces. `T_r` doubles as long as hardly anybody moves then.
 //!
 //! With [`Split::Trial`] the balance (1) and the times `T_r` give way to trial steps (`trial.rs`).
 //!
@@ -47,18 +48,18 @@ mod groups;
 mod members;
 mod merge;
 mod release;
-mod trial;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use esker_geometry::Pose;
 use glam::DVec3;
 
 use crate::World;
-use crate::definition::{self, WorldDef};
 #[cfg(doc)]
 use crate::definition::Split;
+use crate::definition::{self, WorldDef};
 use crate::grains::{FrozenGrain, GrainId, Grains};
 use groups::Groups;
 pub(crate) use members::Members;
@@ -124,6 +125,8 @@ pub struct RefreshClock {
     pub moving_before: Option<u64>,
     /// Gravity in the group's frame at the last one, m/s².
     pub gravity: DVec3,
+    /// Grains of the world at the last one.
+    pub grains: u64,
 }
 
 /// What a step has decided for the next one.
@@ -199,6 +202,7 @@ impl Aggregates {
             growth: 1.0,
             moving_before: None,
             gravity: group.frame(0.0).inverse_rotate(def.gravity),
+            grains: 0,
         };
         Some(Aggregates {
             settings,

@@ -24,6 +24,8 @@ const TURNED: f64 = 0.014;
 const CHANGED_OVERLAP: f64 = 0.002;
 /// Angle by which gravity turns in the frame of a group before it is set free, rad.
 const GRAVITY_TURNED: f64 = 0.1;
+/// Share of grains that have come or gone since a group was set free for which it is again.
+const GRAINS_CHANGED: f64 = 0.1;
 /// Share of all grains by which those that move may have become more after a refresh that found
 /// nothing.
 const GROWN: f64 = 0.005;
@@ -347,7 +349,11 @@ impl World {
             for (part, found) in (start..).zip(lists) {
                 for k in rows * part / parts..rows * (part + 1) / parts {
                     // Rows of bodies come after those of copies.
-                    let row = if k < free { k } else { grains.count() + k - free };
+                    let row = if k < free {
+                        k
+                    } else {
+                        grains.count() + k - free
+                    };
                     look_around(row, found);
                 }
             }
@@ -479,9 +485,14 @@ impl World {
         let time = self.time();
         let free = self.grains.free_count();
         let all = free + aggregates.members.len();
-        let rest = &self.grains.rest[..free];
-        let moving = rest.iter().filter(|rest| rest.steps == 0).count() as u64;
         let settings = aggregates.settings;
+        let speed = settings.rest_speed * scales.speed;
+        let moves = |row: &usize| {
+            let group = aggregates.groups.get(self.grains.rest[*row].group);
+            let own = group.twist.at(self.grains.position[*row]);
+            self.grains.state[*row].velocity.distance(own) > speed
+        };
+        let moving = (0..free).filter(moves).count() as u64;
         for group in 0..aggregates.groups.len() {
             let count = aggregates.members.count_of(group as u8);
             let frame = aggregates.groups.get(group as u8).frame(time);
@@ -491,6 +502,7 @@ impl World {
                 // It begins with the first member.
                 clock.last = time;
                 clock.gravity = gravity;
+                clock.grains = all as u64;
                 continue;
             }
             let known = clock.last + KNOWN_AFTER * settings.rest_time * scales.time;
@@ -505,12 +517,18 @@ impl World {
             }
             let is_due = time - clock.last >= settings.refresh_time * scales.time * clock.growth;
             let has_turned = gravity.angle_between(clock.gravity) > GRAVITY_TURNED;
-            if (is_due || has_turned) && count > 0 && !aggregates.pending.release_groups[group] {
+            let change = clock.grains.abs_diff(all as u64) as f64;
+            let has_changed = change > GRAINS_CHANGED * all as f64;
+            if (is_due || has_turned || has_changed)
+                && count > 0
+                && !aggregates.pending.release_groups[group]
+            {
                 aggregates.totals.refreshed += count as u64;
                 aggregates.pending.release_groups[group] = true;
                 clock.moving_before = Some(moving);
                 clock.last = time;
                 clock.gravity = gravity;
+                clock.grains = all as u64;
             }
         }
     }

@@ -119,13 +119,23 @@ pub(super) fn run(
         if report.step.is_multiple_of(LOOK_EVERY) && report.grains > 0 {
             let share = report.frozen as f64 / report.grains as f64;
             run.level.push([report.time, share]);
-            look(test, size, world, &mut run, (report.time > 0.5 * time).then_some(&mut late));
+            look(
+                test,
+                size,
+                world,
+                &mut run,
+                (report.time > 0.5 * time).then_some(&mut late),
+            );
         }
     })?;
     run.base = mean(&late.bases);
     run.lift = mean(&late.lifts);
     run.plug = mean(&late.plugs);
-    let layers = late.layers.iter().enumerate().filter(|(_, layer)| layer.1 > 0.0);
+    let layers = late
+        .layers
+        .iter()
+        .enumerate()
+        .filter(|(_, layer)| layer.1 > 0.0);
     let layers = layers.map(|(k, (sum, count))| [k as f64 + 0.5, sum / count]);
     run.profile = layers.collect();
     let all = world.all_grains();
@@ -134,7 +144,10 @@ pub(super) fn run(
     run.height = all.position().iter().map(|x| x.z).sum::<f64>() / count / DIAMETER;
     let mut along: Vec<f64> = all.position().iter().map(|x| x.x / DIAMETER).collect();
     along.sort_by(f64::total_cmp);
-    run.front = along.get((0.99 * count) as usize).copied().unwrap_or(f64::NAN);
+    run.front = along
+        .get((0.99 * count) as usize)
+        .copied()
+        .unwrap_or(f64::NAN);
     run.outflow = world
         .sinks()
         .iter()
@@ -209,20 +222,19 @@ fn look(test: Test, size: Size, world: &World, run: &mut Run, late: Option<&mut 
             };
             let [from, to] = size.pick([15.0, 45.0], [8.0, 18.0]).map(|d| d * DIAMETER);
             let half = 15.0 * DIAMETER;
-            let map = HeightMap::new(
-                &snapshot,
-                across,
-                [-half, from],
-                [half, to],
-                0.5 * DIAMETER,
-            );
+            let map = HeightMap::new(&snapshot, across, [-half, from], [half, to], 0.5 * DIAMETER);
             repose::ridge_angle(&map.profile_along_u(0.0), 0.0)
         }
         Test::Drum => repose::drum_surface_angle(&snapshot, DVec3::Y, DVec3::ZERO, radius),
         Test::Stockpile => {
             let far = size.pick(120.0, 30.0) * DIAMETER;
             let on_floor = |x: &DVec3| x.x > 0.0;
-            let foot: Vec<DVec3> = snapshot.positions.iter().copied().filter(on_floor).collect();
+            let foot: Vec<DVec3> = snapshot
+                .positions
+                .iter()
+                .copied()
+                .filter(on_floor)
+                .collect();
             let centre = foot.iter().sum::<DVec3>() / foot.len().max(1) as f64;
             let map = HeightMap::new(
                 &snapshot,
@@ -234,7 +246,8 @@ fn look(test: Test, size: Size, world: &World, run: &mut Run, late: Option<&mut 
             repose::cone_angle(&map, [centre.x, centre.y], 0.0)
         }
     };
-    run.angles.extend(angle.map(|angle| [time, angle.to_degrees()]));
+    run.angles
+        .extend(angle.map(|angle| [time, angle.to_degrees()]));
     let Some(late) = late else {
         return;
     };
@@ -260,12 +273,7 @@ fn drum_radius(world: &World) -> f64 {
 
 /// Adds the velocities of a drum's bed along its surface, over that of the shell, near the middle
 /// of the surface: positive downhill.
-fn add_layers(
-    snapshot: &Snapshot,
-    centre: DVec3,
-    radius: f64,
-    layers: &mut [(f64, f64); LAYERS],
-) {
+fn add_layers(snapshot: &Snapshot, centre: DVec3, radius: f64, layers: &mut [(f64, f64); LAYERS]) {
     let Ok(velocities) = snapshot.velocities() else {
         return;
     };
@@ -276,7 +284,13 @@ fn add_layers(
         along = -along;
     }
     let is_near = |x: &DVec3| x.dot(along).abs() < 0.15 * radius;
-    let near = || snapshot.positions.iter().zip(velocities).filter(|(x, _)| is_near(x));
+    let near = || {
+        snapshot
+            .positions
+            .iter()
+            .zip(velocities)
+            .filter(|(x, _)| is_near(x))
+    };
     let mut tops: Vec<f64> = near().map(|(x, _)| x.dot(up)).collect();
     tops.sort_by(f64::total_cmp);
     // A few grains bounce above the surface.

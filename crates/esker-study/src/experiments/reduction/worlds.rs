@@ -112,9 +112,7 @@ fn bed(size: Size) -> Result<WorldDef, StudyError> {
         let width = 9.0 * DIAMETER;
         wall(&mut def, "back").pose.position.y = width;
         wall(&mut def, "gate").pose.position.x = width;
-        if let Placement::Packed { region, .. } =
-            &mut def.packings[0].placement
-        {
+        if let Placement::Packed { region, .. } = &mut def.packings[0].placement {
             let half = DVec3::new(0.5 * width, 0.5 * width, 0.11);
             *region = Region::Box {
                 half_extents: half,
@@ -243,9 +241,7 @@ pub(super) fn world_of(
                         *radius *= 0.5;
                     }
                 }
-                if let Placement::Lattice { region, count, .. } =
-                    &mut def.packings[0].placement
-                {
+                if let Placement::Lattice { region, count, .. } = &mut def.packings[0].placement {
                     *count = Some(900);
                     if let Region::Cylinder { radius, .. } = region {
                         *radius = 0.128;
@@ -261,4 +257,3 @@ pub(super) fn world_of(
     }
     Ok((def, time))
 }
-
