@@ -65,9 +65,14 @@ fn put_aggregates(out: &mut Vec<u8>, state: Option<&AggregatesState>) {
     put_list(out, groups.collect::<Vec<_>>().into_iter());
     put_list(out, state.clocks.iter().copied());
     state.totals.put(out);
+    let grains = state.clocks.iter().map(|clock| clock.grains);
+    put_list(out, grains.collect::<Vec<_>>().into_iter());
 }
 
-fn get_aggregates(source: &mut Source<'_>) -> Result<Option<AggregatesState>, Malformed> {
+fn get_aggregates(
+    source: &mut Source<'_>,
+    format: u32,
+) -> Result<Option<AggregatesState>, Malformed> {
     if source.get::<u64>()? == 0 {
         return Ok(None);
     }
@@ -86,7 +91,7 @@ fn get_aggregates(source: &mut Source<'_>) -> Result<Option<AggregatesState>, Ma
     for (contact, feature) in contacts.iter_mut().zip(features) {
         contact.key.feature = feature;
     }
-    Ok(Some(AggregatesState {
+    let mut state = AggregatesState {
         edge,
         rest,
         frozen,
@@ -100,7 +105,18 @@ fn get_aggregates(source: &mut Source<'_>) -> Result<Option<AggregatesState>, Ma
         },
         clocks: source.list()?,
         totals: source.get()?,
-    }))
+    };
+    // Before format 8 grains were not counted.
+    if format >= 8 {
+        let grains: Vec<u64> = source.list()?;
+        if grains.len() != state.clocks.len() {
+            return Err(Malformed);
+        }
+        for (clock, grains) in state.clocks.iter_mut().zip(grains) {
+            clock.grains = grains;
+        }
+    }
+    Ok(Some(state))
 }
 
 /// Appends what there is of machines.
@@ -194,7 +210,7 @@ pub(crate) fn get_state(source: &mut Source<'_>, format: u32) -> Result<WorldSta
     // Before format 7 the work of tools was not followed, and nothing was frozen.
     if format >= 7 {
         state.tool_work = source.get()?;
-        state.aggregates = get_aggregates(source)?;
+        state.aggregates = get_aggregates(source, format)?;
     }
     Ok(state)
 }
@@ -356,8 +372,9 @@ plain_struct!(InternalState {
 plain_struct!(RefreshClock {
     last: f64,
     growth: f64,
-    free_before: Option<u64>,
-    gravity: glam::DVec3,
+    moving_before: Option<u64>,
+    gravity: glam::DVec3;
+    grains
 });
 plain_struct!(ReductionTotals {
     steps: u64,

@@ -658,18 +658,27 @@ pub const SINK: Section = Section {
     groups: &[],
 };
 
+const BALANCE: &[When] = &[is("method", &["balance"])];
+const TRIAL: &[When] = &[is("method", &["trial"])];
+
 /// `reduction`.
 pub const REDUCTION: Section = Section {
     title: "[reduction]",
-    doc: "Adaptive model reduction. Grains that are at rest with walls of one motion, and held on them by loaded contacts, become members of a rigid aggregate that moves with these walls: they are not paired, collided, solved or integrated. Members are set free, with layers around them, when something hits them or slips on them, when the forces on them are out of balance, when nothing carries them any more, and all together from time to time, when gravity has turned in their frame, and when a wall appears, vanishes or changes its motion. Speeds are in units of `√(g d)` and times of `√(d/g)`, with the mean diameter `d`. For beds, stockpiles, belts and collapses. Flowing drums, hoppers and shear cells creep all over: freezing stiffens the plug by 1 to 2°.",
+    doc: "Adaptive model reduction. Grains that are at rest with walls of one motion, and held on them by loaded contacts, become members of a rigid aggregate that moves with these walls: they are not paired, collided, solved or integrated. Members are set free, with layers around them, when something hits them or slips on them, when the forces on them are out of balance, when nothing carries them any more, and all together from time to time, when gravity has turned in their frame, when a tenth of all grains has come or gone, and when a wall appears, vanishes or changes its motion. Speeds are in units of `√(g d)` and times of `√(d/g)`, with the mean diameter `d`. For beds, stockpiles, belts and collapses. Flowing drums, hoppers and shear cells creep all over: freezing stiffens the plug by 1 to 2°.",
     keys: &[
         key("rest_speed", Kind::Number(POSITIVE), "√(g d)", Default("0.015"), "Speed relative to the walls, of the centre and of the surface by rotation, up to which a grain is at rest."),
         key("rest_acceleration", Kind::Number(POSITIVE), "g", Default("0.3"), "Acceleration up to which it is."),
         key("rest_time", Kind::Number(POSITIVE), "√(d/g)", Default("0.55"), "How long a grain is at rest before it is frozen."),
         key("impact_speed", Kind::Number(POSITIVE), "√(g d)", Default("0.42"), "Speed of approach or slip of free grains that sets free what they touch, with two layers around it. Greater than `rest_speed`."),
-        key("imbalance", Kind::Number(UNIT), "", Default("0.4"), "Imbalance of forces on a frozen grain that sets it free, over its weight and half of its normal forces; 0.2 is careful."),
-        key("refresh_time", Kind::Number(POSITIVE), "√(d/g)", Default("5.5"), "How often all grains of an aggregate are set free to find out whether they still rest. Greater than `rest_time`."),
-        key("refresh_growth", Kind::Number(AT_LEAST_ONE), "", Default("16.0"), "By how much `refresh_time` may grow, by factors of two, while nothing comes of it."),
+        key("method", Kind::Choice(&["balance", "trial"]), "", Default("\"balance\""), "What tells that forces set frozen grains free: the balance of forces on those that touch free grains, together with setting all free from time to time; or a trial step of all grains after every step (Servin and Wang 2015), which costs more than simulating them and is there to be compared with."),
+        key("imbalance", Kind::Number(UNIT), "", Default("0.4"), "Imbalance of forces on a frozen grain that sets it free, over its weight and half of its normal forces; 0.2 is careful.").when(BALANCE),
+        key("refresh_time", Kind::Number(POSITIVE), "√(d/g)", Default("5.5"), "How often all grains of an aggregate are set free to find out whether they still rest. Greater than `rest_time`.").when(BALANCE),
+        key("refresh_growth", Kind::Number(AT_LEAST_ONE), "", Default("64.0"), "By how much `refresh_time` may grow, by factors of two, while nothing comes of it.").when(BALANCE),
+        key("trial_sweeps", Kind::Integer(1, MOST_SWEEPS), "", Default("50"), "Sweeps of the trial's solve, which starts from the last impulses.").when(TRIAL),
+        key("trial_force", Kind::Number(UNIT), "", Default("0.15"), "Imbalance of forces on a frozen grain in the trial that sets it free, over the sum of its weight and the force of its contacts.").when(TRIAL),
+        key("trial_approach", Kind::Number(POSITIVE), "√(g d)", Default("7.3"), "Speed at which a contact of a frozen grain approaches after the trial that sets it free.").when(TRIAL),
+        key("trial_separation", Kind::Number(POSITIVE), "√(g d)", Default("0.73"), "Speed at which it separates.").when(TRIAL),
+        key("trial_slip", Kind::Number(POSITIVE), "√(g d)", Default("0.73"), "Speed at which it slips.").when(TRIAL),
     ],
     groups: &[],
 };

@@ -129,6 +129,8 @@ pub struct Reduction {
     pub refresh_time: f64,
     /// By how much that time may grow where they do.
     pub refresh_growth: f64,
+    /// What tells that forces set frozen grains free.
+    pub split: Split,
 }
 
 impl Default for Reduction {
@@ -140,7 +142,47 @@ impl Default for Reduction {
             impact_speed: 0.42,
             imbalance: 0.4,
             refresh_time: 5.5,
-            refresh_growth: 16.0,
+            refresh_growth: 64.0,
+            split: Split::Balance,
+        }
+    }
+}
+
+/// What tells that forces set frozen grains free.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Split {
+    /// The balance of forces on grains that touch free ones, and setting all free from time to
+    /// time.
+    #[default]
+    Balance,
+    /// A trial step of all grains after each step (Servin and Wang 2015), in place of both: much
+    /// dearer than simulating all grains, and here to be compared with.
+    Trial(Trial),
+}
+
+/// What a trial step is judged by. Speeds are in units of `√(g d)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// Sweeps of the trial's solve, which starts from the last impulses.
+    pub sweeps: usize,
+    /// Imbalance of forces on a grain over the sum of weight and contact force that sets it free.
+    pub force: f64,
+    /// Speed of approach at a contact that does.
+    pub approach: f64,
+    /// Speed of separation.
+    pub separation: f64,
+    /// Speed of slip.
+    pub slip: f64,
+}
+
+impl Default for Trial {
+    fn default() -> Self {
+        Trial {
+            sweeps: 50,
+            force: 0.15,
+            approach: 7.3,
+            separation: 0.73,
+            slip: 0.73,
         }
     }
 }

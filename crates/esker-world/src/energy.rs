@@ -231,7 +231,12 @@ impl World {
 
     /// Kinetic energy of all grains and bodies, J, rotation included.
     pub fn kinetic_energy(&self) -> f64 {
-        self.all_grains().kinetic_energy()
+        let rows = (0..self.grains.len()).filter(|row| !self.grains.held_rows().contains(row));
+        let of_rows = rows.map(|row| self.grains.kinetic_energy_of(row));
+        of_rows
+            .chain(self.frozen_kinetic_energies())
+            .collect::<ExactSum>()
+            .value()
     }
 
     /// `Σ m x`, kg m, of all grains and bodies, with frozen ones where they are at a time.

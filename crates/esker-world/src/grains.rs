@@ -172,6 +172,17 @@ impl FrozenGrain {
         self.shape
             .map_or(self.radius, |shape| shape.bounding_radius)
     }
+
+    /// Its kinetic energy, J, with these velocities, m/s and rad/s.
+    pub(crate) fn kinetic_energy(&self, velocities: [DVec3; 2]) -> f64 {
+        let state = frozen_state(self, velocities);
+        kinetic_energy(
+            &state,
+            self.mass,
+            self.pose.orientation,
+            self.shape.as_ref(),
+        )
+    }
 }
 
 /// All grains, then all bodies of their own; arrays share one dense index.
@@ -227,6 +238,26 @@ fn frozen_state(grain: &FrozenGrain, [velocity, angular_velocity]: [DVec3; 2]) -
         },
         inverse_inertia: grain.inverse_inertia,
     }
+}
+
+/// Kinetic energy of a body, J, rotation included.
+fn kinetic_energy(
+    state: &BodyState,
+    mass: f64,
+    orientation: DQuat,
+    shape: Option<&GrainShape>,
+) -> f64 {
+    let turning = match shape {
+        None if state.inverse_inertia > 0.0 => {
+            state.angular_velocity.length_squared() / state.inverse_inertia
+        }
+        None => 0.0,
+        Some(shape) => {
+            let angular_velocity = orientation.conjugate() * state.angular_velocity;
+            (angular_velocity * angular_velocity).dot(shape.moments)
+        }
+    };
+    0.5 * (mass * state.velocity.length_squared() + turning)
 }
 
 /// The shape of a grain in the world's list, if it is no sphere.
@@ -665,25 +696,19 @@ impl Grains {
 
     /// Kinetic energy, J, rotation included.
     pub fn kinetic_energy(&self) -> f64 {
-        let energies = self
-            .state
-            .iter()
-            .zip(&self.mass)
-            .enumerate()
-            .map(|(i, (s, mass))| {
-                let turning = match self.shape_of(i) {
-                    None if s.inverse_inertia > 0.0 => {
-                        s.angular_velocity.length_squared() / s.inverse_inertia
-                    }
-                    None => 0.0,
-                    Some(shape) => {
-                        let angular_velocity = self.orientation[i].conjugate() * s.angular_velocity;
-                        (angular_velocity * angular_velocity).dot(shape.moments)
-                    }
-                };
-                0.5 * (mass * s.velocity.length_squared() + turning)
-            });
+        let energies = (0..self.len()).map(|row| self.kinetic_energy_of(row));
         energies.collect::<ExactSum>().value()
+    }
+
+    /// Kinetic energy of a row, J, rotation included.
+    pub(crate) fn kinetic_energy_of(&self, row: usize) -> f64 {
+        let shape = self.shape_of(row);
+        kinetic_energy(
+            &self.state[row],
+            self.mass[row],
+            self.orientation[row],
+            shape,
+        )
     }
 
     /// A hash (FNV-1a, 64 bit) of the bits of positions, orientations and

@@ -20,12 +20,17 @@ pub struct Remembered {
     pub impulse: Impulse,
 }
 
-/// Contacts of the last step, found by their owner's slot. The order of one
-/// slot's names depends on the threads that listed them, so no search may. A slot may be
-/// another grain's since: names say whose they are.
+/// Contacts of the last step, found by their owner. Owners are numbered as the rows of the step
+/// were, those that came since after them, and a table by slot has the numbers: what has not
+/// been in the step costs nothing. The order of one owner's names depends on the threads that
+/// listed them, so no search may. A slot may be another grain's since: names say whose they are.
 #[derive(Debug, Default)]
 pub struct History {
-    /// First of each slot's names; they end where those of the next slot start.
+    /// Number of each slot's owner; of slots that have none, anything.
+    numbers: Vec<u32>,
+    /// Slots of owners by number.
+    owners: Vec<u32>,
+    /// First of each owner's names; they end where those of the next one start.
     starts: Vec<AtomicU32>,
     names: Vec<Name>,
     entries: Vec<Entry>,
@@ -35,13 +40,18 @@ pub struct History {
 
 /// A remembered contact.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    contact: Remembered,
+pub(crate) struct Entry {
+    pub(crate) contact: Remembered,
     /// Slot of its owner.
-    slot: u32,
+    pub(crate) slot: u32,
+    /// Slot of the other grain, or [`NO_SLOT`].
+    pub(crate) other_slot: u32,
 }
 
-/// What tells the entries of one slot apart.
+/// Stands for the slot of a wall, and of a grain that is not known.
+pub(crate) const NO_SLOT: u32 = u32::MAX;
+
+/// What tells the entries of one owner apart.
 #[derive(Clone, Copy, Debug, Default)]
 struct Name {
     owner: GrainId,
@@ -50,8 +60,7 @@ struct Name {
     feature: u32,
 }
 
-/// Contacts whose slot is looked up ahead of its use; its names are asked for
-/// half way.
+/// Contacts whose owner's number is prefetched ahead of its use; its names are half way.
 const PREFETCHED: usize = 16;
 
 /// Cosine above which a contact on another facet of the same wall is taken
@@ -75,6 +84,10 @@ impl History {
                 impulse: impulses[i],
             },
             slot: grains.slot(contacts[i].grain as usize) as u32,
+            other_slot: match contacts[i].partner {
+                Partner::Grain(j) => grains.slot(j as usize) as u32,
+                Partner::Wall(_) => NO_SLOT,
+            },
         };
         team.select(
             contacts.len(),
@@ -84,7 +97,30 @@ impl History {
         );
         let only_held = held.filter(|&i| impulses[i].normal == 0.0);
         self.entries.extend(only_held.map(remember));
-        self.link(team, grains.slots());
+        self.number_rows(team, grains);
+        self.link(team);
+    }
+
+    /// Numbers the owners as the rows are.
+    fn number_rows(&mut self, team: &mut Team, grains: &Grains) {
+        self.numbers.resize(grains.slots(), NO_SLOT);
+        team.fill(&mut self.owners, grains.len(), |row| {
+            grains.slot(row) as u32
+        });
+        let numbers = SharedSlice::new(&mut self.numbers);
+        team.run(|worker| {
+            for row in worker.part_of(grains.len(), 1) {
+                // SAFETY: every row has a slot of its own.
+                unsafe { *numbers.at(grains.slot(row)) = row as u32 };
+            }
+        });
+    }
+
+    /// Number of the owner with this slot, if it has one.
+    #[inline]
+    fn number(&self, slot: usize) -> Option<usize> {
+        let number = *self.numbers.get(slot)? as usize;
+        (self.owners.get(number).copied() == Some(slot as u32)).then_some(number)
     }
 
     /// Multiplies all that is remembered: for a substep of another length.
@@ -94,18 +130,19 @@ impl History {
         }
     }
 
-    /// Lists the names of the entries by slot: a counting sort.
-    fn link(&mut self, team: &mut Team, slots: usize) {
-        self.starts.resize_with(slots, AtomicU32::default);
+    /// Lists the names of the entries by owner: a counting sort.
+    fn link(&mut self, team: &mut Team) {
+        let owners = self.owners.len();
+        self.starts.resize_with(owners, AtomicU32::default);
         self.names.clear();
         // As much room as the entries have: a step should not allocate.
         self.names.reserve(self.entries.capacity());
         self.names.resize(self.entries.len(), Name::default());
-        let (starts, entries) = (&self.starts, &self.entries);
+        let (starts, entries, numbers) = (&self.starts, &self.entries, &self.numbers);
         let names = SharedSlice::new(&mut self.names);
-        let counter = |i: usize| &starts[entries[i].slot as usize];
+        let counter = |i: usize| &starts[numbers[entries[i].slot as usize] as usize];
         team.run(|worker| {
-            for count in &starts[worker.part_of(slots, 1)] {
+            for count in &starts[worker.part_of(owners, 1)] {
                 count.store(0, Ordering::Relaxed);
             }
             worker.wait_for_all();
@@ -121,7 +158,7 @@ impl History {
                 }
             }
             worker.wait_for_all();
-            // From the end of each slot's part down to its start.
+            // From the end of each owner's part down to its start.
             for i in worker.part_of(entries.len(), 1) {
                 let place = counter(i).fetch_sub(1, Ordering::Relaxed) - 1;
                 let key = entries[i].contact.key;
@@ -138,35 +175,43 @@ impl History {
         });
     }
 
-    /// Remembers these contacts too, whose owners have these slots.
-    pub(crate) fn extend(
-        &mut self,
-        team: &mut Team,
-        grains: &Grains,
-        remembered: impl Iterator<Item = (Remembered, u32)>,
-    ) {
-        let before = self.entries.len();
-        self.entries
-            .extend(remembered.map(|(contact, slot)| Entry { contact, slot }));
-        if self.entries.len() > before {
-            self.link(team, grains.slots());
+    /// Remembers these contacts too.
+    pub(crate) fn extend(&mut self, team: &mut Team, grains: &Grains, entries: Vec<Entry>) {
+        if entries.is_empty() {
+            return;
         }
+        self.numbers.resize(grains.slots(), NO_SLOT);
+        for entry in &entries {
+            if self.number(entry.slot as usize).is_none() {
+                self.numbers[entry.slot as usize] = self.owners.len() as u32;
+                self.owners.push(entry.slot);
+            }
+        }
+        if self.entries.is_empty() {
+            self.entries = entries;
+        } else {
+            self.entries.extend(entries);
+        }
+        self.link(team);
     }
 
     /// Forgets the contacts that `forget` says so of.
-    pub(crate) fn forget(
-        &mut self,
-        team: &mut Team,
-        grains: &Grains,
-        mut forget: impl FnMut(&Remembered) -> bool,
-    ) {
+    pub(crate) fn forget(&mut self, team: &mut Team, mut forget: impl FnMut(&Remembered) -> bool) {
+        let before = self.entries.len();
         self.entries.retain(|entry| !forget(&entry.contact));
-        self.link(team, grains.slots());
+        if self.entries.len() < before {
+            self.link(team);
+        }
     }
 
     /// Everything remembered.
     pub fn entries(&self) -> impl Iterator<Item = &Remembered> {
         self.entries.iter().map(|entry| &entry.contact)
+    }
+
+    /// Everything remembered, with the slots of who touched.
+    pub(crate) fn entries_with_slots(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// Impulses of the contacts as they were in the last step, projected onto
@@ -185,10 +230,11 @@ impl History {
             .resize_with(self.entries.len(), AtomicBool::default);
         team.fill(impulses, contacts.len(), |i| {
             if let Some(ahead) = contacts.get(i + PREFETCHED) {
-                prefetch(&self.starts, grains.slot(ahead.grain as usize));
+                prefetch(&self.numbers, grains.slot(ahead.grain as usize));
             }
             if let Some(ahead) = contacts.get(i + PREFETCHED / 2) {
-                prefetch(&self.names, self.start(grains.slot(ahead.grain as usize)));
+                let number = self.number(grains.slot(ahead.grain as usize));
+                prefetch(&self.names, self.start(number.unwrap_or(0)));
             }
             let contact = &contacts[i];
             let mut names = self.of_row(grains, contact.grain as usize).iter();
@@ -251,18 +297,20 @@ impl History {
             .map(|key| key.wall_feature())
     }
 
-    /// First name of a slot, or the end of all where there is no such slot.
-    fn start(&self, slot: usize) -> usize {
-        let start = self.starts.get(slot);
+    /// First name of an owner, or the end of all where there is no such owner.
+    fn start(&self, number: usize) -> usize {
+        let start = self.starts.get(number);
         start.map_or(self.names.len(), |s| s.load(Ordering::Relaxed) as usize)
     }
 
-    /// Names of the grain in a row, in no order. All names of a slot are those
-    /// of the grain that had it when they were stored.
+    /// Names of the grain in a row, in no order. All names of an owner are those
+    /// of the grain that had its slot when they were stored.
     #[inline]
     fn of_row(&self, grains: &Grains, row: usize) -> &[Name] {
-        let slot = grains.slot(row);
-        let names = &self.names[self.start(slot)..self.start(slot + 1)];
+        let Some(number) = self.number(grains.slot(row)) else {
+            return &[];
+        };
+        let names = &self.names[self.start(number)..self.start(number + 1)];
         match names.first() {
             Some(name) if name.owner == grains.id[row] => names,
             _ => &[],

@@ -187,12 +187,11 @@ impl World {
         let mut gone: Vec<GrainId> = ids.to_vec();
         gone.sort_unstable();
         let is_gone = |id: GrainId| gone.binary_search(&id).is_ok();
-        self.history
-            .forget(&mut self.team, &self.grains, |contact| {
-                let key = &contact.key;
-                let other = key.wall_index().is_none().then_some(key.other);
-                is_gone(key.owner) || other.is_some_and(|id| is_gone(GrainId::from_u64(id)))
-            });
+        self.history.forget(&mut self.team, |contact| {
+            let key = &contact.key;
+            let other = key.wall_index().is_none().then_some(key.other);
+            is_gone(key.owner) || other.is_some_and(|id| is_gone(GrainId::from_u64(id)))
+        });
         self.applied.retain(|force| !is_gone(force.grain));
         self.book_grains(|world| {
             for row in rows.into_iter().rev() {

@@ -41,6 +41,12 @@ pub(crate) struct Image {
     pub(crate) position: DVec3,
 }
 
+/// A place, and where else it is seen in a periodic world.
+pub(crate) fn images(periodic: Option<&Periodic>, place: DVec3) -> impl Iterator<Item = DVec3> {
+    let around = periodic.into_iter().flat_map(move |p| p.seen_at(place));
+    std::iter::once(place).chain(around)
+}
+
 impl Periodic {
     /// The box of a definition; `None` where no axis is periodic.
     pub(crate) fn new(ranges: &[Option<[f64; 2]>; 3]) -> Option<Self> {

@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::definition::{Orientation, ShapeUse, WorldDef};
 use crate::energy::EnergyLedger;
 use crate::grains::{FrozenGrain, GrainId, GrainShape, Grains, NewGrain};
-use crate::history::History;
+use crate::history::{Entry, History, NO_SLOT};
 use crate::load::{LoadIntegral, WallLoad};
 use crate::machinery::Machinery;
 use crate::outline::Outline;
@@ -241,12 +241,17 @@ impl World {
         let with_slot = |entry: &Remembered| {
             let id = entry.key.owner;
             let slot = slots.get(&id).ok_or(RestoreError::Contact { id })?;
-            Ok((*entry, *slot))
+            let other = slots.get(&GrainId::from_u64(entry.key.other));
+            Ok(Entry {
+                contact: *entry,
+                slot: *slot,
+                other_slot: other.copied().unwrap_or(NO_SLOT),
+            })
         };
         let remembered: Result<Vec<_>, RestoreError> =
             state.remembered.iter().map(with_slot).collect();
         let mut history = History::default();
-        history.extend(&mut Team::default(), &grains, remembered?.into_iter());
+        history.extend(&mut Team::default(), &grains, remembered?);
         let mut world = World::with_grains(def, grains, machinery);
         world
             .clock

@@ -125,6 +125,7 @@ fn reduction(def: &WorldDef, settings: Reduction) -> Checked {
         imbalance,
         refresh_time,
         refresh_growth,
+        split,
     } = settings;
     let positive_values = [
         ("rest_speed", rest_speed),
@@ -136,6 +137,36 @@ fn reduction(def: &WorldDef, settings: Reduction) -> Checked {
     ];
     for (key, value) in positive_values {
         positive(format!("reduction.{key}"), value)?;
+    }
+    if let Split::Trial(trial) = split {
+        let Trial {
+            sweeps,
+            force,
+            approach,
+            separation,
+            slip,
+        } = trial;
+        let values = [
+            ("force", force),
+            ("approach", approach),
+            ("separation", separation),
+            ("slip", slip),
+        ];
+        for (key, value) in values {
+            positive(format!("reduction.trial_{key}"), value)?;
+        }
+        require(sweeps > 0, "reduction.trial_sweeps", || {
+            (
+                "a trial step without sweeps finds no forces".into(),
+                "take 50, or more".into(),
+            )
+        })?;
+        require(force < 1.0, "reduction.trial_force", || {
+            (
+                format!("no imbalance is above {force} of the forces"),
+                "take less than 1; 0.15 is usual".into(),
+            )
+        })?;
     }
     require(imbalance <= 1.0, "reduction.imbalance", || {
         (

@@ -24,7 +24,7 @@ use crate::intervention::AppliedForce;
 use crate::machinery::Machinery;
 use crate::material::{PairConstants, PairTable};
 use crate::packing::{self, PackingError, PlacedGrain, PlacedGrains};
-use crate::periodic::Periodic;
+use crate::periodic::{Periodic, images};
 use crate::reduction::Aggregates;
 use crate::step::Workspace;
 use crate::supply::{Emitter, Sink};
@@ -346,8 +346,7 @@ impl World {
     /// Where a place is seen, m: there, and across periodic boundaries at the
     /// same place in all boxes around.
     pub fn images(&self, place: DVec3) -> impl Iterator<Item = DVec3> {
-        let around = self.periodic.iter().flat_map(move |p| p.seen_at(place));
-        std::iter::once(place).chain(around)
+        images(self.periodic.as_ref(), place)
     }
 
     /// The law of a contact of the last step.

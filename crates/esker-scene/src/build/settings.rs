@@ -1,7 +1,8 @@
 //! Settings that need no judgement beyond their own keys.
 
 use esker_world::definition::{
-    ContactSettings, Method, Reduction, Smooth, Solver, SubStepped, WarmStart, WholeStep,
+    ContactSettings, Method, Reduction, Smooth, Solver, Split, SubStepped, Trial, WarmStart,
+    WholeStep,
 };
 
 use crate::scene::{CheckpointDef, Field, Precision, RecordDef};
@@ -53,14 +54,30 @@ pub(super) fn method(node: &Node, keeps_accuracy: bool) -> Option<Method> {
 /// When grains at rest are frozen, where they are.
 pub(super) fn reduction(root: &Node) -> Option<Reduction> {
     let node = root.table("reduction")?;
-    Some(Reduction {
+    let rest = Reduction {
         rest_speed: node.number("rest_speed")?,
         rest_acceleration: node.number("rest_acceleration")?,
         rest_time: node.number("rest_time")?,
         impact_speed: node.number("impact_speed")?,
-        imbalance: node.number("imbalance")?,
-        refresh_time: node.number("refresh_time")?,
-        refresh_growth: node.number("refresh_growth")?,
+        ..Default::default()
+    };
+    Some(match node.text("method")? {
+        "trial" => Reduction {
+            split: Split::Trial(Trial {
+                sweeps: node.integer("trial_sweeps")? as usize,
+                force: node.number("trial_force")?,
+                approach: node.number("trial_approach")?,
+                separation: node.number("trial_separation")?,
+                slip: node.number("trial_slip")?,
+            }),
+            ..rest
+        },
+        _ => Reduction {
+            imbalance: node.number("imbalance")?,
+            refresh_time: node.number("refresh_time")?,
+            refresh_growth: node.number("refresh_growth")?,
+            ..rest
+        },
     })
 }
 

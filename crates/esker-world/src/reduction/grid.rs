@@ -1,6 +1,6 @@
 //! Where frozen grains are: cells of a grid in the frame of each group, which they do not leave.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use glam::DVec3;
@@ -49,7 +49,6 @@ impl Hasher for KeyHasher {
 }
 
 pub(super) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
-pub(super) type KeySet<K> = HashSet<K, BuildHasherDefault<KeyHasher>>;
 
 /// A member in the list of its cell.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +73,11 @@ impl Grid {
         self.edge = edge;
         self.cells.clear();
         self.entries.clear();
+    }
+
+    /// Width of cells, m.
+    pub(super) fn edge(&self) -> f64 {
+        self.edge
     }
 
     pub(super) fn insert(&mut self, member: u32, group: u8, place: DVec3) {

@@ -5,12 +5,14 @@
 //! group. Every member has a path of internal contacts to a wall that carries it; one of them is
 //! kept as a tree, so that only what hangs on a member has to be looked at when it leaves.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use esker_contact::Impulse;
 use esker_geometry::Pose;
 use esker_parallel::ExactSum;
 use glam::DVec3;
 
-use super::grid::{Grid, KeyMap, KeySet, NONE};
+use super::grid::{Grid, KeyMap, NONE};
 use crate::contact::ContactKey;
 use crate::grains::{FrozenGrain, GrainId};
 use crate::history::Remembered;
@@ -24,10 +26,23 @@ pub(crate) struct Member {
     pub(crate) force: DVec3,
     /// Sum of their normal forces, N.
     pub(crate) pressure: f64,
+    /// Whether its balance may have changed in the last step.
+    pub(super) is_doubtful: bool,
+    /// Whether it touches a wall that its group slides along.
+    is_sliding: bool,
+    /// Whether it is one still: places of those that left are given to others.
+    is_there: bool,
     support: Support,
     first_contact: u32,
     /// The search that met it last.
     mark: u32,
+}
+
+impl Member {
+    /// Whether nothing carries it yet: all others hang on something.
+    pub(crate) fn is_new(&self) -> bool {
+        self.support == Support::None
+    }
 }
 
 /// What the path to a wall begins with.
@@ -161,15 +176,20 @@ pub(crate) struct Members {
     contacts: Vec<Linked>,
     vacant_contacts: Vec<u32>,
     by_id: KeyMap<GrainId, u32>,
+    /// By the slot of a grain; of those that are no members, anything.
+    by_slot: Vec<u32>,
     /// Members per group.
     counts: Vec<usize>,
     masses: Vec<GroupMass>,
     /// By group and wall.
     loads: KeyMap<(u8, u32), StoredLoad>,
     pub(super) grid: Grid,
-    /// Those that touch a wall which their group slides along; some are gone.
-    sliding: Vec<GrainId>,
+    /// Those that touch a wall which their group slides along.
+    sliding: Vec<u32>,
+    /// The present search; the next number marks those that hang on nothing.
     search: u32,
+    /// The shared search that met a member last, by member.
+    seen: Vec<AtomicU32>,
     /// Largest radius of a ball that holds a member, m.
     max_radius: f64,
 }
@@ -218,33 +238,69 @@ impl Members {
         self.by_id.get(&id).copied()
     }
 
+    /// The member that a grain with this slot is.
+    pub(crate) fn find_at(&self, slot: u32, id: GrainId) -> Option<u32> {
+        let index = *self.by_slot.get(slot as usize)?;
+        let member = self.members.get(index as usize)?;
+        (member.is_there && member.grain.id == id).then_some(index)
+    }
+
+    /// Whether a place is a member's, and not empty.
+    pub(crate) fn is_there(&self, member: u32) -> bool {
+        self.get(member).is_there
+    }
+
+    /// All members, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = u32> {
+        let indexed = (0..).zip(&self.members);
+        indexed
+            .filter(|(_, member)| member.is_there)
+            .map(|(index, _)| index)
+    }
+
     /// All members in the order of their ids.
     pub(crate) fn in_id_order(&self) -> Vec<u32> {
-        let mut all: Vec<u32> = self.by_id.values().copied().collect();
-        all.sort_unstable_by_key(|&m| self.get(m).grain.id);
+        let mut all: Vec<u32> = self.all().collect();
+        self.sort_by_id(&mut all);
         all
+    }
+
+    /// Puts members into the order of their ids.
+    pub(crate) fn sort_by_id(&self, list: &mut Vec<u32>) {
+        // Ids beside what they sort: most of the time would go into looking them up.
+        let keyed = list.iter().map(|&m| (self.get(m).grain.id, m));
+        let mut keyed: Vec<(GrainId, u32)> = keyed.collect();
+        keyed.sort_unstable();
+        keyed.dedup();
+        list.clear();
+        list.extend(keyed.into_iter().map(|(_, m)| m));
     }
 
     /// Members of a group, in no order.
     pub(crate) fn of_group(&self, group: u8) -> impl Iterator<Item = u32> {
-        let all = self.by_id.values().copied();
-        all.filter(move |&m| self.get(m).group == group)
+        self.all().filter(move |&m| self.get(m).group == group)
     }
 
     /// Members that touch a wall which their group slides along.
     pub(crate) fn sliding(&self) -> impl Iterator<Item = u32> {
-        self.sliding.iter().filter_map(|&id| self.find(id))
+        self.sliding.iter().copied()
     }
 
     /// All internal contacts in the order of their keys.
     pub(crate) fn contacts_in_key_order(&self) -> Vec<&InternalContact> {
-        let owners = self.by_id.values();
-        let mut all: Vec<&InternalContact> = owners
-            .flat_map(|&m| self.contacts_of(m).filter(move |(_, c)| c.first == m))
-            .map(|(_, contact)| contact)
-            .collect();
-        all.sort_unstable_by_key(|contact| contact.key);
+        let mut all = Vec::new();
+        for owner in self.in_id_order() {
+            self.contacts_owned_by(owner, &mut all);
+        }
         all
+    }
+
+    /// Adds the contacts of which a member is the first body, in the order of their keys.
+    fn contacts_owned_by<'a>(&'a self, owner: u32, out: &mut Vec<&'a InternalContact>) {
+        let start = out.len();
+        let contacts = self.contacts_of(owner).map(|(_, contact)| contact);
+        out.extend(contacts.filter(|contact| contact.first == owner));
+        out[start..].sort_unstable_by_key(|contact| contact.key);
     }
 
     /// What internal contacts give to walls: group, wall and load.
@@ -284,6 +340,9 @@ impl Members {
             group,
             force: DVec3::ZERO,
             pressure: 0.0,
+            is_doubtful: false,
+            is_sliding: false,
+            is_there: true,
             support: Support::None,
             first_contact: NONE,
             mark: 0,
@@ -299,6 +358,11 @@ impl Members {
             }
         };
         self.by_id.insert(grain.id, index);
+        let slot = grain.slot as usize;
+        if self.by_slot.len() <= slot {
+            self.by_slot.resize(slot + 1, NONE);
+        }
+        self.by_slot[slot] = index;
         self.grid.insert(index, group, grain.pose.position);
         self.counts[group as usize] += 1;
         self.masses[group as usize].add(&grain, 1.0);
@@ -311,9 +375,13 @@ impl Members {
         self.vacant.clear();
         self.contacts.clear();
         self.vacant_contacts.clear();
+        self.by_id.clear();
+        self.counts.fill(0);
+        self.masses.fill(GroupMass::default());
         self.loads.clear();
         self.sliding.clear();
         self.grid.clear(edge);
+        self.seen.clear();
         self.search = 0;
         self.max_radius = 0.0;
     }
@@ -345,7 +413,10 @@ impl Members {
         }
         self.book_load(&contact, 1.0);
         if contact.overlap.is_some() {
-            self.sliding.push(self.get(contact.first).grain.id);
+            let first = self.get_mut(contact.first);
+            if !std::mem::replace(&mut first.is_sliding, true) {
+                self.sliding.push(contact.first);
+            }
         }
     }
 
@@ -384,7 +455,7 @@ impl Members {
     pub(crate) fn support(&mut self, new: &[u32]) -> Vec<u32> {
         self.begin_search();
         for &member in new {
-            self.mark(member);
+            self.get_mut(member).mark = self.search + 1;
         }
         self.attach(new)
     }
@@ -436,28 +507,28 @@ impl Members {
             for other in around {
                 let hangs = self.get(other).support == Support::Member(member);
                 if hangs && self.mark(other) {
+                    self.get_mut(other).mark = self.search + 1;
                     hanging.push(other);
                     stack.push(other);
                 }
             }
         }
-        // Those that leave are marked but do not hang: they attach to nothing.
         for &member in leaving {
             self.get_mut(member).support = Support::None;
         }
         self.attach(&hanging)
     }
 
-    /// Lets these marked members hang on walls, or on others that are not marked. Returns those
-    /// that cannot.
+    /// Lets these members, which hang on nothing, hang on walls, or on others that are not marked.
+    /// Returns those that cannot.
     fn attach(&mut self, list: &[u32]) -> Vec<u32> {
-        let now = self.search;
+        let (met, waiting) = (self.search, self.search + 1);
         let mut attached: Vec<u32> = Vec::new();
         for &member in list {
             let support = self.contacts_of(member).find_map(|(_, contact)| {
                 match (contact.second, contact.other(member)) {
                     (Second::Wall { carries: true, .. }, _) => Some(Support::Wall),
-                    (_, Some(other)) if self.get(other).mark != now => Some(Support::Member(other)),
+                    (_, Some(other)) if self.get(other).mark < met => Some(Support::Member(other)),
                     _ => None,
                 }
             });
@@ -466,54 +537,70 @@ impl Members {
                 attached.push(member);
             }
         }
-        // Who leaves is marked and hangs on nothing; so does who is not attached yet.
-        let mut waiting: KeySet<u32> = KeySet::default();
-        let is_waiting = |m: &&u32| self.get(**m).support == Support::None;
-        waiting.extend(list.iter().filter(is_waiting));
+        for &member in &attached {
+            self.get_mut(member).mark = met;
+        }
         let mut at = 0;
-        while at < attached.len() && !waiting.is_empty() {
-            let member = attached[at];
+        let mut around: Vec<u32> = Vec::new();
+        while let Some(&member) = attached.get(at) {
             at += 1;
-            let around: Vec<u32> = self
-                .contacts_of(member)
-                .filter_map(|(_, contact)| contact.other(member))
-                .filter(|other| waiting.contains(other))
-                .collect();
-            for other in around {
-                waiting.remove(&other);
-                self.get_mut(other).support = Support::Member(member);
-                attached.push(other);
+            around.clear();
+            let others = self.contacts_of(member);
+            let others = others.filter_map(|(_, contact)| contact.other(member));
+            around.extend(others.filter(|&other| self.get(other).mark == waiting));
+            for &other in &around {
+                let of = self.get_mut(other);
+                if of.mark == waiting {
+                    (of.mark, of.support) = (met, Support::Member(member));
+                    attached.push(other);
+                }
             }
         }
-        waiting.into_iter().collect()
+        let is_waiting = |m: &u32| self.get(*m).mark == waiting;
+        list.iter().copied().filter(is_waiting).collect()
     }
 
-    /// Adds the members of a group within a distance, m, to a list that were not met in this
-    /// search.
-    pub(super) fn mark_within(&mut self, group: u8, around: (DVec3, f64), out: &mut Vec<u32>) {
-        let Members {
-            members,
-            grid,
-            search,
-            ..
-        } = self;
-        grid.within(group, around, |member| {
-            let mark = &mut members[member as usize].mark;
-            if std::mem::replace(mark, *search) != *search {
+    /// Begins a search that threads share; its number.
+    pub(super) fn begin_shared_search(&mut self) -> u32 {
+        self.begin_search();
+        let places = self.members.len();
+        self.seen.resize_with(places, AtomicU32::default);
+        self.search
+    }
+
+    /// Adds the members of a group within a distance, m, to a list that nobody has met in this
+    /// shared search.
+    pub(super) fn find_within(
+        &self,
+        group: u8,
+        around: (DVec3, f64),
+        search: u32,
+        out: &mut Vec<u32>,
+    ) {
+        self.grid.within(group, around, |member| {
+            let seen = &self.seen[member as usize];
+            // Most have been met: a look spares the others a write.
+            if seen.load(Ordering::Relaxed) != search
+                && seen.swap(search, Ordering::Relaxed) != search
+            {
                 out.push(member);
             }
         });
     }
 
     pub(super) fn begin_search(&mut self) {
-        self.search += 1;
+        self.search += 2;
     }
 
     /// Marks a member as met; false where it was before in this search.
     fn mark(&mut self, member: u32) -> bool {
         let now = self.search;
         let mark = &mut self.get_mut(member).mark;
-        std::mem::replace(mark, now) != now
+        let is_new = *mark < now;
+        if is_new {
+            *mark = now;
+        }
+        is_new
     }
 
     /// Takes members out, with the contacts that they had as what was remembered of them.
@@ -521,34 +608,57 @@ impl Members {
     pub(crate) fn remove(
         &mut self,
         list: &[u32],
-        mut remember: impl FnMut(&Member, &InternalContact),
+        mut remember: impl FnMut(&Members, &InternalContact),
         touched: &mut Vec<u32>,
     ) {
+        let mut has_slid = false;
         for &member in list {
-            let contacts: Vec<u32> = self.contacts_of(member).map(|(at, _)| at).collect();
-            for at in contacts {
-                let contact = self.contacts[at as usize].contact;
+            let mut next = self.get(member).first_contact;
+            while next != NONE {
+                let at = next;
+                let Linked { contact, next: of } = self.contacts[at as usize];
+                next = of[contact.side(member)];
                 self.book_load(&contact, -1.0);
-                remember(self.get(contact.first), &contact);
+                remember(self, &contact);
                 if let Some(other) = contact.other(member) {
                     self.unlink(other, at);
                     touched.push(other);
                 }
                 self.vacant_contacts.push(at);
             }
-            let Member { grain, group, .. } = *self.get(member);
-            self.get_mut(member).first_contact = NONE;
+            let of = self.get_mut(member);
+            of.first_contact = NONE;
+            of.is_there = false;
+            has_slid |= of.is_sliding;
+            let Member { grain, group, .. } = *of;
             self.grid.remove(member, group, grain.pose.position);
             self.by_id.remove(&grain.id);
             self.counts[group as usize] -= 1;
             self.masses[group as usize].add(&grain, -1.0);
             self.vacant.push(member);
         }
-        touched.retain(|&m| self.find(self.get(m).grain.id) == Some(m));
+        touched.retain(|&m| self.is_there(m));
         touched.sort_unstable();
         touched.dedup();
-        let by_id = &self.by_id;
-        self.sliding.retain(|id| by_id.contains_key(id));
+        if has_slid {
+            let Members {
+                sliding, members, ..
+            } = self;
+            sliding.retain(|&m| members[m as usize].is_there);
+        }
+    }
+
+    /// Takes all members out. Their contacts are given to `remember` in the order of their keys.
+    pub(crate) fn remove_all(&mut self, mut remember: impl FnMut(&Members, &InternalContact)) {
+        let mut contacts = Vec::new();
+        for owner in self.in_id_order() {
+            contacts.clear();
+            self.contacts_owned_by(owner, &mut contacts);
+            for contact in &contacts {
+                remember(self, contact);
+            }
+        }
+        self.clear(self.grid.edge());
     }
 
     /// Takes a contact out of the list of one of its members.

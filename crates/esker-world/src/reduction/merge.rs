@@ -4,29 +4,31 @@ use esker_contact::Impulse;
 use esker_geometry::{Pose, Probe, Touch};
 use glam::DVec3;
 
-use super::grid::KeySet;
 use super::groups::{Group, Groups};
 use super::members::{InternalContact, Second};
 use super::{Aggregates, OnlyContact, Scales};
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
+use crate::definition::Split;
 use crate::grains::{FrozenGrain, GrainId, Rest};
-use crate::history::Remembered;
+use crate::history::{Entry, Remembered};
 use crate::material::ContactClass;
 use crate::wall::Wall;
 
 /// Steps of rest at least before a grain is frozen.
 const MIN_REST_STEPS: f64 = 2.0;
 /// Width of the cells of the members' grid, in mean diameters.
-const CELL_DIAMETERS: f64 = 2.0;
+pub(super) const CELL_DIAMETERS: f64 = 2.0;
 /// Normal velocity of a wall without friction relative to the group, in units of the speed of
 /// rest, up to which it does not push what rests there.
 const PUSHING: f64 = 1e-3;
 
 /// Growth of a velocity in a step that is no rest.
 const SPEEDING_UP: f64 = 1.02;
-/// Velocity from which on it is noticed, as a share of the speed of rest.
-const NOTICED: f64 = 0.03;
+/// Velocity from which on it is noticed, as a share of the speed of rest: above what solves leave
+/// in a bed at rest (0.04), and below the speed at which columns that are about to fall do not
+/// stand any more when they are frozen again and again (0.07).
+const NOTICED: f64 = 0.06;
 
 /// What is at rest in a step.
 struct RestTest<'a> {
@@ -37,6 +39,8 @@ struct RestTest<'a> {
     change: f64,
     /// Step h, s.
     step: f64,
+    /// Whether a step in which a grain becomes faster is no rest.
+    must_not_speed_up: bool,
 }
 
 /// A grain at the end of a step.
@@ -79,11 +83,12 @@ impl RestTest<'_> {
     }
 
     /// Whether a grain moves ever faster relative to a velocity, m/s: slow as it is, it may be
-    /// about to fall.
+    /// about to fall. (Growth over several steps, or in two steps one after another, is no better
+    /// sign of it: what is about to fall trembles, and its speed grows in one step of two.)
     fn speeds_up(&self, grain: &Motion, velocity: DVec3) -> bool {
         let now = grain.velocity.distance(velocity);
         let before = (grain.velocity - grain.change).distance(velocity);
-        now > SPEEDING_UP * before && now > NOTICED * self.speed
+        self.must_not_speed_up && now > SPEEDING_UP * before && now > NOTICED * self.speed
     }
 
     /// How long a grain has been at rest that was so long before the step.
@@ -148,18 +153,18 @@ impl World {
     /// Moves what is remembered of contacts between members of which one is new, and of new ones
     /// with walls, to the aggregates.
     fn make_contacts_internal(&mut self, aggregates: &mut Aggregates, new: &[u32]) {
-        let is_new: KeySet<u32> = new.iter().copied().collect();
         let mut touched: Vec<u32> = new.to_vec();
         let mut touches = Vec::new();
         let mut history = std::mem::take(&mut self.history);
         let world = &*self;
         let mut internal = Vec::new();
-        for entry in history.entries() {
-            internal.extend(world.internal_of(aggregates, &is_new, entry, &mut touches));
+        // Who is new has no support yet.
+        for entry in history.entries_with_slots() {
+            internal.extend(world.internal_of(aggregates, entry, &mut touches));
         }
         // Whoever is set free again remembers it anew: nothing is remembered twice.
         let mut moved = internal.iter().map(|contact| contact.key).peekable();
-        history.forget(&mut self.team, &self.grains, |entry| {
+        history.forget(&mut self.team, |entry| {
             moved.next_if_eq(&entry.key).is_some()
         });
         self.history = history;
@@ -179,13 +184,17 @@ impl World {
     fn internal_of(
         &self,
         aggregates: &Aggregates,
-        is_new: &KeySet<u32>,
-        entry: &Remembered,
+        entry: &Entry,
         touches: &mut Vec<Touch>,
     ) -> Option<InternalContact> {
         let (time, substep) = (self.time(), self.next_substep());
         let members = &aggregates.members;
-        let first = members.find(entry.key.owner)?;
+        let Entry {
+            contact: entry,
+            slot,
+            other_slot,
+        } = entry;
+        let first = members.find_at(*slot, entry.key.owner)?;
         let of_first = members.get(first);
         let group = aggregates.groups.get(of_first.group);
         if entry.impulse.normal <= 0.0 {
@@ -193,7 +202,9 @@ impl World {
         }
         let (second, overlap) = match entry.key.wall_index() {
             Some(wall) => {
-                is_new.get(&first)?;
+                if !of_first.is_new() {
+                    return None;
+                }
                 let at = &self.walls[wall as usize];
                 let slides = !aggregates.groups.carries_shape(of_first.group, at);
                 let carries = self.carries(aggregates, of_first.group, &of_first.grain, wall);
@@ -205,9 +216,11 @@ impl World {
                 (Second::Wall { wall, carries }, overlap)
             }
             None => {
-                let second = members.find(GrainId::from_u64(entry.key.other))?;
-                let is_one_new = is_new.contains(&first) || is_new.contains(&second);
-                if !is_one_new || members.get(second).group != of_first.group {
+                let other = GrainId::from_u64(entry.key.other);
+                let second = members.find_at(*other_slot, other)?;
+                let of_second = members.get(second);
+                let is_one_new = of_first.is_new() || of_second.is_new();
+                if !is_one_new || of_second.group != of_first.group {
                     return None;
                 }
                 (Second::Member(second), None)
@@ -250,12 +263,16 @@ impl World {
 
     /// Counts how long grains have been at rest, and decides who is frozen.
     pub(super) fn find_grains_at_rest(&mut self, aggregates: &mut Aggregates, scales: Scales) {
+        if aggregates.groups.len() == 0 {
+            return;
+        }
         let settings = aggregates.settings;
         let test = RestTest {
             groups: &aggregates.groups,
             speed: settings.rest_speed * scales.speed,
             change: settings.rest_acceleration * self.gravity.length() * self.step,
             step: self.step,
+            must_not_speed_up: settings.split == Split::Balance,
         };
         let free = self.grains.free_count();
         let mut only = std::mem::take(&mut aggregates.scratch.only_contact);

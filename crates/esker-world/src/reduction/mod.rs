@@ -12,9 +12,10 @@
 //! those of the group by less than `v_m`, and its acceleration by less than `a_m`. (A rotation about
 //! the normal of its only contact does not count: without twisting resistance nothing stops it.) After a time `T`
 //! of rest it is frozen if loaded contacts connect it, through members and others that are at
-//! rest, to a wall of the group that friction holds it on. A step in which it becomes faster, slow as
-//! it is, is none of rest: a column that is about to fall, or a slope about to slip, begins so. Whoever touches anything else that moves
-//! stays free, and so do grains in sensors, emitters and sinks.
+//! rest, to a wall of the group that friction holds it on. A step in which it becomes faster, slow
+//! as it is, is none of rest: a column that is about to fall, or a slope about to slip, begins so.
+//! Whoever touches anything else that moves stays free, and so do grains in sensors,
+//! emitters and sinks.
 //!
 //! # Who is set free
 //!
@@ -31,10 +32,13 @@
 //! * Members without a path of internal contacts to a wall that carries them.
 //! * Members at a wall whose shape does not move with the group, such as a belt, where the contact
 //!   has changed: with one layer.
-//! * All members of a group, every `T_r`, as gravity has turned in its frame, and where one of the
-//!   walls appears, vanishes or changes its motion. A grain among frozen ones cannot fail; only
+//! * All members of a group, every `T_r`, as gravity has turned in its frame, as grains have come
+//!   and gone (what they weigh, those deep below do not feel before), and where one of the walls
+//!   appears, vanishes or changes its motion. A grain among frozen ones cannot fail; only
 //!   together do they find out that they would move. Those that are still at rest are frozen
-//!   again after `T`, with new forces. `T_r` doubles as long as nearly all of them are.
+//!   again after `T`, with new forces. `T_r` doubles as long as hardly anybody moves then.
+//!
+//! With [`Split::Trial`] the balance (1) and the times `T_r` give way to trial steps (`trial.rs`).
 //!
 //! What is decided at the end of a step happens as the next one begins: between two steps contacts
 //! and grains belong together.
@@ -47,11 +51,14 @@ mod release;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use esker_geometry::Pose;
 use glam::DVec3;
 
 use crate::World;
+#[cfg(doc)]
+use crate::definition::Split;
 use crate::definition::{self, WorldDef};
 use crate::grains::{FrozenGrain, GrainId, Grains};
 use groups::Groups;
@@ -113,10 +120,13 @@ pub struct RefreshClock {
     pub last: f64,
     /// Factor on the time between two.
     pub growth: f64,
-    /// Free grains when the last one began, until it is known what came of it.
-    pub free_before: Option<u64>,
+    /// Free grains that were not at rest when the last one began, until it is known what came of
+    /// it.
+    pub moving_before: Option<u64>,
     /// Gravity in the group's frame at the last one, m/s².
     pub gravity: DVec3,
+    /// Grains of the world at the last one.
+    pub grains: u64,
 }
 
 /// What a step has decided for the next one.
@@ -124,8 +134,8 @@ pub struct RefreshClock {
 pub(crate) struct Pending {
     /// Rows of free grains to freeze, ascending.
     pub(crate) freeze: Vec<u32>,
-    /// Members to set free.
-    pub(crate) release: Vec<GrainId>,
+    /// Members to set free; some may be listed twice.
+    pub(crate) release: Vec<u32>,
     /// Groups all of whose members are set free.
     pub(crate) release_groups: Vec<bool>,
 }
@@ -133,6 +143,8 @@ pub(crate) struct Pending {
 /// Aggregates at work.
 pub(crate) struct Aggregates {
     settings: definition::Reduction,
+    /// The world of trial steps, where there are some.
+    trial: Option<Box<WorldDef>>,
     groups: Groups,
     pub(crate) members: Members,
     /// Width of the cells of the members' grid, m; zero before the first one.
@@ -140,8 +152,9 @@ pub(crate) struct Aggregates {
     pub(crate) pending: Pending,
     pub(crate) clocks: Vec<RefreshClock>,
     pub(crate) totals: ReductionTotals,
-    /// Members whose balance may have changed in the last step; some are gone.
-    pub(crate) doubtful: Vec<GrainId>,
+    /// Members whose balance may have changed in the last step, as they say themselves; some are
+    /// gone, and others in their places.
+    pub(crate) doubtful: Vec<u32>,
     /// Members of which copies are in the table, row by row.
     held: Vec<u32>,
     scratch: Scratch,
@@ -187,11 +200,13 @@ impl Aggregates {
         let clock = |group: &groups::Group| RefreshClock {
             last: 0.0,
             growth: 1.0,
-            free_before: None,
+            moving_before: None,
             gravity: group.frame(0.0).inverse_rotate(def.gravity),
+            grains: 0,
         };
         Some(Aggregates {
             settings,
+            trial: trial::definition(def, settings.split),
             members: Members::new(groups.len()),
             edge: 0.0,
             pending: Pending {
@@ -205,6 +220,28 @@ impl Aggregates {
             held: Vec::new(),
             scratch: Scratch::default(),
         })
+    }
+
+    /// Lets the balance of a member be looked at in the next step.
+    fn doubt(&mut self, member: u32) {
+        let of = self.members.get_mut(member);
+        if !std::mem::replace(&mut of.is_doubtful, true) {
+            self.doubtful.push(member);
+        }
+    }
+
+    /// Lets nobody's balance be looked at because of what was before.
+    fn forget_doubts(&mut self) {
+        for member in self.doubtful.drain(..) {
+            self.members.get_mut(member).is_doubtful = false;
+        }
+    }
+
+    /// Members whose balance may have changed; some may be listed twice.
+    fn doubtful(&self) -> impl Iterator<Item = u32> {
+        let members = &self.members;
+        let is_doubtful = |&m: &u32| members.is_there(m) && members.get(m).is_doubtful;
+        self.doubtful.iter().copied().filter(is_doubtful)
     }
 
     /// Where a member is at a time.
@@ -272,6 +309,22 @@ impl World {
         (grain, [twist.at(pose.position), twist.angular_velocity])
     }
 
+    /// Kinetic energies of frozen grains, J, without those that stand still.
+    pub(crate) fn frozen_kinetic_energies(&self) -> impl Iterator<Item = f64> {
+        let time = self.time();
+        self.aggregates.iter().flat_map(move |aggregates| {
+            let (groups, members) = (&aggregates.groups, &aggregates.members);
+            let moves = |group: u8| !groups.get(group).is_still() && members.count_of(group) > 0;
+            let some_move = (0..groups.len() as u8).any(moves);
+            let all = some_move.then(|| members.all()).into_iter().flatten();
+            let moving = all.filter(move |&m| moves(members.get(m).group));
+            moving.map(move |member| {
+                let (grain, velocities) = self.frozen_now(aggregates, member, time);
+                grain.kinetic_energy(velocities)
+            })
+        })
+    }
+
     /// `Σ m x` of frozen grains at a time, kg m.
     pub(crate) fn frozen_moment_of_mass(&self, time: f64) -> DVec3 {
         let of_group = |aggregates: &Aggregates, group: u8| {
@@ -309,8 +362,13 @@ impl World {
         self.next.substep(&self.clock, &self.method)
     }
 
-    fn reduction_scales(&self) -> Scales {
-        let (g, d) = (self.gravity.length(), self.workspace.diameters.mean);
+    fn reduction_scales(&self, aggregates: &Aggregates) -> Scales {
+        // Of all grains, where it is known: those that are left in the table may be others.
+        let d = match aggregates.edge > 0.0 {
+            true => aggregates.edge / merge::CELL_DIAMETERS,
+            false => self.workspace.diameters.mean,
+        };
+        let g = self.gravity.length();
         Scales {
             speed: (g * d).sqrt(),
             time: (d / g).sqrt(),

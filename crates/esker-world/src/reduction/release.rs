@@ -1,13 +1,15 @@
 //! Who is set free, and which members the free grains of a step see.
 
+use esker_geometry::Pose;
 use glam::DVec3;
 
-use super::grid::KeySet;
-use super::members::remembered;
+use super::members::{InternalContact, Members, Second, remembered};
 use super::merge::touch_of;
 use super::{Aggregates, ReductionTotals, Scales};
 use crate::World;
-use crate::grains::GrainId;
+use crate::definition::Split;
+use crate::history::{Entry, NO_SLOT};
+use crate::periodic::images;
 use crate::reach::IMPACT_REACH_RADII;
 
 /// Further layers that are set free with a member at most.
@@ -22,7 +24,10 @@ const TURNED: f64 = 0.014;
 const CHANGED_OVERLAP: f64 = 0.002;
 /// Angle by which gravity turns in the frame of a group before it is set free, rad.
 const GRAVITY_TURNED: f64 = 0.1;
-/// Share of all grains by which free ones may have grown after a refresh that found nothing.
+/// Share of grains that have come or gone since a group was set free for which it is again.
+const GRAINS_CHANGED: f64 = 0.1;
+/// Share of all grains by which those that move may have become more after a refresh that found
+/// nothing.
 const GROWN: f64 = 0.005;
 /// Share of all grains whose waking by imbalance in one step means that something is going on.
 const MANY: f64 = 0.01;
@@ -37,8 +42,7 @@ impl Aggregates {
         counter: impl FnOnce(&mut ReductionTotals) -> &mut u64,
     ) {
         *counter(&mut self.totals) += list.len() as u64;
-        let ids = list.into_iter().map(|m| self.members.get(m).grain.id);
-        self.pending.release.extend(ids);
+        self.pending.release.extend(list);
     }
 
     /// Sets members free with so many layers around each.
@@ -51,17 +55,15 @@ impl Aggregates {
         self.release(list, counter);
     }
 
-    /// The members to set free, each once.
+    /// The members to set free, each once, in the order of their ids.
     fn take_pending(&mut self) -> Vec<u32> {
-        let ids = std::mem::take(&mut self.pending.release);
-        let mut list: Vec<u32> = ids.iter().filter_map(|&id| self.members.find(id)).collect();
+        let mut list = std::mem::take(&mut self.pending.release);
         for (group, whole) in (0..).zip(&mut self.pending.release_groups) {
             if std::mem::take(whole) {
                 list.extend(self.members.of_group(group));
             }
         }
-        list.sort_unstable();
-        list.dedup();
+        self.members.sort_by_id(&mut list);
         list
     }
 }
@@ -150,15 +152,24 @@ impl World {
 
     /// Decides at the end of a step whom the next one freezes and sets free.
     pub(crate) fn decide_reduction(&mut self) {
+        let tried = self.find_by_trial();
         let Some(mut aggregates) = self.aggregates.take() else {
             return;
         };
-        let scales = self.reduction_scales();
+        let scales = self.reduction_scales(&aggregates);
         self.find_grains_at_rest(&mut aggregates, scales);
-        self.test_loads(&mut aggregates);
         self.test_wall_contacts(&mut aggregates);
         self.test_walls(&mut aggregates);
-        self.refresh(&mut aggregates, scales);
+        match aggregates.settings.split {
+            Split::Balance => {
+                self.test_loads(&mut aggregates);
+                self.refresh(&mut aggregates, scales);
+            }
+            Split::Trial(_) => {
+                aggregates.forget_doubts();
+                aggregates.release(tried, |totals| &mut totals.split_by_imbalance);
+            }
+        }
         let all = self.grains.free_count() + aggregates.members.len();
         let totals = &mut aggregates.totals;
         totals.steps += 1;
@@ -174,42 +185,52 @@ impl World {
         }
         if list.len() < aggregates.members.len() {
             let fallen = aggregates.members.unsupported_without(&list);
-            aggregates.totals.split_by_support += fallen.len() as u64;
-            list.extend(fallen);
+            if !fallen.is_empty() {
+                aggregates.totals.split_by_support += fallen.len() as u64;
+                list.extend(fallen);
+                aggregates.members.sort_by_id(&mut list);
+            }
         }
-        // In the order of ids, however they were found.
-        list.sort_unstable_by_key(|&m| aggregates.members.get(m).grain.id);
+        let is_whole = list.len() == aggregates.members.len();
         let (time, substep) = (self.time(), self.next_substep());
         for &member in &list {
             let (grain, velocities) = self.frozen_now(aggregates, member, time);
             self.grains.thaw(&grain, velocities);
         }
-        let mut entries = Vec::new();
-        let mut touched = Vec::new();
         let groups = &aggregates.groups;
-        aggregates.members.remove(
-            &list,
-            |owner, contact| {
-                let frame = groups.get(owner.group).frame(time);
-                let entry = remembered(contact, &frame, substep);
-                entries.push((entry, owner.grain.slot));
-            },
-            &mut touched,
-        );
-        let members = &aggregates.members;
-        let beside = touched.iter().map(|&member| members.get(member).grain.id);
-        aggregates.doubtful.extend(beside);
-        aggregates.members.sum_forces(touched);
-        entries.sort_unstable_by_key(|(entry, _)| entry.key);
+        let mut entries = Vec::new();
+        let remember = |members: &Members, contact: &InternalContact| {
+            let owner = members.get(contact.first);
+            let frame = groups.get(owner.group).frame(time);
+            let other = match contact.second {
+                Second::Member(second) => Some(members.get(second).grain.slot),
+                Second::Wall { .. } => None,
+            };
+            entries.push(Entry {
+                contact: remembered(contact, &frame, substep),
+                slot: owner.grain.slot,
+                other_slot: other.unwrap_or(NO_SLOT),
+            });
+        };
+        if is_whole {
+            aggregates.members.remove_all(remember);
+            aggregates.doubtful.clear();
+        } else {
+            let mut touched = Vec::new();
+            aggregates.members.remove(&list, remember, &mut touched);
+            entries.sort_unstable_by_key(|entry| entry.contact.key);
+            for &member in &touched {
+                aggregates.doubt(member);
+            }
+            aggregates.members.sum_forces(touched);
+        }
         let (team, grains) = (&mut self.team, &self.grains);
-        self.history.extend(team, grains, entries.into_iter());
+        self.history.extend(team, grains, entries);
     }
 
     /// Wakes members that something fast is about to hit, or slips on.
     fn wake_by_impacts(&self, aggregates: &mut Aggregates) {
-        let diameter = aggregates.edge;
-        let gravity = self.gravity.length();
-        let bound = aggregates.settings.impact_speed * (gravity * 0.5 * diameter).sqrt();
+        let bound = aggregates.settings.impact_speed * self.reduction_scales(aggregates).speed;
         let (time, reach) = (self.time(), self.reach());
         let mut hit: Vec<(u32, u32)> = Vec::new();
         let bodies = self.grains.count()..self.grains.len();
@@ -229,7 +250,7 @@ impl World {
                 }
                 let frame = of.frame(time);
                 let way = radius + aggregates.members.max_radius() + self.step * speed;
-                for image in self.images(x) {
+                for image in images(self.periodic.as_ref(), x) {
                     let around = (frame.to_local(image), way);
                     aggregates.members.grid.within(group, around, |member| {
                         let grain = &aggregates.members.get(member).grain;
@@ -275,41 +296,12 @@ impl World {
 
     /// Copies the members that free grains and bodies may meet in the step into the table.
     fn hold_near(&mut self, aggregates: &mut Aggregates) {
-        let (time, reach) = (self.time(), self.reach());
-        let Aggregates {
-            groups,
-            members,
-            doubtful,
-            ..
-        } = aggregates;
-        let widest = members.max_radius();
-        let of_members = widest * (1.0 + 2.0 * reach.margin + IMPACT_REACH_RADII);
-        members.begin_search();
-        let mut held: Vec<u32> = Vec::new();
-        let bodies = self.grains.count()..self.grains.len();
-        for row in (0..self.grains.free_count()).chain(bodies) {
-            let (state, radius) = (&self.grains.state[row], self.grains.radius[row]);
-            let x = self.grains.position[row];
-            for (group, of) in (0..).zip(groups.iter()) {
-                if members.count_of(group) == 0 {
-                    continue;
-                }
-                let speed =
-                    state.velocity.distance(of.twist.at(x)) + self.grains.rotation_speed(row);
-                let beyond = reach.beyond_surface(radius, speed, IMPACT_REACH_RADII * radius);
-                let way = self.grains.bounding_radius(row) + beyond + of_members;
-                let frame = of.frame(time);
-                for image in self.images(x) {
-                    let around = (frame.to_local(image), way + 0.5 * reach.cohesive_gap);
-                    members.mark_within(group, around, &mut held);
-                }
-            }
-        }
+        let mut held = self.near_members(aggregates);
         // Those whose balance may have changed are tested, even if nobody is near any more.
-        held.extend(doubtful.iter().filter_map(|&id| members.find(id)));
+        held.extend(aggregates.doubtful());
         // In the order of ids, however they were found.
-        held.sort_unstable_by_key(|&m| members.get(m).grain.id);
-        held.dedup();
+        aggregates.members.sort_by_id(&mut held);
+        let time = self.time();
         let end = time + self.step;
         for &member in &held {
             let (mut grain, mut velocities) = self.frozen_now(aggregates, member, time);
@@ -321,6 +313,52 @@ impl World {
             self.grains.hold(&grain, velocities);
         }
         aggregates.held = held;
+    }
+
+    /// Members that free grains and bodies may meet in the step, each once, in no order.
+    fn near_members(&mut self, aggregates: &mut Aggregates) -> Vec<u32> {
+        let (time, reach) = (self.time(), self.reach());
+        let Aggregates {
+            groups, members, ..
+        } = aggregates;
+        let widest = members.max_radius();
+        let of_members = widest * (1.0 + 2.0 * reach.margin + IMPACT_REACH_RADII);
+        let search = members.begin_shared_search();
+        let (grains, free, periodic) = (&self.grains, self.grains.free_count(), self.periodic);
+        let bodies = grains.len() - grains.count();
+        let frames: Vec<Pose> = groups.iter().map(|group| group.frame(time)).collect();
+        let look_around = |row: usize, found: &mut Vec<u32>| {
+            let (state, radius) = (&grains.state[row], grains.radius[row]);
+            let x = grains.position[row];
+            for ((group, of), frame) in (0..).zip(groups.iter()).zip(&frames) {
+                if members.count_of(group) == 0 {
+                    continue;
+                }
+                let speed = state.velocity.distance(of.twist.at(x)) + grains.rotation_speed(row);
+                let beyond = reach.beyond_surface(radius, speed, IMPACT_REACH_RADII * radius);
+                let way = grains.bounding_radius(row) + beyond + of_members;
+                for image in images(periodic.as_ref(), x) {
+                    let around = (frame.to_local(image), way + 0.5 * reach.cohesive_gap);
+                    members.find_within(group, around, search, found);
+                }
+            }
+        };
+        let (parts, rows) = (self.team.threads(), free + bodies);
+        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); parts];
+        self.team.for_each_part(&mut lists, 1, |start, lists| {
+            for (part, found) in (start..).zip(lists) {
+                for k in rows * part / parts..rows * (part + 1) / parts {
+                    // Rows of bodies come after those of copies.
+                    let row = if k < free {
+                        k
+                    } else {
+                        grains.count() + k - free
+                    };
+                    look_around(row, found);
+                }
+            }
+        });
+        lists.concat()
     }
 
     /// Wakes members by their imbalance (1).
@@ -343,15 +381,18 @@ impl World {
         let mut seeds: Vec<(u32, u32)> = Vec::new();
         let mut woken = 0;
         let time = self.time();
-        let doubtful: KeySet<GrainId> = aggregates.doubtful.drain(..).collect();
-        for (k, &member) in aggregates.held.iter().enumerate() {
-            let of = aggregates.members.get(member);
+        let was_doubtful = aggregates.held.iter();
+        let was_doubtful = was_doubtful.map(|&m| aggregates.members.get(m).is_doubtful);
+        let was_doubtful: Vec<bool> = was_doubtful.collect();
+        aggregates.forget_doubts();
+        let held = std::mem::take(&mut aggregates.held);
+        for (k, &member) in held.iter().enumerate() {
+            let of = *aggregates.members.get(member);
             let group = aggregates.groups.get(of.group);
             let frame = group.frame(time);
             let place = frame.to_world(of.grain.pose.position);
             let mass = of.grain.mass;
             let (force, pressure) = active[k];
-            let was_doubtful = doubtful.contains(&of.grain.id);
             let internal = frame.rotate(of.force);
             let weight = (self.gravity - group.acceleration(place)) * mass;
             let imbalance = (weight + internal + force).length();
@@ -359,9 +400,9 @@ impl World {
             let ratio = imbalance / (aggregates.settings.imbalance * carried);
             let is_doubtful = pressure > 0.0;
             if is_doubtful {
-                aggregates.doubtful.push(of.grain.id);
+                aggregates.doubt(member);
             }
-            if !is_doubtful && !was_doubtful {
+            if !is_doubtful && !was_doubtful[k] {
                 continue;
             }
             let largest = &mut aggregates.totals.largest_imbalance;
@@ -373,6 +414,7 @@ impl World {
                 *largest = largest.max(ratio);
             }
         }
+        aggregates.held = held;
         if seeds.is_empty() {
             return;
         }
@@ -441,38 +483,52 @@ impl World {
     /// Sets whole groups free from time to time.
     fn refresh(&mut self, aggregates: &mut Aggregates, scales: Scales) {
         let time = self.time();
-        let free = self.grains.free_count() as u64;
-        let all = free + aggregates.members.len() as u64;
+        let free = self.grains.free_count();
+        let all = free + aggregates.members.len();
         let settings = aggregates.settings;
+        let speed = settings.rest_speed * scales.speed;
+        let moves = |row: &usize| {
+            let group = aggregates.groups.get(self.grains.rest[*row].group);
+            let own = group.twist.at(self.grains.position[*row]);
+            self.grains.state[*row].velocity.distance(own) > speed
+        };
+        let moving = (0..free).filter(moves).count() as u64;
         for group in 0..aggregates.groups.len() {
             let count = aggregates.members.count_of(group as u8);
             let frame = aggregates.groups.get(group as u8).frame(time);
             let gravity = frame.inverse_rotate(self.gravity);
             let clock = &mut aggregates.clocks[group];
-            if count == 0 && clock.free_before.is_none() {
+            if count == 0 && clock.moving_before.is_none() {
                 // It begins with the first member.
                 clock.last = time;
                 clock.gravity = gravity;
+                clock.grains = all as u64;
                 continue;
             }
             let known = clock.last + KNOWN_AFTER * settings.rest_time * scales.time;
-            if let Some(before) = clock.free_before.filter(|_| time >= known) {
-                let has_grown = free > before + (GROWN * all as f64) as u64;
+            if let Some(before) = clock.moving_before.filter(|_| time >= known) {
+                let has_grown = moving > before + (GROWN * all as f64) as u64;
                 clock.growth = if has_grown {
                     1.0
                 } else {
                     (2.0 * clock.growth).min(settings.refresh_growth)
                 };
-                clock.free_before = None;
+                clock.moving_before = None;
             }
             let is_due = time - clock.last >= settings.refresh_time * scales.time * clock.growth;
             let has_turned = gravity.angle_between(clock.gravity) > GRAVITY_TURNED;
-            if (is_due || has_turned) && count > 0 && !aggregates.pending.release_groups[group] {
+            let change = clock.grains.abs_diff(all as u64) as f64;
+            let has_changed = change > GRAINS_CHANGED * all as f64;
+            if (is_due || has_turned || has_changed)
+                && count > 0
+                && !aggregates.pending.release_groups[group]
+            {
                 aggregates.totals.refreshed += count as u64;
                 aggregates.pending.release_groups[group] = true;
-                clock.free_before = Some(free);
+                clock.moving_before = Some(moving);
                 clock.last = time;
                 clock.gravity = gravity;
+                clock.grains = all as u64;
             }
         }
     }

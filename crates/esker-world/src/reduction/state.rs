@@ -78,13 +78,8 @@ impl World {
             }
         };
         let contacts = members.contacts_in_key_order().into_iter();
-        let present = |id: &&GrainId| members.find(**id).is_some();
-        let mut doubtful: Vec<GrainId> = aggregates
-            .doubtful
-            .iter()
-            .filter(present)
-            .copied()
-            .collect();
+        let id = |m: u32| members.get(m).grain.id;
+        let mut doubtful: Vec<GrainId> = aggregates.doubtful().map(id).collect();
         doubtful.sort_unstable();
         doubtful.dedup();
         Some(AggregatesState {
@@ -101,7 +96,7 @@ impl World {
                 .collect(),
             doubtful,
             freeze: aggregates.pending.freeze.clone(),
-            release: aggregates.pending.release.clone(),
+            release: aggregates.pending.release.iter().map(|&m| id(m)).collect(),
             release_groups: aggregates.pending.release_groups.clone(),
             clocks: aggregates.clocks.clone(),
             totals: aggregates.totals,
@@ -180,10 +175,17 @@ impl World {
                 what: "frozen grain: nothing carries it",
             });
         }
-        aggregates.doubtful = state.doubtful;
+        let found = |ids: &[GrainId]| -> Vec<u32> {
+            let found = ids.iter().filter_map(|&id| aggregates.members.find(id));
+            found.collect()
+        };
+        let (doubtful, release) = (found(&state.doubtful), found(&state.release));
+        for member in doubtful {
+            aggregates.doubt(member);
+        }
         aggregates.pending = Pending {
             freeze: state.freeze,
-            release: state.release,
+            release,
             release_groups: state.release_groups,
         };
         aggregates.clocks = state.clocks;

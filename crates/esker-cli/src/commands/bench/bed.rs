@@ -79,7 +79,7 @@ impl SettledBox {
     }
 
     /// A bed of about this many grains, stepped by this method.
-    pub fn bed(&self, grains: usize, rows: RowCount, method: Method) -> anyhow::Result<World> {
+    pub fn bed(&self, grains: usize, rows: RowCount, method: Method) -> WorldDef {
         let tiles = (grains as f64 / BOX_GRAINS as f64).max(0.02);
         let across = tiles.sqrt().round().max(1.0) as usize;
         let along = (tiles / across as f64).round().max(1.0) as usize;
@@ -109,7 +109,7 @@ impl SettledBox {
         }
         let mut def = definition(size[0], size[1], rows, method);
         def.packings = vec![listed(placed)];
-        Ok(World::new(&def)?)
+        def
     }
 
     /// One grain at rest on the floor of the box.

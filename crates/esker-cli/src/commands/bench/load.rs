@@ -20,6 +20,8 @@ use crate::exit_code::ExitCode;
 pub enum Load {
     /// A balling drum: 80,000 balls of 10 mm, steps of 10 ms with 25 sweeps
     Drum,
+    /// Beds at rest, with all grains simulated and with grains at rest frozen
+    Rest,
 }
 
 const GRAINS: usize = 80_000;
@@ -59,10 +61,9 @@ struct LoadTime {
     stages: Vec<(&'static str, f64)>,
 }
 
-/// Runs a load and prints its time.
-pub fn run(load: Load, device: Device, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
-    let Load::Drum = load;
-    let def = drum();
+/// Runs the drum and prints its time.
+pub fn drum(device: Device, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
+    let def = drum_of_balls();
     let mut world = World::new(&def)?;
     world.set_device(device_for(device, &def)?);
     world.set_threads(threads);
@@ -122,7 +123,7 @@ pub fn run(load: Load, device: Device, threads: usize, json: bool) -> anyhow::Re
 }
 
 /// Moist balls of iron ore in a closed drum that turns about y.
-fn drum() -> WorldDef {
+fn drum_of_balls() -> WorldDef {
     let pose = Pose::new(DVec3::ZERO, DQuat::from_rotation_arc(DVec3::Z, DVec3::Y));
     let clearance = 0.02;
     WorldDef {

@@ -4,6 +4,7 @@ mod bed;
 mod gpu;
 mod kernels;
 mod load;
+mod rest;
 mod solvers;
 mod threads;
 
@@ -43,6 +44,12 @@ pub struct Arguments {
     /// Compare steps on this device with those on all cores, or time a load on it
     #[arg(long, value_name = "DEVICE", value_parser = ["cpu", "gpu"])]
     device: Option<String>,
+    /// Sizes of the beds of `--load rest` [default: 10,000, 100,000 and, unless quick, 1,000,000]
+    #[arg(long, value_name = "N,N", value_delimiter = ',', requires = "load")]
+    grains: Vec<usize>,
+    /// Steps of `--load rest` that are timed
+    #[arg(long, value_name = "N", default_value_t = 400, requires = "load", value_parser = clap::value_parser!(u32).range(1..))]
+    steps: u32,
 }
 
 #[derive(Subcommand)]
@@ -127,7 +134,24 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let device = arguments.device.as_deref().and_then(Device::named);
     if let Some(load) = arguments.load {
         let threads = most_threads(arguments.threads.iter().copied().max());
-        return load::run(load, device.unwrap_or_default(), threads, arguments.json);
+        return match load {
+            load::Load::Drum => {
+                load::drum(device.unwrap_or_default(), threads, arguments.json)
+            },
+            load::Load::Rest => {
+                let sizes = match (&arguments.grains[..], arguments.quick) {
+                    ([], true) => &[10_000, MANY][..],
+                    ([], false) => &[10_000, MANY, 1_000_000],
+                    (given, _) => given,
+                };
+                let options = rest::Options {
+                    sizes: sizes.to_vec(),
+                    steps: arguments.steps as usize,
+                    threads,
+                };
+                rest::run(&options, arguments.json)
+            }
+        };
     }
     if let Some(Device::Gpu) = device {
         return gpu::run(arguments.quick, arguments.json);
@@ -174,7 +198,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut memory = (0.0, 0.0);
     for &grains in sizes {
         let before = status_bytes("VmRSS:");
-        let mut world = settled.bed(grains, RowCount::Three, sub_stepped(SWEEPS))?;
+        let bed = settled.bed(grains, RowCount::Three, sub_stepped(SWEEPS));
+        let mut world = World::new(&bed)?;
         world.set_threads(cores);
         for _ in 0..if grains > MANY { 2 } else { STEPS_TO_REST } {
             world.step()?;
@@ -213,7 +238,7 @@ const STEPS_TO_REST: usize = 20;
 
 /// A bed whose contacts have found their loads.
 fn warmed(settled: &SettledBox, grains: usize, rows: RowCount) -> anyhow::Result<World> {
-    let mut world = settled.bed(grains, rows, sub_stepped(25))?;
+    let mut world = World::new(&settled.bed(grains, rows, sub_stepped(25)))?;
     for _ in 0..3 {
         world.step()?;
     }

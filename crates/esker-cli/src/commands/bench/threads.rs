@@ -171,7 +171,7 @@ fn measure(
         let method = sub_stepped(SUBSTEPS);
         match grains {
             0 | 1 => settled.lone_grain(method),
-            _ => settled.bed(grains, RowCount::Three, method),
+            _ => Ok(World::new(&settled.bed(grains, RowCount::Three, method))?),
         }
     };
     let mut one = Contender::new(world()?);

@@ -1,0 +1,259 @@
+//! The worlds of the tests, and the ways in which they are run.
+
+use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
+use esker_world::definition::{
+    EmitterDef, Motion, Placement, Presence, Rate, Reduction, SinkDef, SizeDistribution, Split,
+    Total, Trial, WallDef, WorldDef,
+};
+use glam::DVec3;
+
+use crate::bench::{self, Prepared};
+use crate::experiment::Size;
+use crate::results::StudyError;
+
+pub(super) const SCENE: &str = include_str!("../../../../../scenes/experiments/reduction.toml");
+const DRUM: &str = include_str!("../../../../../scenes/experiments/drum.toml");
+/// Larger diameter of the pellets, m.
+pub(super) const DIAMETER: f64 = 0.013;
+/// Time after which the gate vanishes, s.
+pub(super) const GATE: f64 = 0.1;
+/// Rate at which a bed is tilted, rad/s.
+pub(super) const TILTING: f64 = 10.0 * std::f64::consts::PI / 180.0;
+/// Angles at which grains that have moved are counted, degrees.
+pub(super) const TILTS: [f64; 3] = [34.0, 38.0, 42.0];
+
+/// Rate of the drum, rad/s.
+pub(super) const DRUM_RATE: f64 = 0.5;
+
+/// The tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Test {
+    Rest,
+    Collapse,
+    Tilt,
+    Belt,
+    Drum,
+    Stockpile,
+}
+
+pub(super) const TESTS: [Test; 6] = [
+    Test::Rest,
+    Test::Collapse,
+    Test::Tilt,
+    Test::Belt,
+    Test::Drum,
+    Test::Stockpile,
+];
+
+impl Test {
+    /// Whether it starts from the settled bed.
+    pub(super) fn needs_bed(self) -> bool {
+        matches!(self, Test::Rest | Test::Collapse | Test::Tilt)
+    }
+
+    /// The ways in which it is run. A trial step of a whole stockpile after every step would take
+    /// days, and says nothing new.
+    pub(super) fn ways(self, size: Size) -> &'static [Way] {
+        match (self, size) {
+            (Test::Stockpile, _) => &[Way::Full, Way::Reduced],
+            (_, Size::Reduced) => &[Way::Full, Way::Trial, Way::Reduced],
+            (_, Size::Full) => &[Way::Full, Way::Trial, Way::Reduced, Way::Careful],
+        }
+    }
+}
+
+/// How a test is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// All grains all the time.
+    Full,
+    /// The method of the paper, with its thresholds.
+    Trial,
+    Reduced,
+    Careful,
+}
+
+impl Way {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Way::Full => "all grains",
+            Way::Trial => "trial steps",
+            Way::Reduced => "reduced",
+            Way::Careful => "reduced, imbalance 0.2",
+        }
+    }
+
+    pub(super) fn settings(self) -> Option<Reduction> {
+        match self {
+            Way::Full => None,
+            Way::Trial => Some(Reduction {
+                // 2.5 mm/s and 5 m/s² for pellets of 13 mm, at once.
+                rest_speed: 0.007,
+                rest_acceleration: 0.51,
+                rest_time: 0.14,
+                split: Split::Trial(Trial::default()),
+                ..Default::default()
+            }),
+            Way::Reduced => Some(Reduction::default()),
+            Way::Careful => Some(Reduction {
+                imbalance: 0.2,
+                ..Default::default()
+            }),
+        }
+    }
+}
+
+/// A bed in its box, with the gate that never vanishes.
+fn bed(size: Size) -> Result<WorldDef, StudyError> {
+    let mut def = bench::world_of_scene(SCENE)?;
+    def.reduction = None;
+    wall(&mut def, "gate").presence = Presence::ALWAYS;
+    if size == Size::Reduced {
+        let width = 9.0 * DIAMETER;
+        wall(&mut def, "back").pose.position.y = width;
+        wall(&mut def, "gate").pose.position.x = width;
+        if let Placement::Packed { region, .. } = &mut def.packings[0].placement {
+            let half = DVec3::new(0.5 * width, 0.5 * width, 0.11);
+            *region = Region::Box {
+                half_extents: half,
+                pose: Pose::from_position(half),
+            };
+        }
+    }
+    Ok(def)
+}
+
+fn wall<'a>(def: &'a mut WorldDef, name: &str) -> &'a mut WallDef {
+    let wall = def.walls.iter_mut().find(|wall| wall.name == name);
+    wall.expect("the scene has this wall")
+}
+
+/// A bed that has come to rest.
+pub(super) fn prepared(size: Size) -> Result<Prepared, StudyError> {
+    let mut world = bench::build(&bed(size)?)?;
+    bench::run(&mut world, 1.2, |_, _| {})?;
+    Ok(Prepared::of(&world))
+}
+
+/// Pellets that rain on a belt.
+fn belt(size: Size) -> Result<WorldDef, StudyError> {
+    let mut def = bench::world_of_scene(SCENE)?;
+    def.packings.clear();
+    def.walls.retain(|wall| wall.name == "floor");
+    def.walls[0].surface_velocity = DVec3::X * 0.1;
+    let length = size.pick(50.0, 20.0) * DIAMETER;
+    let half = DVec3::new(size.pick(7.5, 5.0), 2.0, 1.0) * DIAMETER;
+    let above = DVec3::Z * (0.1 + half.z);
+    def.emitters = vec![EmitterDef {
+        name: "feeder".into(),
+        material: 0,
+        shape: None,
+        region: Region::Box {
+            half_extents: half,
+            pose: Pose::from_position(above),
+        },
+        rate: Rate::Number(size.pick(1000.0, 500.0)),
+        sizes: SizeDistribution::Fixed {
+            radius: 0.5 * DIAMETER,
+        },
+        velocity: DVec3::ZERO,
+        total: Total::Unlimited,
+        start: 0.0,
+        stop: f64::INFINITY,
+    }];
+    let far = DVec3::new(1.0, 5.0, 5.0);
+    def.sinks = vec![SinkDef {
+        name: "end of the belt".into(),
+        region: Region::Box {
+            half_extents: far,
+            pose: Pose::from_position(DVec3::X * (length + far.x)),
+        },
+    }];
+    Ok(def)
+}
+
+/// A belt above a floor, from the end of which pellets fall onto a pile.
+fn stockpile(size: Size) -> Result<WorldDef, StudyError> {
+    let mut def = belt(size)?;
+    def.sinks.clear();
+    def.walls[0].surface_velocity = DVec3::ZERO;
+    let half = DVec3::new(size.pick(15.0, 6.0), size.pick(8.0, 4.0), 0.5) * DIAMETER;
+    let height = size.pick(60.0, 8.0) * DIAMETER;
+    let shape = WallShape::Box {
+        half_extents: half,
+        side: Side::Outside,
+        open: OpenFaces::NONE,
+    };
+    let pose = Pose::from_position(DVec3::new(-half.x, 0.0, height - half.z));
+    def.walls.push(WallDef {
+        material: def.walls[0].material,
+        surface_velocity: DVec3::X * size.pick(1.0, 0.3),
+        ..WallDef::new("belt", shape, pose)
+    });
+    let feeder = &mut def.emitters[0];
+    let region = DVec3::new(4.0, size.pick(6.0, 2.5), size.pick(3.0, 1.0)) * DIAMETER;
+    feeder.region = Region::Box {
+        half_extents: region,
+        pose: Pose::from_position(DVec3::new(-1.2 * half.x, 0.0, height + region.z + DIAMETER)),
+    };
+    feeder.rate = Rate::Number(size.pick(5000.0, 300.0));
+    feeder.total = Total::Number(size.pick(200_000, 1000));
+    Ok(def)
+}
+
+/// The world of a test, and for how long it runs, s.
+pub(super) fn world_of(
+    test: Test,
+    size: Size,
+    prepared: Option<&Prepared>,
+) -> Result<(WorldDef, f64), StudyError> {
+    let (mut def, time) = match test {
+        Test::Rest => (bed(size)?, size.pick(6.4, 2.0)),
+        Test::Collapse => {
+            let mut def = bed(size)?;
+            wall(&mut def, "gate").presence.until = GATE;
+            (def, size.pick(2.4, 1.2))
+        }
+        Test::Tilt => {
+            let mut def = bed(size)?;
+            for wall in &mut def.walls {
+                wall.motion = Motion::Rotate {
+                    axis: DVec3::Y,
+                    centre: DVec3::ZERO,
+                    rate: TILTING,
+                    start: 0.0,
+                    stop: f64::INFINITY,
+                };
+            }
+            (def, TILTS[2].to_radians() / TILTING)
+        }
+        Test::Belt => (belt(size)?, size.pick(9.0, 3.5)),
+        Test::Drum => {
+            let mut def = bench::world_of_scene(DRUM)?;
+            for wall in &mut def.walls {
+                if let Motion::Rotate { rate, .. } = &mut wall.motion {
+                    *rate = DRUM_RATE;
+                }
+            }
+            if size == Size::Reduced {
+                for wall in &mut def.walls {
+                    if let WallShape::Cylinder { radius, .. } = &mut wall.shape {
+                        *radius *= 0.5;
+                    }
+                }
+                if let Placement::Lattice { region, count, .. } = &mut def.packings[0].placement {
+                    *count = Some(900);
+                    if let Region::Cylinder { radius, .. } = region {
+                        *radius = 0.128;
+                    }
+                }
+            }
+            (def, size.pick(4.0, 3.0))
+        }
+        Test::Stockpile => (stockpile(size)?, size.pick(42.0, 4.5)),
+    };
+    if let Some(prepared) = prepared {
+        prepared.put_into(&mut def);
+    }
+    Ok((def, time))
+}
