@@ -11,6 +11,7 @@ mod arguments;
 mod commands;
 mod exit_code;
 mod run_folder;
+mod stop_signal;
 mod threads;
 
 use std::ffi::OsString;
@@ -47,6 +48,7 @@ enum Command {
     Measure(commands::measure::Arguments),
     Export(commands::export::Arguments),
     Render(commands::render::Arguments),
+    View(commands::view::Arguments),
     Report(commands::report::Arguments),
 }
 
@@ -80,6 +82,7 @@ where
         Command::Measure(arguments) => commands::measure::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
         Command::Render(arguments) => commands::render::run(&arguments),
+        Command::View(arguments) => commands::view::run(&arguments),
         Command::Report(arguments) => commands::report::run(&arguments),
     };
     let printed = standard_output::finish();

@@ -33,6 +33,14 @@ pub fn print(text: Arguments<'_>) {
     }
 }
 
+/// Shows what was printed so far, for commands that go on for long.
+pub fn flush() {
+    let mut error = FIRST_ERROR.lock().unwrap_or_else(|e| e.into_inner());
+    if error.is_none() {
+        *error = io::stdout().lock().flush().err();
+    }
+}
+
 /// Writes out what still waits; the first error of all printing so far.
 pub fn finish() -> io::Result<()> {
     let mut error = FIRST_ERROR.lock().unwrap_or_else(|e| e.into_inner());

@@ -14,7 +14,7 @@ use crate::header::RecordingHeader;
 use crate::layout::{FrameRow, SCALARS};
 use crate::part::Part;
 use crate::probes::ProbeRow;
-use crate::series::{Scalars, StepRows};
+use crate::series::Scalars;
 
 /// What stands between a recording's name and a part's first step.
 const FROM_STEP: &str = "-from-step-";
@@ -175,12 +175,7 @@ impl Recording {
 
     /// The scalars and wall loads of all steps that can be read.
     pub fn scalars(&self) -> Result<Scalars, RecordError> {
-        let walls: Vec<String> = self.header().walls.iter().map(|w| w.name.clone()).collect();
-        let mut scalars = Scalars {
-            rows: StepRows::default(),
-            walls,
-            is_complete: true,
-        };
+        let mut scalars = Scalars::start(self.header());
         let step = SCALARS.iter().position(|s| s.name == "step");
         for (index, (_, part)) in self.parts.iter().enumerate() {
             let mut steps = part.steps()?;

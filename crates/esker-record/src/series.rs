@@ -4,6 +4,7 @@ use esker_world::{StepReport, WallLoad, World};
 use glam::DVec3;
 
 use crate::bytes::{Malformed, Plain, Source};
+use crate::header::RecordingHeader;
 use crate::layout::{SCALARS, ScalarRow};
 use crate::probes::ProbeRow;
 
@@ -95,6 +96,29 @@ pub struct Scalars {
 }
 
 impl Scalars {
+    /// No steps yet, of a run with these walls and bodies.
+    pub fn start(header: &RecordingHeader) -> Self {
+        Scalars {
+            rows: StepRows::default(),
+            walls: header.walls.iter().map(|w| w.name.clone()).collect(),
+            is_complete: true,
+        }
+    }
+
+    /// Adds the step that was just made.
+    pub fn push(&mut self, world: &World, report: &StepReport) {
+        self.rows.push(world, report);
+    }
+
+    /// Leaves out every second step.
+    pub fn thin(&mut self) {
+        let walls = self.walls.len();
+        let kept = (0..self.len()).step_by(2);
+        let loads = |step: usize| self.rows.loads[step * walls..(step + 1) * walls].iter();
+        self.rows.loads = kept.clone().flat_map(loads).copied().collect();
+        self.rows.scalars = kept.map(|step| self.rows.scalars[step]).collect();
+    }
+
     /// Steps recorded.
     pub fn len(&self) -> usize {
         self.rows.len()

@@ -31,6 +31,15 @@ const HALF_LINE: f64 = 0.8;
 /// Cosine of the angle to the line of sight below which a floor is seen from its edge.
 const EDGE_ON: f64 = 1e-3;
 
+/// What a shader needs for the same floors.
+pub(crate) fn constants() -> [(&'static str, f64); 3] {
+    [
+        ("FLOOR_CLEAR", CLEAR),
+        ("FLOOR_SHADE", f64::from(SHADE)),
+        ("FLOOR_SHADOW_OPACITY", f64::from(SHADOW_OPACITY)),
+    ]
+}
+
 /// Floors in camera space.
 pub(crate) struct FloorLayer {
     floors: Vec<Placed>,

@@ -46,11 +46,13 @@ mod font;
 mod framing;
 mod image;
 mod light;
+pub mod look;
 mod occlusion;
 mod overlay;
 mod picture;
 mod render;
 mod solids;
+mod surface;
 mod visibility;
 mod walls;
 
@@ -61,3 +63,4 @@ pub use image::{EncodeError, Image, encode_apng, encode_gif};
 pub use picture::{Background, Floor, Legend, Line, Picture, Solid, Sphere, Triangle, Wall};
 pub use render::render;
 pub use solids::{Face, Form};
+pub use surface::{Side, Surface};

@@ -23,6 +23,19 @@ const HIGHLIGHT: f32 = 0.10;
 /// Light that reaches the rim of a grain.
 const RIM: f32 = 0.30;
 
+/// What a shader needs for the same light.
+pub(crate) fn constants() -> [(&'static str, f64); 6] {
+    [
+        ("SKY", SKY),
+        ("GROUND", GROUND),
+        ("KEY", KEY),
+        ("FILL", FILL),
+        ("HIGHLIGHT", HIGHLIGHT),
+        ("RIM", RIM),
+    ]
+    .map(|(name, value)| (name, f64::from(value)))
+}
+
 /// Open parts of the sky and of the key light at a point, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Openness {

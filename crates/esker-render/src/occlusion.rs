@@ -30,8 +30,24 @@ const BIAS: f64 = 0.06;
 const REACH: f64 = 2.2;
 /// The sample that stands for its pixel.
 const REPRESENTATIVE: usize = 2;
+/// Depth behind a body at which its shadow begins, over the mean radius of the bodies.
+const SHADOW_TOLERANCE: f64 = 0.12;
+/// Width over which shadows on planes fade, over the mean radius of the bodies.
+const SHADOW_BLUR: f64 = 0.6;
 /// Darkest sky, so that deep gaps keep their colour.
 const LEAST_SKY: f64 = 0.18;
+
+/// What a shader needs for the same occlusion.
+pub(crate) fn constants() -> [(&'static str, f64); 6] {
+    [
+        ("OCCLUSION_STRENGTH", STRENGTH),
+        ("OCCLUSION_BIAS", BIAS),
+        ("OCCLUSION_REACH", REACH),
+        ("LEAST_SKY", LEAST_SKY),
+        ("SHADOW_TOLERANCE", SHADOW_TOLERANCE),
+        ("SHADOW_BLUR", SHADOW_BLUR),
+    ]
+}
 
 /// Openness per pixel, row by row.
 pub(crate) fn openness(
@@ -188,8 +204,8 @@ impl ShadowMap {
         Self {
             view,
             seen,
-            tolerance: 0.12 * size,
-            blur: 0.6 * size,
+            tolerance: SHADOW_TOLERANCE * size,
+            blur: SHADOW_BLUR * size,
         }
     }
 

@@ -1,7 +1,6 @@
 //! Walls: from triangles to shaded, depth-sorted fragments of one sample row.
 //!
-//! Corners are welded by position, which gives the neighbours of each triangle. Neighbours that
-//! meet at less than [`CREASE`] share a smooth normal; sharper edges, open borders and the
+//! Smooth surfaces ([`crate::surface`]) are shaded smoothly; sharp edges, open borders and the
 //! outline (where a smooth surface turns away from the eye) are drawn as thin dark lines.
 //!
 //! On the picture everything is a triangle over which `n` (nearness) and `w·normal` are affine
@@ -13,16 +12,21 @@ use crate::camera::View;
 use crate::color::{Linear, decode, mix};
 use crate::light::Light;
 use crate::picture::Wall;
+use crate::surface::{Side, Surface};
 use crate::visibility::{SAMPLES, sample_x, sample_y};
 
-/// Largest angle between neighbours that belong to one smooth surface: cos 40°.
-const CREASE: f64 = 0.766;
-/// Corners closer than this part of the wall's size are one.
-const WELD: f64 = 1e-7;
 /// Opacity of the back of a surface relative to its front.
 const BACK_OPACITY: f32 = 0.55;
 /// Edges win over the surfaces they lie on by this nearness, in camera units.
 const EDGE_LIFT: f64 = 3e-4;
+
+/// What a shader needs for the same walls.
+pub(crate) fn constants() -> [(&'static str, f64); 2] {
+    [
+        ("BACK_OPACITY", f64::from(BACK_OPACITY)),
+        ("EDGE_LIFT", EDGE_LIFT),
+    ]
+}
 
 /// Something with an affine nearness over a triangle of the picture.
 struct ScreenTriangle {
@@ -232,10 +236,10 @@ impl WallLayer {
         if alpha == 0.0 {
             return;
         }
-        let surface = Surface::new(wall, view);
+        let surface = in_camera_space(wall, view);
         let color = [red, green, blue].map(decode);
         for (face, corners) in surface.faces.iter().enumerate() {
-            let seen_from_front = surface.faces_eye(face, view);
+            let seen_from_front = faces_eye(&surface, face, view);
             let opacity = if seen_from_front || alpha == 1.0 {
                 alpha
             } else {
@@ -253,7 +257,7 @@ impl WallLayer {
         }
         let line_color = color.map(|x| 0.12 * x);
         let line_opacity = (0.25 + alpha).min(0.85);
-        for edge in surface.lines(view) {
+        for edge in lines(&surface, view) {
             let ends = edge.ends.map(|end| surface.points[end]);
             let opacity = if edge.seen_from_front {
                 line_opacity
@@ -399,143 +403,53 @@ fn in_front(view: &View, corners: &[(DVec3, DVec3)]) -> Vec<[(DVec3, DVec3); 3]>
         .collect()
 }
 
-/// A welded wall in camera space.
-struct Surface {
-    points: Vec<DVec3>,
-    /// Indices into `points`.
-    faces: Vec<[usize; 3]>,
-    /// Unit normal of each face's front.
-    normals: Vec<DVec3>,
-    /// Faces at each point: those of point `p` are `incident[first[p]..first[p + 1]]`.
-    first: Vec<usize>,
-    incident: Vec<usize>,
-}
-
-struct Edge {
+/// An edge to be drawn.
+struct Line {
     ends: [usize; 2],
     seen_from_front: bool,
 }
 
-impl Surface {
-    fn new(wall: &Wall, view: &View) -> Self {
-        let whole = wall
-            .triangles
-            .iter()
-            .filter(|triangle| triangle.corners.iter().all(|corner| corner.is_finite()));
-        let corners: Vec<DVec3> = whole.flat_map(|triangle| triangle.corners).collect();
-        let low = corners.iter().fold(DVec3::INFINITY, |low, p| low.min(*p));
-        let high = corners
-            .iter()
-            .fold(DVec3::NEG_INFINITY, |high, p| high.max(*p));
-        let grid = (high - low).length() * WELD;
-        let key = |p: DVec3| {
-            let cell = ((p - low) / grid).round();
-            [cell.x as i64, cell.y as i64, cell.z as i64]
-        };
-        let mut order: Vec<usize> = (0..corners.len()).collect();
-        order.sort_by_key(|&i| (key(corners[i]), i));
-        let mut points: Vec<DVec3> = Vec::new();
-        let mut welded = vec![0; corners.len()];
-        for (position, &i) in order.iter().enumerate() {
-            if position == 0 || key(corners[order[position - 1]]) != key(corners[i]) {
-                points.push(corners[i]);
-            }
-            welded[i] = points.len() - 1;
-        }
-        let mut faces = Vec::new();
-        let mut normals = Vec::new();
-        for face in welded.chunks_exact(3) {
-            let [a, b, c] = [points[face[0]], points[face[1]], points[face[2]]];
-            if let Some(normal) = ((b - a) / grid).cross((c - a) / grid).try_normalize() {
-                faces.push([face[0], face[1], face[2]]);
-                normals.push(view.turn(normal));
-            }
-        }
-        let mut first = vec![0; points.len() + 1];
-        for &point in faces.as_flattened() {
-            first[point + 1] += 1;
-        }
-        for point in 0..points.len() {
-            first[point + 1] += first[point];
-        }
-        let mut fill = first.clone();
-        let mut incident = vec![0; 3 * faces.len()];
-        for (face, corners) in faces.iter().enumerate() {
-            for &point in corners {
-                incident[fill[point]] = face;
-                fill[point] += 1;
-            }
-        }
-        let points = points.into_iter().map(|p| view.to_camera(p)).collect();
-        Self {
-            points,
-            faces,
-            normals,
-            first,
-            incident,
-        }
+/// A wall's surface in camera space.
+fn in_camera_space(wall: &Wall, view: &View) -> Surface {
+    let mut surface = Surface::new(&wall.triangles);
+    for point in &mut surface.points {
+        *point = view.to_camera(*point);
     }
-
-    fn faces_eye(&self, face: usize, view: &View) -> bool {
-        let corner = self.points[self.faces[face][0]];
-        let towards_eye = if view.perspective {
-            -corner
-        } else {
-            DVec3::NEG_Z
-        };
-        self.normals[face].dot(towards_eye) > 0.0
+    for normal in &mut surface.normals {
+        *normal = view.turn(*normal);
     }
+    surface
+}
 
-    /// The mean normal, at each corner, of the faces that continue this one smoothly.
-    fn corner_normals(&self, face: usize) -> [DVec3; 3] {
-        let own = self.normals[face];
-        self.faces[face].map(|point| {
-            let around = &self.incident[self.first[point]..self.first[point + 1]];
-            let sum = around.iter().fold(DVec3::ZERO, |sum, &other| {
-                let cosine = own.dot(self.normals[other]);
-                if cosine.abs() > CREASE {
-                    sum + self.normals[other] * cosine.signum()
-                } else {
-                    sum
+fn faces_eye(surface: &Surface, face: usize, view: &View) -> bool {
+    let corner = surface.points[surface.faces[face][0]];
+    let towards_eye = if view.perspective {
+        -corner
+    } else {
+        DVec3::NEG_Z
+    };
+    surface.normals[face].dot(towards_eye) > 0.0
+}
+
+/// Edges worth a line: open, sharp, common to three or more faces, or on the outline.
+fn lines(surface: &Surface, view: &View) -> Vec<Line> {
+    let faces_eye = |side: &Side| faces_eye(surface, side.face, view);
+    let sides = surface.sides();
+    let edges = sides.chunk_by(|one, other| one.ends == other.ends);
+    edges
+        .filter_map(|edge| {
+            let drawn = match surface.smooth_neighbours(edge) {
+                Some([one, other]) => {
+                    (faces_eye(one) == faces_eye(other)) == (one.forward == other.forward)
                 }
-            });
-            sum.normalize_or(own)
-        })
-    }
-
-    /// Edges worth a line: open, sharp, common to three or more faces, or on the outline.
-    fn lines(&self, view: &View) -> Vec<Edge> {
-        let mut sides: Vec<([usize; 2], usize, bool)> = Vec::with_capacity(3 * self.faces.len());
-        for (face, corners) in self.faces.iter().enumerate() {
-            for i in 0..3 {
-                let (a, b) = (corners[i], corners[(i + 1) % 3]);
-                sides.push(([a.min(b), a.max(b)], face, a < b));
-            }
-        }
-        sides.sort_unstable();
-        sides
-            .chunk_by(|one, other| one.0 == other.0)
-            .filter_map(|group| {
-                let seen_from_front = group.iter().any(|side| self.faces_eye(side.1, view));
-                let drawn = match group {
-                    [(_, one, one_runs), (_, other, other_runs)] => {
-                        // Neighbours of equal orientation run along their edge in opposite ways.
-                        let flip = one_runs == other_runs;
-                        let cosine = self.normals[*one].dot(self.normals[*other]);
-                        let bend = if flip { -cosine } else { cosine };
-                        let outline =
-                            (self.faces_eye(*one, view) == self.faces_eye(*other, view)) == flip;
-                        bend < CREASE || outline
-                    }
-                    _ => true,
-                };
-                drawn.then_some(Edge {
-                    ends: group[0].0,
-                    seen_from_front,
-                })
+                None => true,
+            };
+            drawn.then(|| Line {
+                ends: edge[0].ends,
+                seen_from_front: edge.iter().any(faces_eye),
             })
-            .collect()
-    }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -577,9 +491,9 @@ mod tests {
 
     #[test]
     fn a_cube_of_triangles_shows_its_twelve_edges_and_no_diagonal() {
-        let surface = Surface::new(&cube(), &view());
+        let surface = in_camera_space(&cube(), &view());
         assert_eq!(surface.points.len(), 8);
-        assert_eq!(surface.lines(&view()).len(), 12);
+        assert_eq!(lines(&surface, &view()).len(), 12);
     }
 
     #[test]
@@ -591,7 +505,7 @@ mod tests {
         wall.triangles.push(Triangle {
             corners: [DVec3::NAN, DVec3::ZERO, DVec3::ONE],
         });
-        assert_eq!(Surface::new(&wall, &view()).faces.len(), 12);
+        assert_eq!(in_camera_space(&wall, &view()).faces.len(), 12);
         let nothing = Wall {
             triangles: Vec::new(),
             color: [f32::NAN; 4],

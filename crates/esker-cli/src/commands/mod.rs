@@ -13,6 +13,7 @@ pub mod render;
 pub mod report;
 pub mod run;
 pub mod solve;
+pub mod view;
 
 use glam::DVec3;
 

@@ -1,7 +1,14 @@
 //! Pictures of recordings: which frame, in which colours, from where.
 
+mod chains;
+mod color;
 mod drawing;
 mod scenery;
+mod subject;
 
-pub use drawing::{Color, Drawing, PictureError, Style};
-pub use scenery::{Clip, Shown};
+pub use chains::{Chain, chains, mean_radius};
+pub use color::{Color, color_range, palette, values};
+pub use drawing::{Drawing, GHOST, PictureError, Style, THICKEST_CHAIN};
+pub use esker_study::grain_forms::GrainForms;
+pub use scenery::{Clip, FLOOR_COLOR, Shown, WALL_COLOR};
+pub use subject::{Subject, VIEWS, camera, sample, up};

@@ -9,8 +9,10 @@ use glam::DVec3;
 
 use super::PictureError;
 
-const WALL_COLOR: [f32; 4] = [0.45, 0.52, 0.60, 0.22];
-const FLOOR_COLOR: [f32; 4] = [0.55, 0.60, 0.66, 0.55];
+/// Colour of walls, sRGB and opacity.
+pub const WALL_COLOR: [f32; 4] = [0.45, 0.52, 0.60, 0.22];
+/// Colour of floors, sRGB and opacity.
+pub const FLOOR_COLOR: [f32; 4] = [0.55, 0.60, 0.66, 0.55];
 /// A wall this many times larger than the bulk is not fitted into the picture.
 const LARGE_WALL: f64 = 3.0;
 /// Radius of a floor, in half diagonals of the grains on it.
@@ -114,6 +116,12 @@ pub(super) struct Scenery {
     pub floors: Vec<Floor>,
     /// What the picture must show: the bulk of the grains, and walls of like size.
     pub subject: Bounds,
+    /// Indices of the walls that are floors.
+    pub floor_walls: Vec<usize>,
+    /// Middle of what stands on floors, m.
+    pub middle: DVec3,
+    /// How far floors reach from there, m.
+    pub floor_radius: f64,
 }
 
 impl Scenery {
@@ -130,10 +138,14 @@ impl Scenery {
             walls: Vec::new(),
             floors: Vec::new(),
             subject: grains,
+            floor_walls: Vec::new(),
+            middle: DVec3::ZERO,
+            floor_radius: 0.0,
         };
         let mut planes = Vec::new();
         for (name, soup) in walls_in_frame(header, frame) {
-            let known = header.walls.iter().find(|wall| wall.name == name);
+            let number = header.walls.iter().position(|wall| wall.name == name);
+            let known = number.map(|number| &header.walls[number]);
             let unbounded = known.is_some_and(|wall| wall.unbounded);
             let material = known.and_then(|wall| wall.body);
             let own = material.and_then(|m| palette.get(usize::from(m)));
@@ -153,7 +165,10 @@ impl Scenery {
             let bounds = Bounds::of_walls(std::slice::from_ref(&wall));
             let is_large = !grains.is_empty() && diagonal(&bounds) > LARGE_WALL * diagonal(&grains);
             match normal_of_square(&soup) {
-                Some(normal) if unbounded || is_large => planes.push((soup.vertices[0], normal)),
+                Some(normal) if unbounded || is_large => {
+                    scenery.floor_walls.extend(number);
+                    planes.push((soup.vertices[0], normal));
+                }
                 _ => {
                     for clip in &shown.clips {
                         let cut = wall.triangles.into_iter().flat_map(|t| clip.cut(t));
@@ -181,6 +196,7 @@ impl Scenery {
             color: FLOOR_COLOR,
         });
         scenery.floors = floors.collect();
+        (scenery.middle, scenery.floor_radius) = (middle, radius);
         scenery
     }
 }

@@ -106,7 +106,7 @@ impl Output {
         world: &World,
         rows: &[Row],
     ) -> Result<Self, Error> {
-        let header = header(&scene, world);
+        let header = recording_header(&scene, world);
         let min = if world.emitters().is_empty() {
             0
         } else {
@@ -152,7 +152,7 @@ impl Output {
             source,
         })?;
         let recording = dir.join(RECORDING_FILE_NAME);
-        let wanted = header(&scene, &world);
+        let wanted = recording_header(&scene, &world);
         let asked = wanted.settings.clone();
         let Continued { recorder, lost } =
             Recorder::continue_run(&recording, wanted, mark, &world)?;
@@ -301,7 +301,8 @@ fn restore(scene: &Scene, checkpoint: Checkpoint) -> Result<World, RestoreError>
     World::restore(&def, checkpoint.state)
 }
 
-fn header(loaded: &LoadedScene, world: &World) -> RecordingHeader {
+/// What is known of a run before its first frame.
+pub fn recording_header(loaded: &LoadedScene, world: &World) -> RecordingHeader {
     let scene = loaded.scene();
     let extent = extent(world);
     RecordingHeader {

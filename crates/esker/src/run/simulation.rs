@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use esker_probe::{Probes, Row};
+use esker_record::RecordingHeader;
 use esker_world::{StepError, StepReport, World};
 
 use super::folder::ResultFolder;
-use super::output::{Output, Sums};
+use super::output::{Output, Sums, recording_header};
 use super::summary::Summary;
 use super::totals::Totals;
 use crate::device::device_for;
@@ -256,6 +257,11 @@ impl Simulation {
     /// Time on the clock that steps and their recording took so far, s.
     pub fn wall_seconds(&self) -> f64 {
         self.totals.wall
+    }
+
+    /// What a recording of it would say about itself.
+    pub fn recording_header(&self) -> RecordingHeader {
+        recording_header(&self.scene, &self.world)
     }
 
     /// Where it records to, if it does.

@@ -2,7 +2,6 @@
 
 mod profile;
 mod progress;
-mod stop;
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +14,10 @@ use esker_scene::Device;
 use esker_world::World;
 
 use crate::exit_code::ExitCode;
+use crate::stop_signal::StopSignal;
 use crate::threads::most_threads;
 use profile::Profile;
 use progress::Progress;
-use stop::StopSignal;
 
 /// Simulate a scene and write what came of it.
 #[derive(Args)]
@@ -151,7 +150,7 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Simulation> {
 }
 
 /// An error with the options that help.
-fn advised(error: Error) -> anyhow::Error {
+pub fn advised(error: Error) -> anyhow::Error {
     match error {
         Error::Exists { .. } => {
             anyhow!("{error}; choose another folder with -o, or replace it with --force")
