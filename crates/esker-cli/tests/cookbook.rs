@@ -199,3 +199,54 @@ fn the_screw_carries_the_bulk_by_most_of_its_pitch() {
     assert!((0.5..1.0).contains(&(velocity / pitch_speed)), "{velocity}");
     assert!(run.mean("carried", "mass_flow", [0.7, 1.2]) > 0.0);
 }
+
+/// The shaft turns against the weight of the charge, whose centre of mass the flow keeps to one side:
+/// in steady flow torque over weight is that lever arm.
+#[test]
+fn the_torque_of_the_drum_holds_the_lever_arm_of_its_charge() {
+    let mut run = Run::new(scene(
+        "rotating-drum",
+        &[
+            ("[0.011, 0.013]", "[0.016, 0.019]"),
+            ("count = 1500", "count = 450"),
+        ],
+    ));
+    run.until(1.5);
+    let mass: f64 = run.world.grains().mass().iter().sum();
+    let mut arms = Vec::new();
+    for frame in 1..=50 {
+        run.until(1.5 + 0.02 * f64::from(frame));
+        let grains = run.world.grains();
+        let places = grains.position().iter().zip(grains.mass());
+        arms.push(places.map(|(x, m)| m * x.x).sum::<f64>() / mass);
+    }
+    let held = run.weight() * arms.iter().sum::<f64>() / arms.len() as f64;
+    // Grains turn the shell back: their torque has the sign of the side that they are lifted to.
+    let torque = run.mean("shaft", "torque_y", [1.55, 2.5]);
+    println!("torque {torque:.3} N m, weight times arm {held:.3} N m");
+    assert!(torque < -0.5, "{torque}");
+    assert!((torque / held - 1.0).abs() < 0.05, "{torque} {held}");
+}
+
+/// What is fed lies on the belt as thick as its speed says, and the belt gives it the speed that it
+/// lacks: load = feed/speed, power = feed × speed × (speed − that of the feed).
+#[test]
+fn a_belt_carries_its_feed_and_takes_the_power_that_speeds_it_up() {
+    const FEED: f64 = 2.0;
+    const SPEED: f64 = 0.8;
+    const FED_AT: f64 = 0.5;
+    let mut run = Run::new(scene(
+        "belt-conveyor",
+        &[
+            ("[0.012, 0.018]", "[0.018, 0.024]"),
+            ("step = 5e-4", "step = 8e-4"),
+        ],
+    ));
+    run.until(3.6);
+    let load = run.mean("load", "mass", [2.2, 3.6]) / 0.5;
+    let power = run.mean("belt", "power", [2.2, 3.6]);
+    println!("{load:.3} kg/m, {power:.3} W");
+    assert!((load / (FEED / SPEED) - 1.0).abs() < 0.05, "{load}");
+    let needed = FEED * SPEED * (SPEED - FED_AT);
+    assert!((power / needed - 1.0).abs() < 0.1, "{power} {needed}");
+}

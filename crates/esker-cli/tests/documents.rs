@@ -1,4 +1,4 @@
-//! The documents at the root tell the truth about the tree.
+//! The documents at the root and the book tell the truth about the tree.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,11 @@ fn named_paths(text: &str) -> Vec<&str> {
 
 #[test]
 fn every_path_that_the_documents_name_exists() {
-    for document in ["ARCHITECTURE.md", "README.md", "CONTRIBUTING.md"] {
+    let mut documents = ["ARCHITECTURE.md", "README.md", "CONTRIBUTING.md"]
+        .map(str::to_owned)
+        .to_vec();
+    documents.extend(pages_of_the_book());
+    for document in &documents {
         let text = read(document);
         let paths = named_paths(&text);
         for path in &paths {
@@ -40,6 +44,66 @@ fn every_path_that_the_documents_name_exists() {
             "the map names too few paths"
         );
     }
+}
+
+/// Paths of all pages of the book.
+fn pages_of_the_book() -> Vec<String> {
+    let mut folders = vec![String::from("docs/src")];
+    let mut pages = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root().join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path);
+            } else if path.ends_with(".md") {
+                pages.push(path);
+            }
+        }
+    }
+    assert!(pages.len() > 30, "the book is gone");
+    pages
+}
+
+#[test]
+fn the_book_has_a_page_for_every_experiment_and_every_scene_of_the_cookbook() {
+    let contents = read("docs/src/SUMMARY.md");
+    let index = read("docs/src/validation/index.md");
+    for experiment in esker_study::registry::ALL {
+        let name = experiment.about().name;
+        assert!(
+            contents.contains(&format!("(validation/{name}.md)")),
+            "{name}"
+        );
+        assert!(index.contains(&format!("[{name}]({name}.md)")), "{name}");
+        let page = read(&format!("docs/src/validation/{name}.md"));
+        assert!(page.contains("**Verdict: "), "{name}");
+    }
+    let recipes: Vec<String> = pages_of_the_book()
+        .iter()
+        .filter(|page| page.starts_with("docs/src/cookbook/"))
+        .map(|page| read(page))
+        .collect();
+    for scene in std::fs::read_dir(root().join("scenes/cookbook")).unwrap() {
+        let name = scene.unwrap().file_name().into_string().unwrap();
+        assert!(
+            recipes
+                .iter()
+                .any(|page| page.contains(&format!("`scenes/cookbook/{name}`"))),
+            "no page of the cookbook is about {name}"
+        );
+    }
+}
+
+/// The tutorial begins with the scene of the README, which a test below runs.
+#[test]
+fn the_tutorial_of_the_book_has_the_scene_of_the_readme() {
+    let scene = |document: &str| {
+        let text = read(document);
+        let (_, rest) = text.split_once("```toml\n").unwrap();
+        rest.split_once("```").unwrap().0.to_owned()
+    };
+    assert_eq!(scene("docs/src/tutorial.md"), scene("README.md"));
 }
 
 #[test]

@@ -26,4 +26,4 @@ pub use axis::{Axis, Scale};
 pub use colour::{SERIES_COLOURS, colour_of};
 pub use picture::{Disc, Picture, Segment};
 pub use plot::{Plot, Series};
-pub use text::{escape, number, png_address};
+pub use text::{escape, number, png_address, png_bytes};

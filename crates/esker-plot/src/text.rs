@@ -17,12 +17,32 @@ pub fn escape(text: &str) -> String {
 
 /// A PNG file as a `data:` address that a page can hold.
 pub fn png_address(bytes: &[u8]) -> String {
-    format!("data:image/png;base64,{}", base64(bytes))
+    format!("{PNG_ADDRESS}{}", base64(bytes))
 }
+
+/// The PNG file in a `data:` address; `None` where there is none.
+pub fn png_bytes(address: &str) -> Option<Vec<u8>> {
+    let text = address.strip_prefix(PNG_ADDRESS)?;
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut held) = (0u32, 0);
+    for c in text.trim_end_matches('=').bytes() {
+        let digit = DIGITS.iter().position(|&d| d == c)?;
+        bits = bits << 6 | digit as u32;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+            bits &= (1 << held) - 1;
+        }
+    }
+    Some(bytes)
+}
+
+const PNG_ADDRESS: &str = "data:image/png;base64,";
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Base64 with padding, as data URIs take it (RFC 4648).
 fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
         let byte = |i: usize| u32::from(group.get(i).copied().unwrap_or(0));
@@ -104,5 +124,16 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(base64(text.as_bytes()), expected);
         }
+    }
+
+    #[test]
+    fn a_file_comes_back_from_its_address() {
+        let all: Vec<u8> = (0..=255).collect();
+        for length in [0, 1, 2, 3, 4, 255, 256] {
+            let bytes = &all[..length];
+            assert_eq!(png_bytes(&png_address(bytes)).as_deref(), Some(bytes));
+        }
+        assert_eq!(png_bytes("data:image/png;base64,Zg!="), None);
+        assert_eq!(png_bytes("picture.png"), None);
     }
 }

@@ -10,7 +10,7 @@ use crate::error::RecordError;
 use crate::frame::{Frame, LoadInterval};
 use crate::layout::RecordSettings;
 use crate::probes::ProbeRow;
-use crate::recorder::{Recorder, RecordingMark};
+use crate::recorder::{MOST_PENDING_ROWS, Recorder, RecordingMark};
 use crate::series::StepRows;
 
 /// Frames that may wait in memory; a slower disk then slows the run.
@@ -18,6 +18,8 @@ const MOST_WAITING: usize = 4;
 
 enum Job {
     Frame(Box<Frame>, StepRows),
+    /// Rows of steps between two frames that lie far apart.
+    Steps(StepRows),
     /// Write everything, then answer.
     Flush(StepRows, SyncSender<()>),
 }
@@ -50,6 +52,7 @@ impl BackgroundRecorder {
                         recorder.add_steps(&steps)?;
                         recorder.record(&frame)?;
                     }
+                    Job::Steps(steps) => recorder.add_steps(&steps)?,
                     Job::Flush(steps, done) => {
                         recorder.add_steps(&steps)?;
                         recorder.flush()?;
@@ -77,10 +80,17 @@ impl BackgroundRecorder {
     }
 
     /// Records the scalars of the step that was just made; they are written
-    /// with the next frame or flush.
-    pub fn record_step(&mut self, world: &World, report: &StepReport) {
+    /// with the next frame or flush, or when there are many of them: a run that
+    /// writes no frames for long does not keep its steps in memory. An error of
+    /// an earlier frame shows here.
+    pub fn record_step(&mut self, world: &World, report: &StepReport) -> Result<(), RecordError> {
         self.pending.push(world, report);
         self.mark.scalar_rows += 1;
+        if self.pending.len() < MOST_PENDING_ROWS {
+            return Ok(());
+        }
+        let steps = std::mem::take(&mut self.pending);
+        self.send(Job::Steps(steps))
     }
 
     /// Records a row of a probe; it is written with the next frame or flush.

@@ -27,7 +27,7 @@ const TABLE_CHUNK_ROWS: u64 = 64;
 /// Smallest and largest rows per chunk of grains and contacts.
 const CHUNK_ROWS: [usize; 2] = [32, 16_384];
 /// Scalars kept in memory at most until they are written without a frame.
-const MOST_PENDING_ROWS: usize = 4096;
+pub(crate) const MOST_PENDING_ROWS: usize = 4096;
 
 /// Writes a recording frame by frame. A frame is on the disk, and safe against
 /// a kill, when [`Recorder::record_frame`] returns.

@@ -56,7 +56,7 @@ fn header(world: &World) -> RecordingHeader {
 fn record_to(world: &mut World, recorder: &mut BackgroundRecorder, last: u64) {
     while world.steps_done() < last {
         let report = world.step().unwrap();
-        recorder.record_step(world, &report);
+        recorder.record_step(world, &report).unwrap();
         recorder.record_probe(row(0, report.step));
         if report.step.is_multiple_of(3) {
             recorder.record_probe(row(1, report.step));

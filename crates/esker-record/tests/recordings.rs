@@ -9,8 +9,8 @@ use std::path::Path;
 
 use common::{emitting_world, full_settings, header_of, record_run, temporary_dir};
 use esker_record::{
-    Frame, GrainField, LoadInterval, Precision, RecordError, RecordSettings, Recorder, Recording,
-    SCALARS, part_path,
+    BackgroundRecorder, Frame, GrainField, LoadInterval, Precision, RecordError, RecordSettings,
+    Recorder, Recording, SCALARS, part_path,
 };
 use esker_world::World;
 use esker_world::definition::*;
@@ -504,4 +504,35 @@ fn a_grain_with_its_motion_takes_less_than_forty_bytes_per_frame() {
         );
         assert!(each < 40.0, "{each} bytes per grain and frame");
     }
+}
+
+/// A run of one grain that wrote no frames kept the scalars of all of its steps, 5.7 GB after some
+/// minutes: they were held back for the next frame.
+#[test]
+fn steps_of_a_run_without_frames_are_written_while_it_runs() {
+    const ROWS_PER_WRITE: usize = 4096;
+    // Four may wait for the thread that writes, and it may be at work on a fifth.
+    const WRITES: usize = 7;
+    let dir = temporary_dir("no-frames");
+    let path = dir.path().join("recording.h5");
+    let mut world = World::new(&WorldDef {
+        emitters: Vec::new(),
+        ..emitting_world()
+    })
+    .unwrap();
+    let header = header_of(&world, full_settings(Precision::Single, 0));
+    let recorder = Recorder::create(&path, header, 1).unwrap();
+    let mut recorder = BackgroundRecorder::new(recorder);
+    for _ in 0..WRITES * ROWS_PER_WRITE {
+        let report = world.step().unwrap();
+        recorder.record_step(&world, &report).unwrap();
+    }
+    let written = || Recording::open(&path).unwrap().scalars().unwrap().len();
+    assert!(
+        written() >= (WRITES - 5) * ROWS_PER_WRITE,
+        "{} rows",
+        written()
+    );
+    recorder.finish().unwrap();
+    assert_eq!(written(), WRITES * ROWS_PER_WRITE);
 }

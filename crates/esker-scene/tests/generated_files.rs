@@ -29,7 +29,10 @@ fn assert_current(path: &str, content: &[u8]) {
 
 #[test]
 fn the_reference_page_is_what_the_tables_of_keys_say() {
-    assert_current("docs/scene-format.md", esker_scene::reference().as_bytes());
+    assert_current(
+        "docs/src/scene-format.md",
+        esker_scene::reference().as_bytes(),
+    );
 }
 
 /// The drum's inner surface, mm: a circle with eight straight-sided lifters,

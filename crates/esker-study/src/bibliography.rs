@@ -131,7 +131,7 @@ impl fmt::Display for Reference {
     }
 }
 
-/// The page `docs/bibliography.md`.
+/// The page `docs/src/bibliography.md`.
 pub fn page() -> String {
     let mut page = String::from(
         "# Bibliography\n\n\
@@ -163,14 +163,14 @@ mod tests {
     #[test]
     fn the_page_is_what_the_list_says() {
         let path =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bibliography.md");
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/bibliography.md");
         if std::env::var_os("ESKER_WRITE").is_some() {
             std::fs::write(&path, page()).expect("the page is written");
         }
         let found = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             found == page(),
-            "docs/bibliography.md is out of date: run with ESKER_WRITE=1"
+            "docs/src/bibliography.md is out of date: run with ESKER_WRITE=1"
         );
     }
 

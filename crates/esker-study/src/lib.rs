@@ -3,7 +3,7 @@
 //! An [`Experiment`] is a list of independent cases and a judgement of their
 //! results. The [`runner`] runs the cases that have no stored result yet, so
 //! that an interrupted study resumes where it was; [`report`] writes what came
-//! out as HTML and JSON.
+//! out as HTML and JSON, and [`pages`] as pages of the book.
 //!
 //! ```no_run
 //! use esker_study::{Size, registry, runner};
@@ -25,6 +25,7 @@ mod frame;
 pub mod grain_forms;
 mod machine;
 pub mod observe;
+pub mod pages;
 pub mod registry;
 pub mod report;
 mod results;

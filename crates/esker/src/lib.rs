@@ -46,14 +46,22 @@
 //! | scenes, what is wrong with them, what they will cost | [`scene`] |
 //! | grains, walls, contacts, the step, what may be changed between steps | [`world`] |
 //! | worlds that are built in code, without a scene | [`world::definition`] |
+//! | joints, gears and drives of rigid bodies | [`machine`] |
 //! | probes: time series of a running world | [`probe`] |
 //! | contact problems and solvers | [`problem`], [`contact`], [`solver`] |
 //! | recordings, checkpoints, exports | [`record`] |
+//! | measures of states: angles, fields, mixing, wall pressure | [`analysis`] |
+//! | shapes, meshes, distances | [`geometry`] |
 //! | published experiments with their criteria | [`study`] |
+//!
+//! Quantities are SI, vectors are in world axes. What a caller passes is checked where a world is
+//! built and gives a typed [`Error`]; nothing that is passed can panic. A run that went wrong
+//! without an error says so in its [`Verdict`]: [`Simulation::finish`] returns it in the [`Summary`].
 //!
 //! Results do not depend on the number of threads, and the same program gives the same bits for
 //! the same scene. The crate's examples are a drum in thirty lines, a measure of one's own while
-//! running, and one contact problem that every solver solves.
+//! running, and one contact problem that every solver solves. The book in `docs` has the equations, and
+//! says how to choose an accuracy.
 
 mod device;
 mod error;

@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::Args;
 use esker_study::bibliography::{self, Reference};
 use esker_study::runner::{Finished, Options, Progress};
-use esker_study::{Experiment, Judgement, Size, Status, registry, report, runner};
+use esker_study::{Experiment, Judgement, Size, Status, pages, registry, report, runner};
 
 use crate::exit_code::ExitCode;
 
@@ -35,6 +35,9 @@ pub struct Arguments {
     /// Folder of results and reports
     #[arg(short, long, default_value = "experiments")]
     output: PathBuf,
+    /// Also write pages of the book into this folder: Markdown, plots and pictures, and their index
+    #[arg(long, value_name = "FOLDER")]
+    book: Option<PathBuf>,
     /// Cases run at the same time; one per core if not given
     #[arg(long)]
     workers: Option<usize>,
@@ -67,6 +70,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if !arguments.json {
             show(&finished);
             println!("  report: {}", page.display());
+        }
+        if let Some(folder) = &arguments.book {
+            let page = pages::write(folder, experiment, &finished)?;
+            if !arguments.json {
+                println!("  page of the book: {}", page.display());
+            }
         }
         verdicts.push(finished.verdict());
     }
@@ -115,7 +124,7 @@ fn list(json: bool) -> anyhow::Result<()> {
             about.name, about.seconds_full, about.seconds_reduced, about.paper, about.shows
         );
     }
-    println!("\npapers (docs/bibliography.md)");
+    println!("\npapers (docs/src/bibliography.md)");
     let named = |reference: &&Reference| {
         let experiments = registry::ALL.iter().map(|e| e.about().paper);
         experiments

@@ -41,7 +41,7 @@ class Scene:
     """What is simulated.
 
     ``Scene(duration=1.0, step=1e-3, material={...}, wall=[...], ...)`` takes the keys of scene
-    files (docs/scene-format.md): tables are dicts or Sections, ``[[wall]]`` and the like are
+    files (docs/src/scene-format.md): tables are dicts or Sections, ``[[wall]]`` and the like are
     lists of them. What is wrong is found when a simulation is made, or by check(), with the
     messages of ``esker check``; numbers may be numpy's.
 

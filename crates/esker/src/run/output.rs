@@ -207,7 +207,7 @@ impl Output {
         (report, rows): (&StepReport, &[Row]),
         sums: Sums<'_>,
     ) -> Result<(), Error> {
-        self.recorder.record_step(world, report);
+        self.recorder.record_step(world, report)?;
         self.record_probes(rows)?;
         let every = self.scene.scene().record.every;
         if every.is_some_and(|every| report.reached_multiple_of(every)) {
