@@ -2,8 +2,7 @@
 
 use esker_contact::Impulse;
 use esker_geometry::Pose;
-use esker_world::{ContactGeometry, Partner};
-use esker_world::{LoadIntegral, WallLoad, World};
+use esker_world::{BodyKind, ContactGeometry, LoadIntegral, WallLoad, World};
 use glam::{DQuat, DVec3};
 
 use crate::layout::{GrainField, RecordSettings};
@@ -100,11 +99,7 @@ impl LoadInterval {
     pub fn from_now(world: &World) -> Self {
         LoadInterval {
             time: world.time(),
-            totals: {
-                let of_walls = world.walls().iter().map(|w| w.total_load);
-                let of_bodies = world.bodies().iter().map(|b| b.total_load);
-                of_walls.chain(of_bodies).collect()
-            },
+            totals: walls_and_bodies(world).map(|(_, total)| total).collect(),
         }
     }
 
@@ -240,15 +235,19 @@ fn pick<T>(order: &[usize], get: impl Fn(usize) -> T) -> Vec<T> {
 /// Poses and loads of the walls, then of the bodies of their own, which a recording
 /// shows as walls.
 fn walls_and_bodies(world: &World) -> impl Iterator<Item = (Pose, LoadIntegral)> {
-    let walls = world.walls().iter().map(|wall| {
-        let pose = match wall.is_present {
-            true => wall.pose,
-            false => Pose::new(DVec3::NAN, wall.pose.orientation),
+    let table = world.table();
+    table.named_rows().filter_map(move |row| {
+        let pose = table.pose(row);
+        let is_there = match table.kind(row) {
+            BodyKind::Wall(wall) => world.walls()[wall].is_present,
+            _ => true,
         };
-        (pose, wall.total_load)
-    });
-    let bodies = world.bodies().iter().enumerate();
-    walls.chain(bodies.map(|(k, body)| (world.body_pose(k), body.total_load)))
+        let shown = match is_there {
+            true => pose,
+            false => Pose::new(DVec3::NAN, pose.orientation),
+        };
+        table.total_load(row).map(|total| (shown, total))
+    })
 }
 
 /// The contacts of grains; those of bodies with walls and with one another have no
@@ -262,18 +261,18 @@ fn contacts(world: &World) -> Vec<FrameContact> {
 }
 
 fn frame_contact(world: &World, c: &ContactGeometry, p: &Impulse) -> Option<FrameContact> {
-    let body = |row: u32| (row as usize).checked_sub(world.grains().count());
-    let wall = |body: usize| FramePartner::Wall((world.walls().len() + body) as u64);
-    let id = |row: u32| world.grains().id()[row as usize].as_u64();
+    let table = world.table();
+    let id = |grain: usize| world.grains().id()[grain].as_u64();
+    // Bodies come after the walls.
+    let wall = |place: usize| FramePartner::Wall(place as u64);
+    let body = |place: usize| wall(world.walls().len() + place);
     // A contact is that of its grain: where this is the second, it is turned round.
-    let (grain, partner, sign) = match (body(c.grain), c.partner) {
-        (None, Partner::Wall(w)) => (id(c.grain), FramePartner::Wall(u64::from(w)), 1.0),
-        (None, Partner::Grain(j)) => match body(j) {
-            None => (id(c.grain), FramePartner::Grain(id(j)), 1.0),
-            Some(other) => (id(c.grain), wall(other), 1.0),
-        },
-        (Some(own), Partner::Grain(j)) if body(j).is_none() => (id(j), wall(own), -1.0),
-        (Some(_), _) => return None,
+    let (grain, partner, sign) = match table.rows_of(c).map(|row| table.kind(row)) {
+        [BodyKind::Grain(i), BodyKind::Grain(j)] => (id(i), FramePartner::Grain(id(j)), 1.0),
+        [BodyKind::Grain(i), BodyKind::Wall(w)] => (id(i), wall(w), 1.0),
+        [BodyKind::Grain(i), BodyKind::Body(b)] => (id(i), body(b), 1.0),
+        [BodyKind::Body(b), BodyKind::Grain(j)] => (id(j), body(b), -1.0),
+        _ => return None,
     };
     Some(FrameContact {
         grain,

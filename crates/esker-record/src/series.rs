@@ -22,8 +22,9 @@ impl StepRows {
     /// Adds the step that was just made.
     pub(crate) fn push(&mut self, world: &World, report: &StepReport) {
         self.scalars.push(SCALARS.map(|s| (s.value)(world, report)));
-        self.loads.extend(world.walls().iter().map(|w| w.load));
-        self.loads.extend(world.bodies().iter().map(|b| b.load));
+        let table = world.table();
+        self.loads
+            .extend(table.named_rows().filter_map(|row| table.load(row)));
     }
 
     /// Adds the steps of another list.

@@ -31,7 +31,7 @@ use esker_world::check::max_prescribed_speed;
 use esker_world::definition::{
     Method, Motion, NormalLaw, Placement, SizeDistribution, WarmStart, WorldDef,
 };
-use esker_world::packing::{count_estimate, place};
+use esker_world::packing::{count_estimate, lattice_count};
 use esker_world::{PairTable, longest_substep};
 use glam::DVec3;
 use serde::Serialize;
@@ -55,7 +55,7 @@ const BED_DENSITY: f64 = 0.6;
 const PILE_SLOPE: f64 = 0.5;
 /// Inertial number assumed where something flows.
 const INERTIAL_NUMBER: f64 = 0.1;
-/// Packings up to this size are placed to be counted.
+/// Lattices of up to so many grains are counted, place by place.
 const COUNTED_EXACTLY: usize = 1_000_000;
 /// Overlaps, in diameters, that advice is given for.
 const TOLERANCES: [f64; 2] = [0.01, 0.05];
@@ -256,12 +256,8 @@ fn round_down(number: f64) -> f64 {
 
 fn count(world: &WorldDef, index: usize) -> f64 {
     let estimate = count_estimate(&world.packings[index]);
-    match &world.packings[index].placement {
-        Placement::Lattice { .. } if estimate <= COUNTED_EXACTLY => {
-            place(world, index).map_or(0.0, |grains| grains.len() as f64)
-        }
-        _ => estimate as f64,
-    }
+    let exact = (estimate <= COUNTED_EXACTLY).then(|| lattice_count(world, index));
+    exact.flatten().unwrap_or(estimate) as f64
 }
 
 fn rolls(world: &WorldDef) -> bool {

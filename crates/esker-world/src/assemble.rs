@@ -119,10 +119,7 @@ impl Rows<'_> {
         let index = if self.pairs.is_single() {
             self.pairs.index(0, 0, contact.class)
         } else {
-            let other = match contact.partner {
-                Partner::Grain(j) => self.grains.material[j as usize],
-                Partner::Wall(w) => self.walls[w as usize].material,
-            };
+            let other = contact.partner.material(self.grains, self.walls);
             let own = self.grains.material[contact.grain as usize];
             self.pairs.index(own, other, contact.class)
         };

@@ -16,6 +16,7 @@ use crate::World;
 use crate::definition::{BodyDef, Locks, VectorOfTime, WorldDef};
 use crate::grains::{GrainShape, Grains, NewGrain};
 use crate::load::{LoadIntegral, WallLoad};
+use crate::table::BodyKind;
 
 /// A body of its own while a world runs.
 #[derive(Clone, Debug)]
@@ -131,9 +132,8 @@ impl WorldDef {
 impl World {
     /// Pose of the frame that a body was given in.
     pub fn body_pose(&self, body: usize) -> Pose {
-        let row = self.grains.count() + body;
-        let centre = Pose::new(self.grains.position[row], self.grains.orientation[row]);
-        centre * self.bodies[body].frame
+        let table = self.table();
+        table.pose(table.row(BodyKind::Body(body)))
     }
 
     /// Velocity of the centre of mass of a body, m/s, and its angular velocity, rad/s.

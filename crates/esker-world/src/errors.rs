@@ -36,6 +36,7 @@ use crate::contact::{ContactGeometry, Partner};
 use crate::end_of_step::{ContactAtEnd, EndOfStep};
 use crate::grains::GrainId;
 use crate::material::PairTable;
+use crate::table::BodyId;
 use crate::world::pair_of;
 
 /// Share of the substeps that is left where they are relaxed.
@@ -93,20 +94,11 @@ pub struct WorstContact {
     /// Its owner.
     pub grain: GrainId,
     /// The other body.
-    pub other: OtherBody,
+    pub other: BodyId,
     /// Overlap, in diameters.
     pub overlap: f64,
     /// Its excess (1).
     pub excess: f64,
-}
-
-/// The other body of a contact, by a name that lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OtherBody {
-    /// A grain.
-    Grain(GrainId),
-    /// A wall, by its place in the scene.
-    Wall(u32),
 }
 
 /// What a contact adds to the errors.
@@ -329,8 +321,8 @@ impl Finished<'_> {
         WorstContact {
             grain: ids[contact.grain as usize],
             other: match contact.partner {
-                Partner::Grain(j) => OtherBody::Grain(ids[j as usize]),
-                Partner::Wall(w) => OtherBody::Wall(w),
+                Partner::Grain(j) => BodyId::Grain(ids[j as usize]),
+                Partner::Wall(w) => BodyId::Wall(w),
             },
             overlap: contact.overlap / contact.diameter(),
             excess: f64::from(excess),

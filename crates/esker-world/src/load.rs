@@ -18,13 +18,13 @@
 
 use std::ops::{AddAssign, Sub};
 
-use esker_contact::{BodyState, Impulse};
+use esker_contact::Impulse;
 use glam::DVec3;
 
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
 use crate::grains::shape_of;
-use crate::periodic::Periodic;
+use crate::table::BodyKind;
 use crate::wall::Wall;
 
 /// Mean load of the grains on a wall, or of contacts on a body, over some interval.
@@ -50,16 +50,15 @@ pub struct LoadIntegral {
 }
 
 impl LoadIntegral {
-    /// What a contact gives to its wall with the impulse of a whole step.
-    fn of(wall: &Wall, contact: &ContactGeometry, impulse: &Impulse) -> Self {
-        let given = contact.normal * impulse.normal + impulse.friction;
-        let torque_impulse = contact.normal * impulse.twisting + impulse.rolling;
-        let surface = wall.surface_velocity_at(contact.point, contact.normal);
-        let arm = contact.point - wall.pose.position;
+    /// What a contact gives to one of its sides with the impulse of a whole step; `sign` is one
+    /// for the second body of a contact, and minus one for the first.
+    fn of(loaded: &LoadedSide, contact: &ContactGeometry, impulse: &Impulse, sign: f64) -> Self {
+        let given = (contact.normal * impulse.normal + impulse.friction) * sign;
+        let torque_impulse = (contact.normal * impulse.twisting + impulse.rolling) * sign;
         LoadIntegral {
             impulse: given,
-            angular_impulse: arm.cross(given) + torque_impulse,
-            work: -given.dot(surface) - torque_impulse.dot(wall.twist.angular_velocity),
+            angular_impulse: loaded.arm.cross(given) + torque_impulse,
+            work: -given.dot(loaded.velocity) - torque_impulse.dot(loaded.angular_velocity),
         }
     }
 
@@ -71,26 +70,6 @@ impl LoadIntegral {
             impulse: force * step,
             angular_impulse: torque * step,
             work: power * step,
-        }
-    }
-
-    /// What a contact gives to a body of its own with the impulse of a whole step; `sign` is
-    /// one for the second body of a contact, and minus one for the first.
-    fn of_body(
-        motion: &BodyMotion,
-        contact: &ContactGeometry,
-        impulse: &Impulse,
-        sign: f64,
-    ) -> Self {
-        let given = (contact.normal * impulse.normal + impulse.friction) * sign;
-        let torque_impulse = (contact.normal * impulse.twisting + impulse.rolling) * sign;
-        let arm = |from: DVec3| motion.branch(contact.point - from);
-        let surface =
-            motion.state.velocity + motion.state.angular_velocity.cross(arm(motion.centre));
-        LoadIntegral {
-            impulse: given,
-            angular_impulse: arm(motion.origin).cross(given) + torque_impulse,
-            work: -given.dot(surface) - torque_impulse.dot(motion.state.angular_velocity),
         }
     }
 
@@ -128,20 +107,14 @@ impl Sub for LoadIntegral {
     }
 }
 
-/// A body of its own in the step that was just made.
-struct BodyMotion {
-    /// Centre of mass and origin of its frame in the middle of the step, m.
-    centre: DVec3,
-    origin: DVec3,
-    /// At the end of the step.
-    state: BodyState,
-    periodic: Option<Periodic>,
-}
-
-impl BodyMotion {
-    fn branch(&self, branch: DVec3) -> DVec3 {
-        self.periodic.map_or(branch, |p| p.branch(branch))
-    }
+/// A side of a contact whose load is summed: a wall, or a body of its own.
+struct LoadedSide {
+    /// From the origin of its frame to the contact point, m.
+    arm: DVec3,
+    /// Of its surface at the contact point, m/s.
+    velocity: DVec3,
+    /// rad/s.
+    angular_velocity: DVec3,
 }
 
 impl World {
@@ -154,32 +127,39 @@ impl World {
         of_walls.sum::<f64>() + of_bodies.map(|(body, _)| body.total_load.work).sum::<f64>()
     }
 
-    /// Books the impulses of the step that was just made on the walls and on the bodies of
-    /// their own. Returns the work of the walls' drives in it, J.
-    pub(crate) fn book_loads(&mut self) -> f64 {
-        let first_body = self.grains.count();
-        let World {
-            workspace: work,
-            walls,
-            bodies,
-            grains,
-            ..
-        } = self;
-        let motion = |body: usize| {
-            let middle = work.midpoints.0[first_body + body].pose;
-            BodyMotion {
-                centre: middle.position,
-                origin: (middle * bodies[body].frame).position,
-                state: grains.state[first_body + body],
-                periodic: self.periodic,
+    /// A side of a contact of the step that was just made; none of grains.
+    fn loaded_side(&self, kind: BodyKind, contact: &ContactGeometry) -> Option<LoadedSide> {
+        let point = contact.point;
+        match kind {
+            BodyKind::Grain(_) => None,
+            BodyKind::Body(body) => {
+                let row = self.grains.count() + body;
+                let middle = self.workspace.midpoints.0[row].pose;
+                let origin = (middle * self.bodies[body].frame).position;
+                let branch = |branch: DVec3| self.periodic.map_or(branch, |p| p.branch(branch));
+                let state = &self.grains.state[row];
+                let arm = branch(point - middle.position);
+                Some(LoadedSide {
+                    arm: branch(point - origin),
+                    velocity: state.velocity + state.angular_velocity.cross(arm),
+                    angular_velocity: state.angular_velocity,
+                })
             }
-        };
-        let sums = &mut work.load_sums;
-        sums.clear();
-        sums.resize(walls.len() + bodies.len(), LoadIntegral::default());
-        for wall in walls.iter_mut() {
-            wall.outer_contacts = 0;
+            BodyKind::Wall(wall) => {
+                let wall = &self.walls[wall];
+                Some(LoadedSide {
+                    arm: point - wall.pose.position,
+                    velocity: wall.surface_velocity_at(point, contact.normal),
+                    angular_velocity: wall.twist.angular_velocity,
+                })
+            }
         }
+    }
+
+    /// Adds what contacts gave to the bodies of their own, then to the walls.
+    fn add_contact_loads(&self, sums: &mut [LoadIntegral]) {
+        let (work, table) = (&self.workspace, self.table());
+        let first = self.grains.count();
         for (&i, impulse) in work.tracked.iter().zip(&work.tracked_impulses) {
             let contact = &work.contacts[i as usize];
             let attraction = work.cohesion.of_contact(i as usize);
@@ -187,34 +167,54 @@ impl World {
                 normal: impulse.normal - self.step * attraction,
                 ..*impulse
             };
-            let rows = [Some(contact.grain), contact.partner.row()];
-            for (row, sign) in rows.into_iter().zip([-1.0, 1.0]) {
-                let body = row.and_then(|row| (row as usize).checked_sub(first_body));
-                if let Some(body) = body {
-                    sums[walls.len() + body] +=
-                        LoadIntegral::of_body(&motion(body), contact, &net, sign);
-                }
-            }
-            if let Partner::Wall(w) = contact.partner {
-                let wall = &mut walls[w as usize];
-                sums[w as usize] += LoadIntegral::of(wall, contact, &net);
-                let shape = shape_of(grains, &self.shapes, contact.grain);
-                if impulse.normal > 0.0 && wall.is_held_outside(contact, shape) {
-                    wall.outer_contacts += 1;
+            for (row, sign) in table.rows_of(contact).into_iter().zip([-1.0, 1.0]) {
+                if let Some(loaded) = self.loaded_side(table.kind(row), contact) {
+                    sums[row - first] += LoadIntegral::of(&loaded, contact, &net, sign);
                 }
             }
         }
-        let mut sums = std::mem::take(&mut work.load_sums);
+    }
+
+    /// Counts the contacts in which closed containers held grains from outside.
+    fn count_outer_contacts(&mut self) {
+        let (work, walls) = (&self.workspace, &mut self.walls);
+        for wall in walls.iter_mut() {
+            wall.outer_contacts = 0;
+        }
+        for (&i, impulse) in work.tracked.iter().zip(&work.tracked_impulses) {
+            let contact = &work.contacts[i as usize];
+            let Partner::Wall(wall) = contact.partner else {
+                continue;
+            };
+            let wall = &mut walls[wall as usize];
+            let shape = shape_of(&self.grains, &self.shapes, contact.grain);
+            if impulse.normal > 0.0 && wall.is_held_outside(contact, shape) {
+                wall.outer_contacts += 1;
+            }
+        }
+    }
+
+    /// Books the impulses of the step that was just made on the walls and on the bodies of
+    /// their own. Returns the work of the walls' drives in it, J.
+    pub(crate) fn book_loads(&mut self) -> f64 {
+        self.count_outer_contacts();
+        let mut sums = std::mem::take(&mut self.workspace.load_sums);
+        sums.clear();
+        sums.resize(
+            self.bodies.len() + self.walls.len(),
+            LoadIntegral::default(),
+        );
+        self.add_contact_loads(&mut sums);
+        let (of_bodies, of_walls) = sums.split_at_mut(self.bodies.len());
         for (wall, force, torque) in self.stored_loads() {
-            sums[wall] += LoadIntegral::of_stored(&self.walls[wall], [force, torque], self.step);
+            of_walls[wall] +=
+                LoadIntegral::of_stored(&self.walls[wall], [force, torque], self.step);
         }
-        let (walls, bodies) = (&mut self.walls, &mut self.bodies);
-        let (of_walls, of_bodies) = sums.split_at(walls.len());
-        for (wall, sum) in walls.iter_mut().zip(of_walls) {
+        for (wall, sum) in self.walls.iter_mut().zip(&*of_walls) {
             wall.load = sum.mean(self.step);
             wall.total_load += *sum;
         }
-        for (body, sum) in bodies.iter_mut().zip(of_bodies) {
+        for (body, sum) in self.bodies.iter_mut().zip(of_bodies) {
             body.load = sum.mean(self.step);
             body.total_load += *sum;
         }

@@ -118,10 +118,7 @@ impl<const SHAPED: bool> Chosen<'_, SHAPED> {
         let law = if pairs.is_single() && contact.class == ContactClass::Curved {
             laws[0]
         } else {
-            let other = match contact.partner {
-                Partner::Grain(j) => grains.material[j as usize],
-                Partner::Wall(w) => walls[w as usize].material,
-            };
+            let other = contact.partner.material(grains, walls);
             laws[pairs.index(
                 grains.material[contact.grain as usize],
                 other,

@@ -131,7 +131,8 @@ fn place_spheres(
             let sizes = &sizes.scaled(stretch);
             let spacing = spacing.unwrap_or(LATTICE_SPACING * 2.0 * sizes.max());
             let limit = count.unwrap_or(usize::MAX);
-            let places = lattice(region, spacing, sizes.max(), limit);
+            let places = lattice(region, spacing, sizes.max()).take(limit);
+            let places: Vec<DVec3> = places.collect();
             if places.is_empty() && limit > 0 {
                 return Err(PackingError::NothingFits {
                     diameter: 2.0 * sizes.max(),
@@ -201,6 +202,30 @@ fn place_spheres(
     }
 }
 
+/// How many grains a lattice of a valid definition has, without drawing and placing them; none
+/// of other packings.
+///
+/// # Panics
+/// When there is no packing with this index.
+pub fn lattice_count(def: &WorldDef, index: usize) -> Option<usize> {
+    let packing = &def.packings[index];
+    let Placement::Lattice {
+        region,
+        spacing,
+        count,
+        sizes,
+        ..
+    } = &packing.placement
+    else {
+        return None;
+    };
+    let outline = Outline::new(&def.shapes, packing.shape.as_ref());
+    let radius = outline.stretch() * sizes.max();
+    let spacing = spacing.unwrap_or(LATTICE_SPACING * 2.0 * radius);
+    let places = lattice(region, spacing, radius);
+    Some(places.take(count.unwrap_or(usize::MAX)).count())
+}
+
 /// How many grains a packing asks for at most, without building it.
 pub fn count_estimate(packing: &PackingDef) -> usize {
     match &packing.placement {
@@ -253,7 +278,7 @@ fn new_grain(def: &WorldDef, packing: &PackingDef, position: DVec3, radius: f64)
 
 /// Lattice points whose spheres lie in the region, layer by layer upwards,
 /// centred sideways.
-fn lattice(region: &Region, spacing: f64, radius: f64, limit: usize) -> Vec<DVec3> {
+fn lattice(region: &Region, spacing: f64, radius: f64) -> impl Iterator<Item = DVec3> {
     let inner = region.shrunk(radius);
     let bounds = region.bounds();
     let extent = bounds.max - bounds.min;
@@ -264,22 +289,12 @@ fn lattice(region: &Region, spacing: f64, radius: f64, limit: usize) -> Vec<DVec
     let spare = (extent - counts * spacing).max(DVec3::ZERO);
     let origin =
         bounds.min + DVec3::new(0.5 * spare.x, 0.5 * spare.y, 0.0) + DVec3::splat(0.5 * spacing);
-    let (nx, ny, nz) = (counts.x as usize, counts.y as usize, counts.z as usize);
-    let mut places = Vec::new();
-    for iz in 0..nz {
-        for iy in 0..ny {
-            for ix in 0..nx {
-                if places.len() >= limit {
-                    return places;
-                }
-                let place = origin + DVec3::new(ix as f64, iy as f64, iz as f64) * spacing;
-                if inner.as_ref().is_some_and(|r| r.contains(place)) {
-                    places.push(place);
-                }
-            }
-        }
-    }
-    places
+    let [nx, ny, nz] = counts.to_array().map(|count| count as usize);
+    let cells = (0..nz).flat_map(move |iz| {
+        (0..ny).flat_map(move |iy| (0..nx).map(move |ix| [ix, iy, iz].map(|i| i as f64)))
+    });
+    let places = cells.map(move |cell| origin + DVec3::from(cell) * spacing);
+    places.filter(move |&place| inner.as_ref().is_some_and(|r| r.contains(place)))
 }
 
 /// Random sequential insertion, the largest grains first.
@@ -362,5 +377,58 @@ impl Placed {
             .or_default()
             .push(self.grains.len() as u32);
         self.grains.push((x, radius));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::{Material, Orientation, ShapeUse};
+    use esker_geometry::{BodyShape, Pose};
+
+    #[test]
+    fn a_lattice_has_as_many_places_as_grains() {
+        let lattice = |shaped: bool, count: Option<usize>| PackingDef {
+            shape: shaped.then(|| ShapeUse {
+                shape: 0,
+                orientation: Orientation::Random,
+            }),
+            material: 0,
+            velocity: DVec3::ZERO,
+            placement: Placement::Lattice {
+                region: Region::Cylinder {
+                    radius: 0.05,
+                    length: 0.1,
+                    pose: Pose::default(),
+                },
+                spacing: None,
+                jitter: 0.5,
+                count,
+                sizes: SizeDistribution::Fixed { radius: 5e-3 },
+            },
+        };
+        let def = WorldDef {
+            materials: vec![Material {
+                name: "glass".into(),
+                density: 2500.0,
+                young: 1e7,
+                poisson: 0.3,
+            }],
+            shapes: vec![BodyShape::Ellipsoid {
+                semi_axes: DVec3::new(2.0, 1.0, 0.5),
+            }],
+            packings: vec![
+                lattice(false, None),
+                lattice(false, Some(70)),
+                lattice(true, None),
+            ],
+            ..Default::default()
+        };
+        let placed = [0, 1, 2].map(|index| place(&def, index).unwrap().len());
+        assert_eq!(
+            [0, 1, 2].map(|index| lattice_count(&def, index).unwrap()),
+            placed
+        );
+        assert!(placed[2] < placed[1] && placed[1] < placed[0], "{placed:?}");
     }
 }

@@ -37,7 +37,7 @@ use esker_contact::{
 use esker_solver::substep::Accelerations;
 use glam::DVec3;
 
-use crate::contact::{ContactGeometry, Partner};
+use crate::contact::ContactGeometry;
 use crate::definition::Smooth;
 use crate::grains::Grains;
 use crate::integrate;
@@ -242,17 +242,15 @@ impl SmoothStepper {
         self.contacts.clear();
         let mut ghost = grains.len() as u32;
         for (c, impulse) in scene.contacts.iter().zip(impulses) {
-            let (body, material) = match c.partner {
-                Partner::Grain(j) => (j, grains.material[j as usize]),
-                Partner::Wall(w) => {
-                    ghost += 1;
-                    (ghost - 1, scene.walls[w as usize].material)
-                }
-            };
-            let pair = scene.pairs.get(grains.material[c.grain as usize], material);
+            let body = c.partner.row().unwrap_or_else(|| {
+                ghost += 1;
+                ghost - 1
+            });
+            let other = c.partner.material(grains, scene.walls);
+            let pair = scene.pairs.get(grains.material[c.grain as usize], other);
             let mut contact = SmoothContact {
                 bodies: [c.grain, body],
-                among_grains: matches!(c.partner, Partner::Grain(_)),
+                among_grains: c.partner.row().is_some(),
                 normal: c.normal,
                 arms: c.arms,
                 overlap: c.overlap,

@@ -55,7 +55,7 @@ pub(crate) struct Workspace {
     /// Impulses of tracked contacts over the whole step, impacts included. Written by stage
     /// `advance`.
     pub(crate) tracked_impulses: Vec<Impulse>,
-    /// Of walls, then of bodies of their own.
+    /// Of bodies of their own, then of walls, as rows of the table.
     pub(crate) load_sums: Vec<LoadIntegral>,
     pub(crate) equations: Equations,
     whole: WholeStepEquations,

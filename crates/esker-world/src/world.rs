@@ -14,7 +14,7 @@ use crate::begin::Resolution;
 use crate::bodies::Body;
 use crate::check::Problem;
 use crate::clock::Clock;
-use crate::contact::{ContactGeometry, Partner};
+use crate::contact::ContactGeometry;
 use crate::definition::{ContactSettings, Method, PairLaw, WorldDef};
 use crate::energy::EnergyLedger;
 use crate::ghosts::Ghosts;
@@ -375,9 +375,6 @@ pub(crate) fn pair_of<'a>(
     walls: &[Wall],
 ) -> &'a PairConstants {
     let own = grains.material[contact.grain as usize];
-    let other = match contact.partner {
-        Partner::Grain(j) => grains.material[j as usize],
-        Partner::Wall(w) => walls[w as usize].material,
-    };
+    let other = contact.partner.material(grains, walls);
     pairs.at(pairs.index(own, other, contact.class))
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use common::{grain, material};
 use esker_geometry::{BodyShape, Compound, Pose};
-use esker_world::World;
 use esker_world::check::find_problems;
 use esker_world::definition::*;
+use esker_world::{BodyKind, World};
 use glam::{DQuat, DVec3};
 
 fn methods() -> [Method; 3] {
@@ -113,6 +113,53 @@ fn a_pushed_block_holds_or_slides_and_its_contact_force_is_known() {
             assert!((floor.force + load.force).length() < 1e-9 * 98.1);
         }
     }
+}
+
+/// Whatever a row is, it is read in one way; what contacts give to one row they take from others.
+#[test]
+fn grains_bodies_and_walls_are_rows_of_one_table() {
+    let mut def = scene(Method::default(), RUBBER, vec![block()]);
+    def.walls.push(WallDef {
+        surface_velocity: DVec3::X * 0.3,
+        ..floor()
+    });
+    def.packings.push(listed(vec![(
+        DVec3::new(0.5, 0.0, 0.02),
+        0.02,
+        DVec3::ZERO,
+    )]));
+    let mut world = World::new(&def).unwrap();
+    run(&mut world, 300);
+    let table = world.table();
+    let kinds = [BodyKind::Grain(0), BodyKind::Body(0), BodyKind::Wall(0)];
+    assert_eq!(table.count(), kinds.len());
+    for (row, kind) in kinds.into_iter().enumerate() {
+        assert_eq!((table.kind(row), table.row(kind)), (kind, row));
+        assert_eq!(table.find(table.id(row)), Some(row));
+    }
+    let names: Vec<_> = table.named_rows().map(|row| table.name(row)).collect();
+    assert_eq!(names, [Some("floor"), Some("block")]);
+    assert_eq!(table.name(0), None);
+    assert_eq!(table.pose(1).position, world.body_pose(0).position);
+    let pairs: Vec<_> = world.contacts().map(|(c, _)| table.rows_of(c)).collect();
+    assert!(
+        pairs.contains(&[0, 2]) && pairs.contains(&[1, 2]),
+        "{pairs:?}"
+    );
+    // The belt takes both along: the grain rolls, the block stands on it.
+    for (contact, _) in world.contacts() {
+        for row in table.rows_of(contact) {
+            let velocity = table.surface_velocity_at(row, contact.point, contact.normal);
+            assert!(
+                (velocity - DVec3::X * 0.3).length() < 1e-3,
+                "{row}: {velocity}"
+            );
+        }
+    }
+    let force = |row: usize| table.load(row).unwrap().force;
+    let weight = world.grains().mass()[0] * world.gravity();
+    assert!(table.load(0).is_none());
+    assert!((force(2) + force(1) - weight).length() < 1e-6 * force(1).z);
 }
 
 #[test]

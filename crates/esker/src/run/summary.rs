@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use esker_scene::Scene;
 use esker_world::definition::{Method, Solver};
-use esker_world::{GrainId, Stage, World};
+use esker_world::{BodyId, GrainId, Stage, World};
 use serde::Serialize;
 
 use super::balance::{BodySummary, EnergySummary, MachineSummary, WallSummary};
@@ -151,11 +151,12 @@ struct WorstSummary {
 impl WorstSummary {
     /// `None` where no contact was beyond its law.
     fn new(world: &World, worst: &Worst) -> Option<Self> {
-        let body_ids = &world.grains().id()[world.grains().count()..];
+        let table = world.table();
         let grain = |id: f64| {
             let id = GrainId::from_u64(id as u64);
-            match body_ids.iter().position(|&body| body == id) {
-                Some(body) => format!("body {}", world.bodies()[body].name),
+            let row = table.find(BodyId::Grain(id));
+            match row.and_then(|row| table.name(row)) {
+                Some(name) => format!("body {name}"),
                 None => id.to_string(),
             }
         };

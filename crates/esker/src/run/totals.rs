@@ -1,7 +1,7 @@
 //! Sums over the steps of a run, which a checkpoint carries on.
 
 use esker_world::Wall;
-use esker_world::{OtherBody, Stage, StepReport, World, WorstContact};
+use esker_world::{BodyId, Stage, StepReport, World, WorstContact};
 
 use super::verdict::outside_of_containers;
 
@@ -74,8 +74,8 @@ impl Worst {
                 time,
                 grain: found.grain.as_u64() as f64,
                 other: match found.other {
-                    OtherBody::Grain(id) => id.as_u64() as f64,
-                    OtherBody::Wall(w) => -1.0 - f64::from(w),
+                    BodyId::Grain(id) => id.as_u64() as f64,
+                    BodyId::Wall(w) => -1.0 - f64::from(w),
                 },
             };
         }
