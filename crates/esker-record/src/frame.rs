@@ -2,7 +2,7 @@
 
 use esker_contact::Impulse;
 use esker_geometry::Pose;
-use esker_world::{BodyKind, ContactGeometry, LoadIntegral, WallLoad, World};
+use esker_world::{BodyKind, ContactGeometry, LoadIntegral, StoredContact, WallLoad, World};
 use glam::{DQuat, DVec3};
 
 use crate::layout::{GrainField, RecordSettings};
@@ -257,7 +257,26 @@ fn contacts(world: &World) -> Vec<FrameContact> {
         .contacts()
         .filter(|(c, p)| c.overlap > 0.0 || p.normal > 0.0)
         .filter_map(|(c, p)| frame_contact(world, c, p))
+        .chain(world.stored_contacts().iter().map(stored_contact))
         .collect()
+}
+
+/// A contact of frozen grains, which nobody solves.
+fn stored_contact(contact: &StoredContact) -> FrameContact {
+    FrameContact {
+        grain: contact.key.owner.as_u64(),
+        partner: match contact.key.wall_index() {
+            Some(wall) => FramePartner::Wall(u64::from(wall)),
+            None => FramePartner::Grain(contact.key.other),
+        },
+        point: contact.point,
+        normal: contact.normal,
+        overlap: contact.overlap,
+        normal_impulse: contact.impulse.normal,
+        friction_impulse: contact.impulse.friction,
+        rolling_impulse: contact.impulse.rolling,
+        twisting_impulse: contact.impulse.twisting,
+    }
 }
 
 fn frame_contact(world: &World, c: &ContactGeometry, p: &Impulse) -> Option<FrameContact> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use esker_geometry::{BodyShape, Region};
-use esker_world::definition::{Motion, PairLaw, Placement, VectorOfTime, WallDef, WorldDef};
+use esker_world::definition::{Motion, PairLaw, Placement, Split, VectorOfTime, WallDef, WorldDef};
 use glam::DVec3;
 
 /// Points of a region that are held against a wall.
@@ -60,6 +60,14 @@ pub(crate) fn reduction(world: &WorldDef) -> Vec<String> {
         return Vec::new();
     }
     let mut notes = Vec::new();
+    let split = world.reduction.map(|reduction| reduction.split);
+    if let Some(Split::Trial(_)) = split {
+        notes.push(
+            "reduction: method \"trial\" solves for all grains once more after every step, which takes longer than \
+             simulating them; it is there to be compared with method \"balance\""
+                .into(),
+        );
+    }
     let down = world.gravity.normalize_or_zero();
     let rolls_over = |wall: &&WallDef| match &wall.motion {
         Motion::Rotate { axis, rate, .. } => *rate != 0.0 && axis.dot(down).abs() < LEVEL_AXIS,

@@ -96,7 +96,7 @@ pub use grains::{GrainId, GrainShape, Grains, NewGrain, sphere_inertia};
 pub use intervention::{AddedGrain, AppliedForce, InterventionError};
 pub use load::{LoadIntegral, WallLoad};
 pub use material::PairTable;
-pub use reduction::ReductionTotals;
+pub use reduction::{ReductionTotals, StoredContact};
 pub use report::{Stage, StageTimes, StepReport};
 pub use smooth::longest_substep;
 pub use state::{RestoreError, WorldState};

@@ -215,7 +215,9 @@ fn reduction(def: &WorldDef, settings: Reduction) -> Checked {
     let is_dry = |pair: &PairDef| pair.law.cohesion == Cohesion::None;
     require(def.pairs.iter().all(is_dry), "reduction", || {
         (
-            "the forces on frozen grains do not know cohesion yet".into(),
+            "grains that attract one another are held by more than the contacts whose balance tells \
+             when to set them free: they would stay frozen where they fall"
+                .into(),
             "leave `reduction` or `cohesion` out".into(),
         )
     })

@@ -1,8 +1,9 @@
 //! Grains at rest that are frozen to the walls that they rest on.
 
+use esker_contact::Impulse;
 use esker_geometry::{Pose, Region, WallShape};
-use esker_world::World;
 use esker_world::definition::*;
+use esker_world::{Partner, World};
 use glam::{DQuat, DVec3};
 
 const D: f64 = 0.013;
@@ -211,6 +212,20 @@ fn a_heap_at_rest_is_frozen_and_the_floor_carries_it() {
     let weight = world.all_grains().mass().iter().sum::<f64>() * 9.81;
     let floor = -world.walls()[0].load.force.z;
     assert!((floor / weight - 1.0).abs() < 0.01, "{floor} of {weight} N");
+    // What recordings show of the contacts that nobody solves, and of those that are solved.
+    let on_floor = |normal: DVec3, impulse: &Impulse| {
+        (normal * impulse.normal + impulse.friction).z / -world.substep()
+    };
+    let stored = world.stored_contacts();
+    let stored = stored.iter().filter(|c| c.key.wall_index() == Some(0));
+    let stored: f64 = stored.map(|c| on_floor(c.normal, &c.impulse)).sum();
+    let solved = world
+        .contacts()
+        .filter(|(c, _)| c.partner == Partner::Wall(0));
+    let solved: f64 = solved.map(|(c, p)| on_floor(c.normal, p)).sum();
+    assert!(stored > 0.8 * weight, "{stored} of {weight} N");
+    let carried = (stored + solved) / weight;
+    assert!((carried - 1.0).abs() < 0.01, "{carried} of the weight");
     let kinetic = world.kinetic_energy();
     let ledger = world.energy().unwrap();
     let error = ledger.imbalance(kinetic).abs() / ledger.throughput(kinetic);
@@ -338,4 +353,97 @@ fn random_scenes_overlap_no_more_with_grains_frozen() {
     }
     let [full, reduced] = worst;
     assert!(reduced <= 1.2 * full, "{reduced} instead of {full} d");
+}
+
+/// With trial steps in place of the balance of forces a heap forms as with all grains, and comes
+/// to rest frozen.
+#[test]
+fn trial_steps_let_a_column_collapse_and_freeze_its_heap() {
+    let trial = Reduction {
+        rest_speed: 0.007,
+        rest_acceleration: 0.51,
+        rest_time: 0.14,
+        split: Split::Trial(Trial::default()),
+        ..Default::default()
+    };
+    // From a random bed at rest: columns of a lattice that are about to fall are held for ever.
+    let mut def = bed(DVec3::new(6.0, 5.0, 0.0) * D, 8.0 * D, None);
+    def.packings[0].placement = Placement::Random {
+        region: Region::Box {
+            half_extents: DVec3::new(2.4, 1.9, 8.0) * D,
+            pose: Pose::from_position(DVec3::Z * 8.6 * D),
+        },
+        count: 170,
+        sizes: SizeDistribution::Uniform {
+            min: 0.4 * D,
+            max: 0.5 * D,
+        },
+    };
+    let mut settled = World::new(&def).unwrap();
+    run(&mut settled, 240);
+    def.walls[2].presence.until = 1.3;
+    let [full, tried] = [None, Some(trial)].map(|reduction| {
+        let def = WorldDef {
+            reduction,
+            ..def.clone()
+        };
+        let mut world = World::restore(&def, settled.state()).unwrap();
+        run(&mut world, 200);
+        world
+    });
+    let stood = height(&settled);
+    let [full_height, height] = [height(&full), height(&tried)];
+    assert!(full_height < 0.8 * stood, "{full_height} of {stood} d");
+    assert!(
+        (height - full_height).abs() < 0.3,
+        "{height}, not {full_height} d"
+    );
+    let totals = tried.reduction().unwrap();
+    assert!(totals.split_by_imbalance > 50, "{totals:?}");
+    assert_eq!(totals.refreshed, 0);
+    let frozen = tried.frozen_count() as f64 / tried.grain_count() as f64;
+    assert!(frozen > 0.5, "{frozen}");
+}
+
+/// Who looks at the kinetic energy in every step must not pay for those that stand still.
+#[test]
+fn kinetic_energy_is_that_of_all_grains() {
+    let mut def = belt(Some(Reduction::default()));
+    def.walls
+        .push(plane("side", DVec3::Y * 4.0 * D, DVec3::NEG_Y, 0));
+    let mut world = World::new(&def).unwrap();
+    let mut most = 0;
+    for _ in 0..300 {
+        run(&mut world, 1);
+        most = most.max(world.frozen_count());
+        assert_eq!(world.kinetic_energy(), world.all_grains().kinetic_energy());
+    }
+    assert!(most > 10, "{most}");
+}
+
+/// A floor must feel what was added to a heap whose lower part has been frozen for long.
+#[test]
+fn a_growing_heap_weighs_on_the_floor() {
+    let mut def = bed(DVec3::new(6.0, 6.0, 0.0) * D, 4.0 * D, None);
+    def.reduction = Some(Reduction {
+        refresh_time: 1e4,
+        ..Default::default()
+    });
+    def.emitters = belt(None).emitters;
+    def.emitters[0].region = Region::Box {
+        half_extents: DVec3::new(2.0, 2.0, 1.0) * D,
+        pose: Pose::from_position(DVec3::Z * 14.0 * D),
+    };
+    def.emitters[0].start = 1.0;
+    def.emitters[0].total = Total::Number(120);
+    let mut world = World::new(&def).unwrap();
+    let before = world.grain_count();
+    run(&mut world, 200);
+    assert!(world.frozen_count() > before / 2);
+    run(&mut world, 400);
+    let totals = world.reduction().unwrap();
+    assert!(totals.refreshed as usize > before / 2, "{totals:?}");
+    let weight = world.all_grains().mass().iter().sum::<f64>() * 9.81;
+    let floor = -world.walls()[0].load.force.z;
+    assert!((floor / weight - 1.0).abs() < 0.1, "{floor} of {weight} N");
 }

@@ -38,7 +38,7 @@
 //!   together do they find out that they would move. Those that are still at rest are frozen
 //!   again after `T`, with new forces. `T_r` doubles as long as hardly anybody moves then.
 //!
-//! With [`Split::Trial`] the balance (1) and the times `T_r` give way to trial steps (`trial.rs`).
+//! With [`definition::Split::Trial`] the balance (1) and the times `T_r` give way to trial steps (`trial.rs`).
 //!
 //! What is decided at the end of a step happens as the next one begins: between two steps contacts
 //! and grains belong together.
@@ -53,14 +53,15 @@ pub(crate) mod state;
 mod tests;
 mod trial;
 
+use esker_contact::Impulse;
 use esker_geometry::Pose;
 use glam::DVec3;
 
 use crate::World;
-#[cfg(doc)]
-use crate::definition::Split;
+use crate::contact::ContactKey;
 use crate::definition::{self, WorldDef};
 use crate::grains::{FrozenGrain, GrainId, Grains};
+use crate::history::Remembered;
 use groups::Groups;
 pub(crate) use members::Members;
 
@@ -111,6 +112,21 @@ impl ReductionTotals {
             + self.split_by_walls
             + self.split_by_sensor
     }
+}
+
+/// A contact of frozen grains, as it was when the later of the two was frozen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StoredContact {
+    /// Its name.
+    pub key: ContactKey,
+    /// Unit normal from the owner to the other.
+    pub normal: DVec3,
+    /// Where, m; of grains that are no spheres, on the sphere of equal volume.
+    pub point: DVec3,
+    /// Overlap of spheres, m; zero where it is not known: at walls that stay with them.
+    pub overlap: f64,
+    /// Impulse of a substep.
+    pub impulse: Impulse,
 }
 
 /// When a group is set free as a whole.
@@ -307,6 +323,45 @@ impl World {
         let twist = group.twist_over(time, self.next_step_length());
         let grain = FrozenGrain { pose, ..of.grain };
         (grain, [twist.at(pose.position), twist.angular_velocity])
+    }
+
+    /// Contacts among frozen grains, and between them and walls, in the order of their names:
+    /// nobody solves them, and they are not among [`World::contacts`].
+    pub fn stored_contacts(&self) -> Vec<StoredContact> {
+        let Some(aggregates) = &self.aggregates else {
+            return Vec::new();
+        };
+        let members = &aggregates.members;
+        let (time, substep) = (self.time(), self.substep());
+        let contacts = members.contacts_in_key_order().into_iter();
+        let stored = contacts.map(|contact| {
+            let first = members.get(contact.first);
+            let frame = aggregates.groups.get(first.group).frame(time);
+            let Remembered {
+                key,
+                normal,
+                impulse,
+            } = members::remembered(contact, &frame, substep);
+            let centre = aggregates.pose_at(contact.first, time).position;
+            let second = match contact.second {
+                members::Second::Wall { .. } => None,
+                members::Second::Member(second) => Some(second),
+            };
+            let overlap = second.map_or(contact.overlap.unwrap_or(0.0), |second| {
+                let branch = aggregates.pose_at(second, time).position - centre;
+                let branch = self.periodic.map_or(branch, |p| p.branch(branch));
+                let radii = first.grain.radius + members.get(second).grain.radius;
+                (radii - branch.length()).max(0.0)
+            });
+            StoredContact {
+                key,
+                normal,
+                point: centre + normal * (first.grain.radius - 0.5 * overlap),
+                overlap,
+                impulse,
+            }
+        });
+        stored.collect()
     }
 
     /// Kinetic energies of frozen grains, J, without those that stand still.

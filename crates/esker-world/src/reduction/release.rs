@@ -275,20 +275,27 @@ impl World {
     /// of the bounds.
     fn wake_by_sensors(&self, aggregates: &mut Aggregates) {
         let time = self.time();
-        let nowhere = self.watched.is_empty() && self.bounds.is_none();
+        let members = &aggregates.members;
         let mut seen: Vec<(u32, u32)> = Vec::new();
-        for group in 0..aggregates.groups.len() as u8 {
-            let of = aggregates.groups.get(group);
-            if of.is_still() || aggregates.members.count_of(group) == 0 || nowhere {
+        for (group, of) in (0..).zip(aggregates.groups.iter()) {
+            if of.is_still() || members.count_of(group) == 0 {
                 continue;
             }
             let frame = of.frame(time);
-            for member in aggregates.members.of_group(group) {
-                let place = aggregates.members.get(member).grain.pose.position;
-                let place = frame.to_world(place);
-                if self.watched.iter().any(|region| region.contains(place)) || self.is_lost(place) {
-                    seen.push((member, CHANGE_LAYERS));
-                }
+            let place = |member: u32| frame.to_world(members.get(member).grain.pose.position);
+            for region in &self.watched {
+                let bounds = region.bounds();
+                let centre = frame.to_local(bounds.min.midpoint(bounds.max));
+                let around = (centre, 0.5 * bounds.min.distance(bounds.max));
+                members.grid.within(group, around, |member| {
+                    if region.contains(place(member)) {
+                        seen.push((member, CHANGE_LAYERS));
+                    }
+                });
+            }
+            if self.bounds.is_some() {
+                let lost = members.of_group(group).filter(|&m| self.is_lost(place(m)));
+                seen.extend(lost.map(|member| (member, CHANGE_LAYERS)));
             }
         }
         aggregates.release_with_layers(&seen, |totals| &mut totals.split_by_sensor);

@@ -101,6 +101,18 @@ fn judge(outcome: &mut Outcome, test: Test, way: Way, [full, run]: [&Run; 2], si
         "freezing must not press grains together",
     );
     let moved = |k: usize, run: &Run| run.moved.get(k).copied().unwrap_or(f64::NAN);
+    if way == Way::Trial {
+        // The rest of it is shown beside ours, not judged.
+        if test == Test::Collapse {
+            require(
+                "x_99 less that of all grains (d)",
+                run.front - full.front,
+                [-3.0, 3.0],
+                "trial steps see that the bed has lost a wall",
+            );
+        }
+        return;
+    }
     match test {
         Test::Rest => {
             require("level at the end", last(&run.level), [0.99, 1.0], scatter);
@@ -178,6 +190,13 @@ fn judge(outcome: &mut Outcome, test: Test, way: Way, [full, run]: [&Run; 2], si
             );
             let level = size.pick(0.4, 0.05);
             require("mean level", run.mean_level, [level, 1.0], scatter);
+            let slack = size.pick(1.5, 4.0);
+            require(
+                "slope of the pile less that of all grains (°)",
+                run.angle() - full.angle(),
+                [-slack, slack],
+                scatter,
+            );
         }
         Test::Drum => {
             let lift = run.lift - full.lift;
@@ -186,6 +205,30 @@ fn judge(outcome: &mut Outcome, test: Test, way: Way, [full, run]: [&Run; 2], si
                 lift,
                 size.pick([-1.5, 2.5], [-4.0, 4.0]),
                 "freezing stops the creep of the plug; a small drum slips in avalanches",
+            );
+            let slack = size.pick(0.05, 0.15);
+            require(
+                "share of the plug less that of all grains",
+                run.plug - full.plug,
+                [-slack, slack],
+                scatter,
+            );
+        }
+        Test::Stockpile => {
+            let height = run.height / full.height;
+            let slack = size.pick(0.05, 0.1);
+            require(
+                "z_cm over that of all grains",
+                height,
+                [1.0 - slack, 1.0 + slack],
+                scatter,
+            );
+            let slack = size.pick(2.5, 5.0);
+            require(
+                "slope of the pile less that of all grains (°)",
+                run.angle() - full.angle(),
+                [-slack, slack],
+                scatter,
             );
         }
     }

@@ -50,7 +50,7 @@ pub(super) struct Run {
     pub(super) outflow: f64,
     /// Angle of the centre of mass below the axis of the drum against gravity, degrees.
     pub(super) lift: f64,
-    /// Share of grains that move with the drum.
+    /// Share of grains that move with the drum; zero where there is none.
     pub(super) plug: f64,
     /// Largest overlap of a step, in diameters, as mean over the steps.
     pub(super) overlap: f64,
@@ -130,7 +130,9 @@ pub(super) fn run(
     })?;
     run.base = mean(&late.bases);
     run.lift = mean(&late.lifts);
-    run.plug = mean(&late.plugs);
+    if !late.plugs.is_empty() {
+        run.plug = mean(&late.plugs);
+    }
     let layers = late
         .layers
         .iter()
