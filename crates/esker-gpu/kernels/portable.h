@@ -19,8 +19,12 @@ typedef unsigned long long u64;
 #ifdef __CUDACC__
 
 #define DEVICE __device__ static inline
+/* A kernel with its parameters, numbers of 32 bits; what it works on is the STEP. */
 #define KERNEL(name, threads, ...) \
     extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
+/* Constant memory: addresses in it are operands of instructions and take no registers. */
+#define STEP (&esker_step)
+#define DECLARE_STEP(type) extern "C" __constant__ type esker_step
 #define THREAD_BLOCK blockIdx.x
 #define THREAD_BLOCKS gridDim.x
 #define THREADS blockDim.x
@@ -41,16 +45,21 @@ typedef unsigned long long u64;
 #include <math.h>
 #include <string.h>
 
-/* Where a thread block of a launch is, and its shared memory. */
+struct Step;
+
+/* Where a thread block of a launch is, its shared memory, and what it works on. */
 struct Launch {
     u32 thread_block;
     u32 thread_blocks;
     u32 threads;
     double *shared;
+    const struct Step *step;
 };
 
 #define DEVICE static inline
-#define KERNEL(name, most, ...) void name(struct Launch launch, __VA_ARGS__)
+#define KERNEL(name, most, ...) void name(struct Launch launch, ##__VA_ARGS__)
+#define STEP launch.step
+#define DECLARE_STEP(type) struct Step
 #define THREAD_BLOCK launch.thread_block
 #define THREAD_BLOCKS launch.thread_blocks
 #define THREADS launch.threads

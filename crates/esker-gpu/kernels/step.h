@@ -148,4 +148,7 @@ struct Step {
     const u32 *loss_ranges;
 };
 
+/* What kernels work on. */
+DECLARE_STEP(struct Step);
+
 #endif

@@ -420,22 +420,23 @@ DEVICE struct Bodies bodies_of(const struct Step *s, const struct Block *block, 
     return bodies;
 }
 
+/* Copies the bodies of a block into its own memory; neighbouring threads have neighbouring
+ * numbers. */
 DEVICE void fetch_bodies(const struct Step *s, const struct Block *block, double *cache,
                          u32 thread, u32 threads) {
-    for (u32 i = thread; i < block->body_count; i += threads) {
-        u64 body = s->body_list[block->bodies + i];
-        double *own = cache + (u64)CACHED * i;
-        for (int k = 0; k < 8; k++) own[k] = s->state[8 * body + k];
-        for (int k = 0; k < 3; k++) own[8 + k] = s->before[8 * body + k];
+    for (u32 i = thread; i < 8 * block->body_count; i += threads) {
+        u64 at = 8 * (u64)s->body_list[block->bodies + i / 8] + i % 8;
+        double *own = cache + CACHED * (i / 8);
+        own[i % 8] = s->state[at];
+        if (i % 8 < 3) own[8 + i % 8] = s->before[at];
     }
 }
 
 DEVICE void return_bodies(const struct Step *s, const struct Block *block, const double *cache,
                           u32 thread, u32 threads) {
-    for (u32 i = thread; i < block->body_count; i += threads) {
-        u64 body = s->body_list[block->bodies + i];
-        const double *own = cache + (u64)CACHED * i;
-        for (int k = 0; k < 8; k++) s->state[8 * body + k] = own[k];
+    for (u32 i = thread; i < 8 * block->body_count; i += threads) {
+        u64 at = 8 * (u64)s->body_list[block->bodies + i / 8] + i % 8;
+        s->state[at] = cache[CACHED * (i / 8) + i % 8];
     }
 }
 
@@ -497,7 +498,8 @@ DEVICE void join_before(const struct Step *s, u32 block, u32 thread, u32 threads
 }
 
 /* Begins a step: remembers velocities, lets bodies fall, puts groups to sleep. */
-KERNEL(begin_step, BODY_THREADS, const struct Step *s) {
+KERNEL(begin_step, BODY_THREADS) {
+    const struct Step *s = STEP;
     FOR_THREADS(thread) {
         u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
         for (u32 i = first; i < s->bodies; i += all) {
@@ -533,7 +535,8 @@ KERNEL(begin_step, BODY_THREADS, const struct Step *s) {
 }
 
 /* Applies the impulses that contacts start with, in the blocks of a colour. */
-KERNEL(apply_impulses, SWEEP_THREADS, const struct Step *s, u32 colour) {
+KERNEL(apply_impulses, SWEEP_THREADS, u32 colour) {
+    const struct Step *s = STEP;
     DYNAMIC_SHARED(cache);
     u32 index = s->colours[colour] + THREAD_BLOCK;
     if (index >= s->colours[colour + 1]) return;
@@ -583,7 +586,8 @@ KERNEL(apply_impulses, SWEEP_THREADS, const struct Step *s, u32 colour) {
 
 /* Equation (1) of `substep`: every body changes by as much as in the substep before, without
  * what impacts changed. */
-KERNEL(repeat_changes, BODY_THREADS, const struct Step *s, u32 substep) {
+KERNEL(repeat_changes, BODY_THREADS, u32 substep) {
+    const struct Step *s = STEP;
     FOR_THREADS(thread) {
         u32 had_impacts = s->impact_counts[substep - 1];
         u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
@@ -613,7 +617,8 @@ KERNEL(repeat_changes, BODY_THREADS, const struct Step *s, u32 substep) {
 
 /* After impacts: bodies with copies get the mean of these, less what impacts changed. One
  * thread block. */
-KERNEL(join_copies, BODY_THREADS, const struct Step *s, u32 substep) {
+KERNEL(join_copies, BODY_THREADS, u32 substep) {
+    const struct Step *s = STEP;
     if (!s->impact_counts[substep - 1]) return;
     FOR_THREADS(thread) {
         for (u32 i = thread; i < s->originals; i += THREADS) {
@@ -633,7 +638,8 @@ KERNEL(join_copies, BODY_THREADS, const struct Step *s, u32 substep) {
 }
 
 /* The sweep of a substep over the blocks of a colour. */
-KERNEL(sweep, SWEEP_THREADS, const struct Step *s, u32 colour, u32 substep) {
+KERNEL(sweep, SWEEP_THREADS, u32 colour, u32 substep) {
+    const struct Step *s = STEP;
     DYNAMIC_SHARED(cache);
     SHARED(u32, has_due);
     u32 index = s->colours[colour] + THREAD_BLOCK;
@@ -723,7 +729,8 @@ KERNEL(sweep, SWEEP_THREADS, const struct Step *s, u32 colour, u32 substep) {
 }
 
 /* Energy that contacts took out of the motion in a substep, contact by contact. */
-KERNEL(find_losses, SWEEP_THREADS, const struct Step *s) {
+KERNEL(find_losses, SWEEP_THREADS) {
+    const struct Step *s = STEP;
     if (THREAD_BLOCK >= s->blocks) return;
     struct Block block = s->block[THREAD_BLOCK];
     const u32 *list = block.body_count > 0 ? s->body_list + block.bodies : 0;
@@ -760,7 +767,8 @@ KERNEL(find_losses, SWEEP_THREADS, const struct Step *s) {
 }
 
 /* Adds them up, range by range in the order of the plan. */
-KERNEL(sum_losses, BODY_THREADS, const struct Step *s) {
+KERNEL(sum_losses, BODY_THREADS) {
+    const struct Step *s = STEP;
     FOR_THREADS(thread) {
         u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
         for (u32 range = first; range < s->loss_sums; range += all) {
@@ -774,7 +782,8 @@ KERNEL(sum_losses, BODY_THREADS, const struct Step *s) {
 }
 
 /* Ends a step: the last substep's velocities join the sums. */
-KERNEL(finish_step, BODY_THREADS, const struct Step *s) {
+KERNEL(finish_step, BODY_THREADS) {
+    const struct Step *s = STEP;
     FOR_THREADS(thread) {
         u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
         for (u32 i = first; i < s->movable; i += all) {

@@ -17,6 +17,7 @@ use cudarc::driver::sys;
 use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::launch::{Executor, Kernel, KernelLaunch, StepShape};
+use crate::layout::StepRecord;
 use crate::memory::DeviceMemory;
 
 /// The kernels; `crates/esker-gpu/compile` makes this of their text.
@@ -200,11 +201,12 @@ pub struct Cuda {
     info: DeviceInfo,
     shared_bytes: usize,
     functions: Functions,
+    /// Where kernels find what they work on.
+    step: sys::CUdeviceptr,
     graph: Option<Graph>,
     /// Before and after the kernels of a step.
     events: [sys::CUevent; 2],
     launches: usize,
-    captures: usize,
 }
 
 // SAFETY: as for `Context`.
@@ -229,7 +231,6 @@ struct Functions {
 #[derive(Debug)]
 struct Graph {
     shape: StepShape,
-    step: u64,
     executable: sys::CUgraphExec,
     launches: usize,
 }
@@ -274,6 +275,14 @@ impl Cuda {
             sum_losses: function(c"sum_losses")?,
             finish_step: function(c"finish_step")?,
         };
+        // SAFETY: as for functions.
+        let (step, bytes) = unsafe { result::module::get_global(module, c"esker_step".into()) }
+            .map_err(failed("cuModuleGetGlobal"))?;
+        assert_eq!(
+            bytes,
+            size_of::<StepRecord>(),
+            "kernels and layout.rs differ"
+        );
         // SAFETY: the device is one of the driver's.
         let most = unsafe {
             result::device::get_attribute(
@@ -299,21 +308,16 @@ impl Cuda {
             info,
             shared_bytes: shared_bytes as usize,
             functions,
+            step,
             graph: None,
             events: [event()?, event()?],
             launches: 0,
-            captures: 0,
         })
     }
 
     /// What device it is.
     pub fn info(&self) -> &DeviceInfo {
         &self.info
-    }
-
-    /// Graphs that were made so far.
-    pub fn captures(&self) -> usize {
-        self.captures
     }
 
     fn function(&self, kernel: Kernel) -> (sys::CUfunction, [u32; 2]) {
@@ -330,16 +334,15 @@ impl Cuda {
         }
     }
 
-    fn launch(&self, launch: &KernelLaunch, mut step: u64) -> Result<(), DeviceError> {
+    fn launch(&self, launch: &KernelLaunch) -> Result<(), DeviceError> {
         let (function, mut numbers) = self.function(launch.kernel);
         let [first, second] = &mut numbers;
         // A kernel takes as many of them as it has parameters.
         let mut arguments = [
-            (&raw mut step).cast::<c_void>(),
-            (&raw mut *first).cast(),
+            (&raw mut *first).cast::<c_void>(),
             (&raw mut *second).cast(),
         ];
-        // SAFETY: the kernel's parameters are an address and up to two numbers of 32 bits, which
+        // SAFETY: the kernel's parameters are up to two numbers of 32 bits, which
         // the driver copies before it returns.
         self.context.call("cuLaunchKernel", || unsafe {
             result::launch_kernel(
@@ -354,7 +357,7 @@ impl Cuda {
     }
 
     /// Makes the graph of a step.
-    fn capture(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
+    fn capture(&mut self, shape: &StepShape) -> Result<(), DeviceError> {
         self.forget_graph();
         let mut shape = shape.rounded_up();
         let most = self.shared_bytes / (crate::layout::CACHED * size_of::<f64>());
@@ -366,9 +369,7 @@ impl Cuda {
             let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
             result::stream::begin_capture(stream, mode)
         })?;
-        let captured = launches
-            .iter()
-            .try_for_each(|launch| self.launch(launch, step));
+        let captured = launches.iter().try_for_each(|launch| self.launch(launch));
         // SAFETY: as above; ended also where a launch failed, or the stream stays unusable.
         let graph = self.context.call("cuStreamEndCapture", || unsafe {
             result::stream::end_capture(stream)
@@ -381,10 +382,8 @@ impl Cuda {
             let _ = result::graph::destroy(graph);
             executable
         })?;
-        self.captures += 1;
         self.graph = Some(Graph {
             shape,
-            step,
             executable,
             launches: launches.len(),
         });
@@ -454,7 +453,7 @@ impl DeviceMemory for CudaMemory {
 
     fn upload(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
         assert!(range.end <= self.bytes);
-        // SAFETY: within both memories; nobody writes to staging before the wait.
+        // SAFETY: within both memories. Who writes to staging before the wait sends it again.
         self.context.call("cuMemcpyHtoDAsync", || unsafe {
             let from = std::slice::from_raw_parts(self.staging.add(range.start), range.len());
             let to = self.device + range.start as u64;
@@ -490,8 +489,6 @@ impl Executor for Cuda {
     }
 
     fn allocate(&mut self, bytes: usize) -> Result<Option<CudaMemory>, DeviceError> {
-        // A graph knows addresses that may be given out again.
-        self.forget_graph();
         let is_full = |error: &DriverError| error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         // SAFETY: what is allocated is plain memory, freed by `CudaMemory`.
         let allocated = self.context.call("cuMemAlloc", || unsafe {
@@ -524,9 +521,9 @@ impl Executor for Cuda {
     }
 
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
-        let is_current = |graph: &Graph| graph.step == step && graph.shape.covers(shape);
+        let is_current = |graph: &Graph| graph.shape.covers(shape);
         if !self.graph.as_ref().is_some_and(is_current) {
-            self.capture(shape, step)?;
+            self.capture(shape)?;
         }
         let Some(graph) = &self.graph else {
             return Ok(());
@@ -535,6 +532,8 @@ impl Executor for Cuda {
         let (stream, [start, end]) = (self.context.stream, self.events);
         // SAFETY: graph, events and stream are this object's.
         self.context.call("cuGraphLaunch", || unsafe {
+            let bytes = size_of::<StepRecord>();
+            result::memcpy_dtod_async(self.step, step, bytes, stream)?;
             result::event::record(start, stream)?;
             result::graph::launch(graph.executable, stream)?;
             result::event::record(end, stream)

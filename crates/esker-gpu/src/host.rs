@@ -22,17 +22,18 @@ struct Launch {
     thread_blocks: u32,
     threads: u32,
     shared: *mut f64,
+    step: *const StepRecord,
 }
 
 unsafe extern "C" {
-    fn begin_step(launch: Launch, step: *const StepRecord);
-    fn apply_impulses(launch: Launch, step: *const StepRecord, colour: u32);
-    fn repeat_changes(launch: Launch, step: *const StepRecord, substep: u32);
-    fn join_copies(launch: Launch, step: *const StepRecord, substep: u32);
-    fn sweep(launch: Launch, step: *const StepRecord, colour: u32, substep: u32);
-    fn find_losses(launch: Launch, step: *const StepRecord);
-    fn sum_losses(launch: Launch, step: *const StepRecord);
-    fn finish_step(launch: Launch, step: *const StepRecord);
+    fn begin_step(launch: Launch);
+    fn apply_impulses(launch: Launch, colour: u32);
+    fn repeat_changes(launch: Launch, substep: u32);
+    fn join_copies(launch: Launch, substep: u32);
+    fn sweep(launch: Launch, colour: u32, substep: u32);
+    fn find_losses(launch: Launch);
+    fn sum_losses(launch: Launch);
+    fn finish_step(launch: Launch);
 }
 
 /// Executes kernels on the host, thread after thread.
@@ -179,18 +180,19 @@ unsafe fn execute(launch: KernelLaunch, step: *const StepRecord) {
             thread_blocks: launch.thread_blocks,
             threads: launch.threads,
             shared: shared.as_mut_ptr(),
+            step,
         };
         // SAFETY: passed on to the caller.
         unsafe {
             match launch.kernel {
-                Kernel::BeginStep => begin_step(at, step),
-                Kernel::ApplyImpulses { colour } => apply_impulses(at, step, colour),
-                Kernel::RepeatChanges { substep } => repeat_changes(at, step, substep),
-                Kernel::JoinCopies { substep } => join_copies(at, step, substep),
-                Kernel::Sweep { colour, substep } => sweep(at, step, colour, substep),
-                Kernel::FindLosses => find_losses(at, step),
-                Kernel::SumLosses => sum_losses(at, step),
-                Kernel::FinishStep => finish_step(at, step),
+                Kernel::BeginStep => begin_step(at),
+                Kernel::ApplyImpulses { colour } => apply_impulses(at, colour),
+                Kernel::RepeatChanges { substep } => repeat_changes(at, substep),
+                Kernel::JoinCopies { substep } => join_copies(at, substep),
+                Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
+                Kernel::FindLosses => find_losses(at),
+                Kernel::SumLosses => sum_losses(at),
+                Kernel::FinishStep => finish_step(at),
             }
         }
     }

@@ -8,8 +8,8 @@
 //!
 //! Kernels (`kernels/substep.cu`) are written in what CUDA and C have in common. For a device
 //! they are compiled to PTX, which is part of the program; users need a driver and nothing
-//! else, and it is loaded when a device is asked for. With the feature `host` they are compiled for the host too, where
-//! tests run them: the same text, the same bits.
+//! else, and it is loaded when a device is asked for (feature `cuda`). With the feature `host`
+//! they are compiled for the host too, where tests run them: the same text, the same bits.
 //!
 //! `unsafe` is in the files that lay out memory for kernels ([`memory`], [`layout`]), fill it
 //! (`backend.rs`) and launch them (`host.rs`, `cuda.rs`).
@@ -30,7 +30,3 @@ pub use cuda::{Cuda, CudaError, DeviceInfo, devices};
 #[cfg(feature = "host")]
 pub use host::Host;
 pub use launch::{Executor, KernelLaunch, StepShape};
-
-/// A GPU of this machine.
-#[cfg(feature = "cuda")]
-pub type CudaGpu = Gpu<Cuda>;

@@ -1,5 +1,6 @@
 //! Substeps on a device have the bits of the CPU. Kernels run on the host here, thread after
-//! thread; what a GPU does beyond that is to run threads at the same time.
+//! thread; what a GPU does beyond that is to run threads at the same time. With the feature `cuda`
+//! and a GPU the same tests run there too.
 
 use std::path::Path;
 
@@ -36,12 +37,17 @@ fn advance(world: &mut World, steps: usize) {
 
 /// Steps of one world on the CPU and of another, in the same state, on a device; both end with
 /// the same state, and every step reports the same.
-fn assert_same_bits([mut on_cpu, mut on_device]: [World; 2], device: Host, steps: usize) {
+fn assert_same_bits(
+    [mut on_cpu, mut on_device]: [World; 2],
+    device: Box<dyn SubstepDevice>,
+    steps: usize,
+) {
     assert_eq!(
         on_cpu.grains().state_hash(),
         on_device.grains().state_hash()
     );
-    on_device.set_device(Some(Box::new(Gpu::new(device))));
+    println!("on {}", device.name());
+    on_device.set_device(Some(device));
     let mut impacts = 0;
     for _ in 0..steps {
         let [cpu, device] =
@@ -74,9 +80,22 @@ fn assert_same_bits([mut on_cpu, mut on_device]: [World; 2], device: Host, steps
     assert_eq!(cpu, device, "back on the CPU");
 }
 
+/// The host, and a GPU where there is one.
+fn devices() -> Vec<Box<dyn SubstepDevice>> {
+    let on_host: Box<dyn SubstepDevice> = Box::new(Gpu::new(Host::default()));
+    #[cfg(feature = "cuda")]
+    match esker_gpu::Cuda::new(0) {
+        Ok(cuda) => return vec![on_host, Box::new(Gpu::new(cuda))],
+        Err(error) => println!("on the host alone: {error}"),
+    }
+    vec![on_host]
+}
+
 fn scene_has_the_same_bits(scene: &str, before: usize, steps: usize) {
-    let worlds = [(); 2].map(|()| world_after(scene, before));
-    assert_same_bits(worlds, Host::default(), steps);
+    for device in devices() {
+        let worlds = [(); 2].map(|()| world_after(scene, before));
+        assert_same_bits(worlds, device, steps);
+    }
 }
 
 #[test]
@@ -142,12 +161,14 @@ diameter = 0.12
 
 #[test]
 fn copies_of_a_large_grain_have_the_bits_of_the_cpu() {
-    let worlds = [(); 2].map(|()| world_of(BOULDER, 60));
-    assert!(
-        worlds[0].last_problem().plan.copies.count() > 0,
-        "there are copies"
-    );
-    assert_same_bits(worlds, Host::default(), 15);
+    for device in devices() {
+        let worlds = [(); 2].map(|()| world_of(BOULDER, 60));
+        assert!(
+            worlds[0].last_problem().plan.copies.count() > 0,
+            "there are copies"
+        );
+        assert_same_bits(worlds, device, 15);
+    }
 }
 
 /// Bodies of a block that do not fit into the memory of a thread block are worked on where they
@@ -155,7 +176,8 @@ fn copies_of_a_large_grain_have_the_bits_of_the_cpu() {
 #[test]
 fn blocks_that_do_not_fit_have_the_bits_of_the_cpu() {
     let worlds = [(); 2].map(|()| world_after("silo.toml", 60));
-    assert_same_bits(worlds, Host::default().with_shared_bytes(8 << 10), 5);
+    let small = Gpu::new(Host::default().with_shared_bytes(8 << 10));
+    assert_same_bits(worlds, Box::new(small), 5);
 }
 
 #[test]
@@ -217,10 +239,12 @@ fn impulses_and_sums_are_those_of_the_cpu() {
         }
         (bodies, impulses, backend.impulse_sums().to_vec(), impacts)
     };
-    let on_device = outcome(Some(Box::new(Gpu::new(Host::default()))));
-    assert_eq!(outcome(None), on_device);
+    let on_cpu = outcome(None);
     assert!(
-        on_device.2.iter().any(|sum| sum.normal > 0.0),
+        on_cpu.2.iter().any(|sum| sum.normal > 0.0),
         "walls are pushed"
     );
+    for device in devices() {
+        assert_eq!(on_cpu, outcome(Some(device)));
+    }
 }
