@@ -342,6 +342,7 @@ class Page {
   setColor(name) {
     this.color = this.about.colors.find((color) => color.name === name);
     element("color").value = name;
+    element("range-rows").hidden = this.color.map === "categorical";
     this.findRange();
     this.player.refresh();
   }

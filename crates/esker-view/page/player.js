@@ -82,16 +82,17 @@ export class Player {
   /** Shows the frame again, in other colours perhaps. Requests that come meanwhile become one. */
   async refresh() {
     this.again = true;
-    if (this.busy) return this.done;
-    this.busy = true;
-    this.done = (async () => {
-      while (this.again) {
-        this.again = false;
-        await this.load();
-      }
-    })();
+    if (!this.busy) {
+      this.busy = true;
+      this.done = (async () => {
+        while (this.again) {
+          this.again = false;
+          await this.load();
+        }
+        this.busy = false;
+      })();
+    }
     await this.done;
-    this.busy = false;
   }
 
   async load() {
