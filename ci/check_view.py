@@ -25,11 +25,10 @@ SIZE = {"width": 740, "height": 400}
 # Right part of pictures, with the legend, and lower part, with the time: not compared.
 LEGEND, STAMP = 0.16, 0.08
 # Mean difference of the colours of all pixels, of 255. Pictures differ in how surfaces are
-# sampled within a pixel and in the noise of shadows, not in what they show: a frame that is one
-# later, or other colours, differ by more than three times as much.
-MOST_MEAN = 2.5
+# sampled within a pixel and in the noise of shadows, not in what they show.
+MOST_MEAN = 1.6
 # Share of pixels that may differ by more than FAR: rims of grains.
-FAR, MOST_FAR = 48, 0.03
+FAR, MOST_FAR = 48, 0.01
 
 
 def find_browser():

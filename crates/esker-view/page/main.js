@@ -30,6 +30,7 @@ class Page {
     this.camera = new Camera();
     this.frames = new Frames();
     this.range = [0, 1];
+    this.rangeColor = null;
     this.rangeMode = "run";
     this.wallMode = "glass";
     this.hiddenWalls = new Set();
@@ -84,7 +85,8 @@ class Page {
     if (this.rangeMode === "frame") this.setRange(frame.low, frame.high);
     else if (this.rangeMode === "run" && this.about.live && frame.grains > 0) {
       // What is still to come of a live run is not known: colours widen as it comes.
-      const [low, high] = this.range;
+      const [low, high] = this.rangeColor === this.color.name ? this.range : [Infinity, -Infinity];
+      this.rangeColor = this.color.name;
       if (frame.low < low || frame.high > high) {
         this.setRange(Math.min(low, frame.low), Math.max(high, frame.high));
       }
@@ -215,8 +217,11 @@ class Page {
   async findRange() {
     if (this.rangeMode !== "run" || this.color.map === "categorical") return;
     try {
-      const { low, high } = await json(`range?color=${this.color.name}`);
-      if (low !== null) this.setRange(low, high);
+      const { name } = this.color;
+      const { low, high } = await json(`range?color=${name}`);
+      if (low === null || name !== this.color.name || this.rangeMode !== "run") return;
+      this.rangeColor = name;
+      this.setRange(low, high);
     } catch (error) {
       this.tell(error.message);
     }
@@ -323,8 +328,9 @@ class Page {
       this.player.speed = Number(element("speed").value);
     });
     element("time").addEventListener("input", () => {
+      const index = Number(element("time").value);
       this.player.stop();
-      this.player.seek(Number(element("time").value));
+      this.player.seek(index);
     });
     const click = (id, act) => element(id).addEventListener("click", act);
     click("play", () => (this.player.playing ? this.player.stop() : this.player.play()));

@@ -160,9 +160,7 @@ function draw(plot, now) {
   context.moveTo(x(now), 0);
   context.lineTo(x(now), bottom);
   context.stroke();
-  let nearest = 0;
-  data.time.forEach((t, i) => {
-    if (Math.abs(t - now) < Math.abs(data.time[nearest] - now)) nearest = i;
-  });
-  plot.label.textContent = `${plot.name}: ${short(data.high[nearest])} ${plot.unit}`;
+  // Some are not measured in every step: the last one that was before now.
+  const before = points.findLast(([at]) => at <= x(now) + 0.5) ?? points[0];
+  plot.label.textContent = `${plot.name}: ${short(before[2])} ${plot.unit}`;
 }

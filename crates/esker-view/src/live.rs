@@ -18,6 +18,8 @@ use crate::source::Moment;
 
 /// Bytes of frames that are kept to look back at.
 const MOST_HISTORY: usize = 512 << 20;
+/// Frames that are kept of a run whose scene does not say how often it is recorded.
+const KEPT_OF_A_RUN: f64 = 200.0;
 /// Steps whose scalars are kept; then every second of them is left out.
 const MOST_SCALARS: usize = 200_000;
 /// While it runs, a frame is made at most once in this time.
@@ -177,8 +179,11 @@ impl LiveRun {
         let freezes = header.settings.fields.contains(&GrainField::Aggregate);
         header.settings = settings_of(&header, freezes, true);
         let header = Arc::new(header);
+        let end = simulation.end_of_scene().time;
+        let every = simulation.scene().scene().record.every;
         let runner = Runner {
             freezes,
+            every: every.unwrap_or(end / KEPT_OF_A_RUN),
             impulse_step: header.impulse_step,
             interval: LoadInterval::from_now(simulation.world()),
             header: Arc::clone(&header),
@@ -212,7 +217,6 @@ impl LiveRun {
             }),
             changed: Condvar::new(),
         });
-        let end = runner.simulation.end_of_scene().time;
         let folder = runner.simulation.folder().map(|f| f.display().to_string());
         let thread = {
             let desk = Arc::clone(&desk);
@@ -359,6 +363,8 @@ struct Runner {
     simulation: Simulation,
     header: Arc<RecordingHeader>,
     freezes: bool,
+    /// Time between two frames that are kept, s.
+    every: f64,
     impulse_step: f64,
     /// Loads of frames are means since the history's last one.
     interval: LoadInterval,
@@ -407,8 +413,7 @@ impl Runner {
     }
 
     fn after_step(&mut self, desk: &Desk, report: &StepReport) {
-        let every = self.simulation.scene().scene().record.every;
-        let is_due = every.is_some_and(|every| report.reached_multiple_of(every));
+        let is_due = report.reached_multiple_of(self.every);
         let keeps = is_due && desk.lock().history.wants_next();
         let kept = keeps.then(|| Arc::new(self.frame(true)));
         if let Some(frame) = &kept {
