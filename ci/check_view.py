@@ -134,7 +134,10 @@ def check_playing(page):
     page.locator("#time").fill("2")
     page.wait_for_function("() => esker.frame.step === esker.player.steps[2]")
     page.wait_for_function("() => document.querySelectorAll('.plot').length >= 3")
-    print(f"plays {last + 1} frames; plots follow")
+    with page.expect_download() as saved:
+        page.keyboard.press("s")
+    assert saved.value.suggested_filename.endswith(".png"), saved.value.suggested_filename
+    print(f"plays {last + 1} frames; plots follow; saves a picture")
 
 
 def check_picking(page):
@@ -177,6 +180,9 @@ def check_live(page, esker, scene):
         page.click("#live-pause")
         page.wait_for_function("() => esker.frame.step > 10")
         page.wait_for_function("() => esker.player.status.live.speed > 0")
+        # A grain of a frame that is past when the click comes to the server.
+        page.evaluate("() => esker.picks.toggle(esker.frame, 0)")
+        page.wait_for_selector(".pick")
         page.wait_for_function("() => esker.player.status.live.state === 'finished'", timeout=100_000)
         page.wait_for_function("() => esker.frame.step === esker.player.status.live.step")
         mean, _ = difference(before, picture_of_page(page))

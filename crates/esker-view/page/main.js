@@ -1,7 +1,7 @@
 // The page: what the reader touches, and what follows from it.
 
 import { Camera } from "./camera.js";
-import { Frames, control, json, surfaces } from "./connection.js";
+import { Frames, control, json, latest, surfaces } from "./connection.js";
 import { drawOverlay, short } from "./legend.js";
 import { Picks } from "./picks.js";
 import { Player, SPEEDS } from "./player.js";
@@ -41,6 +41,7 @@ class Page {
     this.color = about.colors.find((color) => color.missing === null) ?? about.colors[0];
     this.drawn = null;
     this.settling = [];
+    this.updateTraces = latest((frame) => this.readTraces(frame));
     this.player = new Player({
       frames: this.frames,
       isLive: about.live,
@@ -93,25 +94,20 @@ class Page {
     }
     this.plots?.setTime(frame.time);
     this.picks.update(frame);
-    this.updateTraces(frame);
+    if (this.picks.list.length > 0) this.updateTraces(frame);
+    // A live run that begins with few grains outgrows the first view.
+    const outgrown = frame.grains > 2 * this.fittedGrains;
+    if (this.about.live && outgrown && !this.camera.isTouched) this.setView(this.viewName);
     this.writeBar();
     this.invalidate();
   }
 
-  async updateTraces(frame) {
-    if (this.picks.list.length === 0 || !this.picks.showTraces) {
-      this.renderer.setTraces([]);
-      return;
-    }
-    if (this.tracing) return;
-    this.tracing = true;
+  async readTraces(frame) {
     try {
       this.renderer.setTraces(await this.picks.traces(frame.step));
       this.invalidate();
     } catch (error) {
       this.tell(error.message);
-    } finally {
-      this.tracing = false;
     }
   }
 
@@ -200,9 +196,11 @@ class Page {
   async setView(name, step = null) {
     const aspect = canvas.width / canvas.height;
     const of = step === null ? "" : `&step=${step}`;
+    this.fittedGrains = this.frame?.grains ?? 0;
     try {
       const view = await json(`view?view=${name}&aspect=${aspect.toFixed(6)}${of}`);
       this.camera.set(view);
+      this.viewName = name;
       this.renderer.floors = {
         walls: view.floors,
         middle: view.floor_middle,

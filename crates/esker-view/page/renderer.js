@@ -19,7 +19,7 @@ const SHADOW_SIZE = 1024;
 /** Grains that can be marked. */
 const MOST_MARKS = 16;
 /** Width of traces in mean radii. */
-const TRACE_WIDTH = 0.18;
+const TRACE_WIDTH = 0.28;
 /** Everything is shown: nothing lies before this plane. */
 const NO_CLIP = [0, 0, 0, 1];
 

@@ -64,7 +64,7 @@ impl Source {
                 let last = run.moments().last().copied().ok_or(ViewError::NoFrames)?;
                 run.frame(last.step)
             }
-            Source::Live(run) => run.newest(None, true),
+            Source::Live(run) => run.newest(None),
         }
     }
 
