@@ -17,8 +17,10 @@ export class Camera {
     this.up = unit(view.up);
     this.fov = view.fov_y;
     this.height = view.height;
-    this.low = view.low;
-    this.high = view.high;
+    // Of nothing there is no box: null.
+    this.low = view.low.map((x) => x ?? 0);
+    this.high = view.high.map((x) => x ?? 0);
+    this.isTouched = false;
   }
 
   get perspective() {
@@ -63,6 +65,7 @@ export class Camera {
   }
 
   orbit(dx, dy, pixels) {
+    this.isTouched = true;
     const angle = (TURN_PER_PICTURE * Math.PI * 2) / pixels;
     let away = sub(this.eye, this.target);
     away = turned(away, this.up, -dx * angle);
@@ -100,6 +103,7 @@ export class Camera {
   }
 
   move(by) {
+    this.isTouched = true;
     this.eye = add(this.eye, by);
     this.target = add(this.target, by);
   }

@@ -32,6 +32,30 @@ export async function control(what) {
   return (await answer(`control?do=${what}`, { method: "POST" })).json();
 }
 
+/**
+ * A function that does `work` for what came last: calls while it works become one. What comes of it
+ * is fulfilled when nothing is left to do.
+ */
+export function latest(work) {
+  let next = null;
+  let working = null;
+  return (...subject) => {
+    next = subject;
+    working ??= (async () => {
+      try {
+        while (next) {
+          const current = next;
+          next = null;
+          await work(...current);
+        }
+      } finally {
+        working = null;
+      }
+    })();
+    return working;
+  };
+}
+
 /** Frames, of which those seen last are kept. */
 export class Frames {
   constructor() {

@@ -1,7 +1,7 @@
 // The page: what the reader touches, and what follows from it.
 
 import { Camera } from "./camera.js";
-import { Frames, control, json, surfaces } from "./connection.js";
+import { Frames, control, json, latest, surfaces } from "./connection.js";
 import { drawOverlay, short } from "./legend.js";
 import { Picks } from "./picks.js";
 import { Player, SPEEDS } from "./player.js";
@@ -30,6 +30,7 @@ class Page {
     this.camera = new Camera();
     this.frames = new Frames();
     this.range = [0, 1];
+    this.rangeColor = null;
     this.rangeMode = "run";
     this.wallMode = "glass";
     this.hiddenWalls = new Set();
@@ -40,6 +41,7 @@ class Page {
     this.color = about.colors.find((color) => color.missing === null) ?? about.colors[0];
     this.drawn = null;
     this.settling = [];
+    this.updateTraces = latest((frame) => this.readTraces(frame));
     this.player = new Player({
       frames: this.frames,
       isLive: about.live,
@@ -84,32 +86,28 @@ class Page {
     if (this.rangeMode === "frame") this.setRange(frame.low, frame.high);
     else if (this.rangeMode === "run" && this.about.live && frame.grains > 0) {
       // What is still to come of a live run is not known: colours widen as it comes.
-      const [low, high] = this.range;
+      const [low, high] = this.rangeColor === this.color.name ? this.range : [Infinity, -Infinity];
+      this.rangeColor = this.color.name;
       if (frame.low < low || frame.high > high) {
         this.setRange(Math.min(low, frame.low), Math.max(high, frame.high));
       }
     }
     this.plots?.setTime(frame.time);
     this.picks.update(frame);
-    this.updateTraces(frame);
+    if (this.picks.list.length > 0) this.updateTraces(frame);
+    // A live run that begins with few grains outgrows the first view.
+    const outgrown = frame.grains > 2 * this.fittedGrains;
+    if (this.about.live && outgrown && !this.camera.isTouched) this.setView(this.viewName);
     this.writeBar();
     this.invalidate();
   }
 
-  async updateTraces(frame) {
-    if (this.picks.list.length === 0 || !this.picks.showTraces) {
-      this.renderer.setTraces([]);
-      return;
-    }
-    if (this.tracing) return;
-    this.tracing = true;
+  async readTraces(frame) {
     try {
       this.renderer.setTraces(await this.picks.traces(frame.step));
       this.invalidate();
     } catch (error) {
       this.tell(error.message);
-    } finally {
-      this.tracing = false;
     }
   }
 
@@ -198,9 +196,11 @@ class Page {
   async setView(name, step = null) {
     const aspect = canvas.width / canvas.height;
     const of = step === null ? "" : `&step=${step}`;
+    this.fittedGrains = this.frame?.grains ?? 0;
     try {
       const view = await json(`view?view=${name}&aspect=${aspect.toFixed(6)}${of}`);
       this.camera.set(view);
+      this.viewName = name;
       this.renderer.floors = {
         walls: view.floors,
         middle: view.floor_middle,
@@ -215,8 +215,11 @@ class Page {
   async findRange() {
     if (this.rangeMode !== "run" || this.color.map === "categorical") return;
     try {
-      const { low, high } = await json(`range?color=${this.color.name}`);
-      if (low !== null) this.setRange(low, high);
+      const { name } = this.color;
+      const { low, high } = await json(`range?color=${name}`);
+      if (low === null || name !== this.color.name || this.rangeMode !== "run") return;
+      this.rangeColor = name;
+      this.setRange(low, high);
     } catch (error) {
       this.tell(error.message);
     }
@@ -323,8 +326,9 @@ class Page {
       this.player.speed = Number(element("speed").value);
     });
     element("time").addEventListener("input", () => {
+      const index = Number(element("time").value);
       this.player.stop();
-      this.player.seek(Number(element("time").value));
+      this.player.seek(index);
     });
     const click = (id, act) => element(id).addEventListener("click", act);
     click("play", () => (this.player.playing ? this.player.stop() : this.player.play()));
@@ -342,6 +346,7 @@ class Page {
   setColor(name) {
     this.color = this.about.colors.find((color) => color.name === name);
     element("color").value = name;
+    element("range-rows").hidden = this.color.map === "categorical";
     this.findRange();
     this.player.refresh();
   }

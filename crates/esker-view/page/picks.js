@@ -1,6 +1,6 @@
 // Grains that were clicked on: their state, their marks in the picture, their traces.
 
-import { json } from "./connection.js";
+import { json, latest } from "./connection.js";
 import { short } from "./legend.js";
 import { length } from "./vectors.js";
 
@@ -19,6 +19,8 @@ export class Picks {
     Object.assign(this, { host, hint, changed, tell });
     this.list = [];
     this.showTraces = true;
+    /** Asks for the state of all in another frame. */
+    this.update = latest((frame) => this.readStates(frame));
   }
 
   get ids() {
@@ -64,24 +66,17 @@ export class Picks {
     this.ids.forEach((id) => this.remove(id));
   }
 
-  /** Asks for the state of all in another frame. */
-  async update(frame) {
-    if (this.updating || this.list.length === 0) return;
-    this.updating = true;
-    try {
-      await Promise.all(
-        this.list.map(async (pick) => {
-          try {
-            pick.state = await json(`grain?step=${frame.step}&id=${pick.id}`);
-          } catch {
-            pick.state = null;
-          }
-          this.write(pick);
-        }),
-      );
-    } finally {
-      this.updating = false;
-    }
+  async readStates(frame) {
+    await Promise.all(
+      this.list.map(async (pick) => {
+        try {
+          pick.state = await json(`grain?step=${frame.step}&id=${pick.id}`);
+        } catch {
+          pick.state = null;
+        }
+        this.write(pick);
+      }),
+    );
   }
 
   /** Asks for the traces of all up to a step; a list for the renderer. */

@@ -1,6 +1,6 @@
 // Which frame is shown: the time bar, playing, and following a live run.
 
-import { json } from "./connection.js";
+import { json, latest } from "./connection.js";
 
 /** Simulated over real seconds that can be chosen. */
 export const SPEEDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20];
@@ -19,8 +19,8 @@ export class Player {
     this.following = isLive;
     this.status = null;
     this.shownStep = null;
-    this.busy = false;
-    this.again = false;
+    /** Shows the frame again, in other colours perhaps. */
+    this.refresh = latest(() => this.load());
   }
 
   /** Asks the server again and again what there is. */
@@ -77,21 +77,6 @@ export class Player {
       if (Math.abs(t - time) < Math.abs(this.times[best] - time)) best = i;
     });
     return this.seek(best);
-  }
-
-  /** Shows the frame again, in other colours perhaps. Requests that come meanwhile become one. */
-  async refresh() {
-    this.again = true;
-    if (this.busy) return this.done;
-    this.busy = true;
-    this.done = (async () => {
-      while (this.again) {
-        this.again = false;
-        await this.load();
-      }
-    })();
-    await this.done;
-    this.busy = false;
   }
 
   async load() {

@@ -132,7 +132,9 @@ function draw(plot, now) {
     context.moveTo(0, Math.round(y(value)) + 0.5);
     context.lineTo(width, Math.round(y(value)) + 0.5);
     context.stroke();
-    context.fillText(short(value), 1, y(value) - 1);
+    const isHigh = y(value) < 14;
+    context.textBaseline = isHigh ? "top" : "bottom";
+    context.fillText(short(value), 1, y(value) + (isHigh ? 2 : -1));
   }
   context.textBaseline = "alphabetic";
   for (const value of ticks(axis[0], axis[1], 4)) {
@@ -142,25 +144,23 @@ function draw(plot, now) {
     context.fillText(text, at, height - 2);
   }
   context.textAlign = "left";
-  const known2 = data.time.map((t, i) => [x(t), data.low[i], data.high[i]]).filter((p) => p[1] !== null);
+  const points = data.time.map((t, i) => [x(t), data.low[i], data.high[i]]).filter((p) => p[1] !== null);
   context.fillStyle = BAND;
   context.beginPath();
-  known2.forEach(([px, , top]) => context.lineTo(px, y(top)));
-  known2.toReversed().forEach(([px, under]) => context.lineTo(px, y(under)));
+  points.forEach(([px, , top]) => context.lineTo(px, y(top)));
+  points.toReversed().forEach(([px, under]) => context.lineTo(px, y(under)));
   context.fill();
   context.strokeStyle = LINE;
   context.lineWidth = 1.2;
   context.beginPath();
-  known2.forEach(([px, under, top]) => context.lineTo(px, y(0.5 * (under + top))));
+  points.forEach(([px, under, top]) => context.lineTo(px, y(0.5 * (under + top))));
   context.stroke();
   context.strokeStyle = CURSOR;
   context.beginPath();
   context.moveTo(x(now), 0);
   context.lineTo(x(now), bottom);
   context.stroke();
-  let nearest = 0;
-  data.time.forEach((t, i) => {
-    if (Math.abs(t - now) < Math.abs(data.time[nearest] - now)) nearest = i;
-  });
-  plot.label.textContent = `${plot.name}: ${short(data.high[nearest])} ${plot.unit}`;
+  // Some are not measured in every step: the last one that was before now.
+  const before = points.findLast(([at]) => at <= x(now) + 0.5) ?? points[0];
+  plot.label.textContent = `${plot.name}: ${short(before[2])} ${plot.unit}`;
 }

@@ -19,7 +19,7 @@ const SHADOW_SIZE = 1024;
 /** Grains that can be marked. */
 const MOST_MARKS = 16;
 /** Width of traces in mean radii. */
-const TRACE_WIDTH = 0.18;
+const TRACE_WIDTH = 0.28;
 /** Everything is shown: nothing lies before this plane. */
 const NO_CLIP = [0, 0, 0, 1];
 
@@ -220,10 +220,10 @@ export class Renderer {
       uClip: this.clipPlane(style.clip),
       uOutline: Math.min(4, Math.max(0.6, size[1] / 800)),
     };
-    const shadows = !points && !style.chains && frame.grains > 0;
+    const shadows = !points && frame.grains > 0;
     gl.disable(gl.BLEND);
     gl.disable(gl.CULL_FACE);
-    if (shadows) this.drawShadows(bodies, light, points);
+    if (shadows) this.drawShadows(bodies, light, style);
 
     this.beginGeometry(this.opaque);
     if (style.chains) this.drawChains(bodies, style);
@@ -438,6 +438,8 @@ export class Renderer {
     const { gl } = this;
     if (!this.traces || this.traces.length === 0) return;
     this.uploadTraces();
+    // They lead through the bed, and are to be seen there.
+    gl.depthFunc(gl.ALWAYS);
     for (const { first, count, color } of this.traceRanges) {
       if (count === 0) continue;
       this.programs.BARS.use({
@@ -454,14 +456,16 @@ export class Renderer {
     }
   }
 
-  drawShadows(uniforms, light, points) {
+  drawShadows(uniforms, light, style) {
     const { gl } = this;
     this.shadow.begin();
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LESS);
     gl.depthMask(true);
     gl.clearBufferfv(gl.DEPTH, 0, [1]);
-    this.drawGrains({ ...uniforms, ...light.camera }, points);
+    const seenByLight = { ...uniforms, ...light.camera };
+    if (style.chains) this.drawChains(seenByLight, style);
+    else this.drawGrains(seenByLight, false);
   }
 
   drawOpenness(view, shadowUniforms, samples) {

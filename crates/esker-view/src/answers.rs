@@ -109,13 +109,9 @@ fn moments(source: &Source) -> Value {
 }
 
 /// The frame that a query names: of a step, or what is newest.
-fn named_frame(
-    source: &Source,
-    query: &Query<'_>,
-    contacts: bool,
-) -> Result<Arc<Frame>, ViewError> {
+fn named_frame(source: &Source, query: &Query<'_>) -> Result<Arc<Frame>, ViewError> {
     match (query.get("step"), source) {
-        (None | Some("newest"), Source::Live(live)) => live.newest(query.parse("after")?, contacts),
+        (None | Some("newest"), Source::Live(live)) => live.newest(query.parse("after")?),
         (None | Some("newest"), Source::Recorded(_)) => source.newest(),
         (Some(_), _) => {
             let step = query.parse("step")?.unwrap_or(0);
@@ -138,7 +134,7 @@ fn frame(source: &Source, query: &Query<'_>) -> Result<Answer, ViewError> {
         Color::Force.check(&header.settings)?;
     }
     let picked: Vec<u64> = query.list("picked", MOST_PICKED)?;
-    let frame = named_frame(source, query, chains || color.needs_contacts())?;
+    let frame = named_frame(source, query)?;
     if query
         .parse("after")?
         .is_some_and(|after: u64| frame.step <= after)
@@ -213,7 +209,7 @@ fn named_row(frame: &Frame, query: &Query<'_>) -> Result<usize, ViewError> {
 
 fn grain(source: &Source, query: &Query<'_>) -> Result<Value, ViewError> {
     let header = source.header();
-    let frame = named_frame(source, query, true)?;
+    let frame = named_frame(source, query)?;
     let row = named_row(&frame, query)?;
     Ok(state_of_grain(&header, &frame, row))
 }

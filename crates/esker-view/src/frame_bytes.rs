@@ -1,6 +1,6 @@
 //! A frame as bytes that a browser hands to the graphics card as they are.
 //!
-//! Everything is little-endian. `docs/view.md` has the layout for others that want to read it.
+//! Everything is little-endian. `docs/src/view.md` has the layout for others that want to read it.
 //!
 //! Positions are given in single precision relative to the mean of all centres, which is given in
 //! double: a scene may lie anywhere. Grains are ordered by shape, spheres first, and by id among

@@ -4,6 +4,7 @@
 //! asks for, the end. Whoever looks leaves a wish and waits for the frame; nobody who looks can hold
 //! up the run for longer than a frame takes, and a browser that goes away is not noticed.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -18,10 +19,16 @@ use crate::source::Moment;
 
 /// Bytes of frames that are kept to look back at.
 const MOST_HISTORY: usize = 512 << 20;
+/// Frames that are kept of a run whose scene does not say how often it is recorded.
+const KEPT_OF_A_RUN: f64 = 200.0;
 /// Steps whose scalars are kept; then every second of them is left out.
 const MOST_SCALARS: usize = 200_000;
 /// While it runs, a frame is made at most once in this time.
 const BETWEEN_FRAMES: Duration = Duration::from_millis(25);
+/// Time for steps after a frame, in times that the frame took: looking costs a fifth at most.
+const RUNS_PER_SHOWN: u32 = 4;
+/// Frames that were shown and are kept.
+const MOST_RECENT: usize = 8;
 /// How long a request waits for a frame that is newer than the one it has.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// Time over which the speed of a run is measured.
@@ -78,23 +85,18 @@ pub struct Progress {
     pub speed: f64,
 }
 
-/// A wish for a frame.
-#[derive(Clone, Copy, Default)]
-struct Wish {
-    wanted: bool,
-    contacts: bool,
-}
-
 struct Shared {
     state: LiveState,
     /// Steps to make although paused.
     single_steps: u64,
     stop: bool,
     quit: bool,
-    wish: Wish,
-    newest: Arc<Frame>,
-    newest_has_contacts: bool,
-    shown: Instant,
+    /// Whether somebody waits for a frame.
+    wanted: bool,
+    /// Frames that were shown lately, the newest last: whoever clicks on a grain saw it in one.
+    recent: VecDeque<Arc<Frame>>,
+    /// From when on the next frame may be made while it runs.
+    next_frame: Instant,
     history: History,
     scalars: Scalars,
     progress: Progress,
@@ -120,7 +122,7 @@ impl Desk {
 /// What the thread does next.
 enum Task {
     Step,
-    Show { contacts: bool },
+    Show,
     Stop,
     Quit,
 }
@@ -135,8 +137,8 @@ pub struct LiveRun {
     thread: Option<JoinHandle<Option<Summary>>>,
 }
 
-/// What live frames hold: everything but contacts, which come where they are asked for.
-fn settings_of(header: &RecordingHeader, freezes: bool, contacts: bool) -> RecordSettings {
+/// What live frames hold: everything.
+fn settings_of(header: &RecordingHeader) -> RecordSettings {
     use GrainField::{
         Aggregate, AngularVelocity, Mass, Material, Orientation, Position, Radius, Scale, Shape,
         Velocity,
@@ -153,10 +155,11 @@ fn settings_of(header: &RecordingHeader, freezes: bool, contacts: bool) -> Recor
     if !header.shapes.is_empty() {
         fields.extend([Shape, Scale]);
     }
+    let freezes = header.settings.fields.contains(&Aggregate);
     fields.extend(freezes.then_some(Aggregate));
     RecordSettings {
         fields,
-        contacts,
+        contacts: true,
         ..header.settings.clone()
     }
 }
@@ -174,17 +177,18 @@ impl LiveRun {
 
     fn start_in(simulation: Simulation, state: LiveState) -> Self {
         let mut header = simulation.recording_header();
-        let freezes = header.settings.fields.contains(&GrainField::Aggregate);
-        header.settings = settings_of(&header, freezes, true);
+        header.settings = settings_of(&header);
         let header = Arc::new(header);
+        let end = simulation.end_of_scene().time;
+        let every = simulation.scene().scene().record.every;
         let runner = Runner {
-            freezes,
+            every: every.unwrap_or(end / KEPT_OF_A_RUN),
             impulse_step: header.impulse_step,
             interval: LoadInterval::from_now(simulation.world()),
             header: Arc::clone(&header),
             simulation,
         };
-        let newest = Arc::new(runner.frame(true));
+        let newest = Arc::new(runner.frame());
         let mut history = History::new(MOST_HISTORY);
         history.wants_next();
         history.push(Arc::clone(&newest));
@@ -201,10 +205,9 @@ impl LiveRun {
                 single_steps: 0,
                 stop: false,
                 quit: false,
-                wish: Wish::default(),
-                newest,
-                newest_has_contacts: true,
-                shown: Instant::now(),
+                wanted: false,
+                recent: VecDeque::from([newest]),
+                next_frame: Instant::now(),
                 history,
                 scalars: Scalars::start(&header),
                 measured: (Instant::now(), progress.time),
@@ -212,7 +215,6 @@ impl LiveRun {
             }),
             changed: Condvar::new(),
         });
-        let end = runner.simulation.end_of_scene().time;
         let folder = runner.simulation.folder().map(|f| f.display().to_string());
         let thread = {
             let desk = Arc::clone(&desk);
@@ -306,36 +308,29 @@ impl LiveRun {
 
     pub(crate) fn frame(&self, step: u64) -> Result<Arc<Frame>, ViewError> {
         let shared = self.desk.lock();
-        if shared.newest.step == step {
-            return Ok(Arc::clone(&shared.newest));
-        }
-        let kept = shared.history.get(step);
+        let recent = shared.recent.iter().rfind(|frame| frame.step == step);
+        let kept = recent.cloned().or_else(|| shared.history.get(step));
         kept.ok_or(ViewError::NoFrame { step })
     }
 
-    /// What is now, with contacts if they are asked for. Where only what comes after a step is of
-    /// interest, it is waited for, but not for ever.
-    pub(crate) fn newest(
-        &self,
-        after: Option<u64>,
-        contacts: bool,
-    ) -> Result<Arc<Frame>, ViewError> {
+    /// What is now. Where only what comes after a step is of interest, it is waited for, but not
+    /// for ever.
+    pub(crate) fn newest(&self, after: Option<u64>) -> Result<Arc<Frame>, ViewError> {
         let start = Instant::now();
         let mut shared = self.desk.lock();
         loop {
-            let fresh = shared.newest.step == shared.progress.step
-                && (shared.newest_has_contacts || !contacts);
-            let is_new = after.is_none_or(|after| shared.newest.step > after);
-            let enough = shared.newest_has_contacts || !contacts;
-            if (fresh && is_new) || (is_new && enough && start.elapsed() > BETWEEN_FRAMES) {
-                return Ok(Arc::clone(&shared.newest));
+            let newest = shared.recent.back().cloned().ok_or(ViewError::NoFrames)?;
+            let is_new = after.is_none_or(|after| newest.step > after);
+            let is_now = newest.step == shared.progress.step;
+            let waited = start.elapsed();
+            if is_new && (is_now || waited > BETWEEN_FRAMES) {
+                return Ok(newest);
             }
-            let Some(left) = LONGEST_WAIT.checked_sub(start.elapsed()) else {
-                return Ok(Arc::clone(&shared.newest));
+            let Some(left) = LONGEST_WAIT.checked_sub(waited) else {
+                return Ok(newest);
             };
-            if !fresh {
-                shared.wish.wanted = true;
-                shared.wish.contacts |= contacts;
+            if !is_now {
+                shared.wanted = true;
                 self.desk.changed.notify_all();
             }
             let waited = self.desk.changed.wait_timeout(shared, left);
@@ -358,17 +353,17 @@ impl Drop for LiveRun {
 struct Runner {
     simulation: Simulation,
     header: Arc<RecordingHeader>,
-    freezes: bool,
+    /// Time between two frames that are kept, s.
+    every: f64,
     impulse_step: f64,
     /// Loads of frames are means since the history's last one.
     interval: LoadInterval,
 }
 
 impl Runner {
-    fn frame(&self, contacts: bool) -> Frame {
+    fn frame(&self) -> Frame {
         let world = self.simulation.world();
-        let settings = settings_of(&self.header, self.freezes, contacts);
-        let frame = Frame::of(world, &settings, &self.interval);
+        let frame = Frame::of(world, &self.header.settings, &self.interval);
         frame.rescaled(world.substep(), self.impulse_step)
     }
 
@@ -377,12 +372,16 @@ impl Runner {
         loop {
             match next_task(desk) {
                 Task::Quit => return summary,
-                Task::Show { contacts } => {
-                    let frame = Arc::new(self.frame(contacts));
+                Task::Show => {
+                    let start = Instant::now();
+                    let frame = Arc::new(self.frame());
+                    let pause = BETWEEN_FRAMES.max(start.elapsed() * RUNS_PER_SHOWN);
                     desk.change(|shared| {
-                        shared.newest = frame;
-                        shared.newest_has_contacts = contacts;
-                        shared.shown = Instant::now();
+                        if shared.recent.len() >= MOST_RECENT {
+                            shared.recent.pop_front();
+                        }
+                        shared.recent.push_back(frame);
+                        shared.next_frame = Instant::now() + pause;
                     });
                 }
                 Task::Step => match self.simulation.step() {
@@ -407,10 +406,9 @@ impl Runner {
     }
 
     fn after_step(&mut self, desk: &Desk, report: &StepReport) {
-        let every = self.simulation.scene().scene().record.every;
-        let is_due = every.is_some_and(|every| report.reached_multiple_of(every));
+        let is_due = report.reached_multiple_of(self.every);
         let keeps = is_due && desk.lock().history.wants_next();
-        let kept = keeps.then(|| Arc::new(self.frame(true)));
+        let kept = keeps.then(|| Arc::new(self.frame()));
         if let Some(frame) = &kept {
             self.interval = LoadInterval::after(frame);
         }
@@ -470,11 +468,9 @@ fn next_task(desk: &Desk) -> Task {
             return Task::Quit;
         }
         // While it runs, frames must not take all the time.
-        if shared.wish.wanted && (!steps || shared.shown.elapsed() >= BETWEEN_FRAMES) {
-            let wish = std::mem::take(&mut shared.wish);
-            return Task::Show {
-                contacts: wish.contacts,
-            };
+        if shared.wanted && (!steps || Instant::now() >= shared.next_frame) {
+            shared.wanted = false;
+            return Task::Show;
         }
         if steps {
             return Task::Step;

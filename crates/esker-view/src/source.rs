@@ -64,7 +64,7 @@ impl Source {
                 let last = run.moments().last().copied().ok_or(ViewError::NoFrames)?;
                 run.frame(last.step)
             }
-            Source::Live(run) => run.newest(None, true),
+            Source::Live(run) => run.newest(None),
         }
     }
 
@@ -79,10 +79,18 @@ impl Source {
     fn samples(&self) -> Result<Vec<Arc<Frame>>, ViewError> {
         let steps: Vec<u64> = self.moments().iter().map(|moment| moment.step).collect();
         let places: Vec<usize> = (0..steps.len()).collect();
-        if places.is_empty() {
-            return Ok(vec![self.newest()?]);
+        let mut frames = Vec::new();
+        for place in sample(&places) {
+            match self.frame(steps[place]) {
+                // A live run thins out its past now and then.
+                Err(ViewError::NoFrame { .. }) => {}
+                frame => frames.push(frame?),
+            }
         }
-        sample(&places).map(|i| self.frame(steps[i])).collect()
+        if frames.is_empty() || self.live().is_ok() {
+            frames.push(self.newest()?);
+        }
+        Ok(frames)
     }
 
     /// What a view of one frame must show, or of the whole run.

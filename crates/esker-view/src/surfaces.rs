@@ -4,7 +4,7 @@
 //! where the surface is) and its distances from the triangle's sharp sides, and a list of edges with
 //! the normals of the faces that meet there: an edge is drawn where it is sharp, or where one of
 //! its faces looks away. What is smooth and sharp is decided by [`esker::render::Surface`], as in
-//! pictures. `docs/view.md` has the layout.
+//! pictures. `docs/src/view.md` has the layout.
 
 use esker::geometry::{BodyShape, TriangleSoup};
 use esker::record::RecordingHeader;

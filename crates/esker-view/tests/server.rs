@@ -24,9 +24,11 @@ const SCENE: &str = r#"
     count = 5
     diameter = 0.01
     [[grains]]
-    place = "list"
-    shape = { box = [0.01, 0.01, 0.01] }
-    positions = [[0.05, 0, 0.02], [0.08, 0, 0.03]]
+    place = "column"
+    base = [0.05, 0, 0.01]
+    gap = 0.01
+    count = 2
+    shape = { box = [0.01, 0.012, 0.01] }
 "#;
 
 fn simulation(text: &str) -> Simulation {
@@ -133,7 +135,7 @@ impl Drop for Running {
     }
 }
 
-/// Numbers of a frame's bytes, as `docs/view.md` lays them out.
+/// Numbers of a frame's bytes, as `docs/src/view.md` lays them out.
 struct Decoded<'a>(&'a [u8]);
 
 impl Decoded<'_> {
