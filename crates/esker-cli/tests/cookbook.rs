@@ -250,3 +250,33 @@ fn a_belt_carries_its_feed_and_takes_the_power_that_speeds_it_up() {
     let needed = FEED * SPEED * (SPEED - FED_AT);
     assert!((power / needed - 1.0).abs() < 0.1, "{power} {needed}");
 }
+
+/// It starts and ends at rest, so that its contacts have carried its weight on average: impacts are
+/// in the loads.
+#[test]
+fn a_ball_that_falls_into_a_bed_stops_and_its_contacts_carry_its_weight_on_average() {
+    let mut run = Run::new(scene(
+        "impact",
+        &[
+            ("[0.0055, 0.0065]", "[0.0085, 0.0095]"),
+            ("count = 6000", "count = 1600"),
+            ("step = 2.5e-4", "step = 4e-4"),
+        ],
+    ));
+    let row = run.world.grains().count();
+    let mass = run.world.grains().mass()[row];
+    run.until(0.2);
+    let grains = run.world.grains();
+    let surface = 2.0 * grains.position()[..row].iter().map(|x| x.z).sum::<f64>() / row as f64;
+    // Before it arrives nothing touches it.
+    let (mut impulse, end) = (0.0, run.scene.duration);
+    while run.world.time() < end - 1e-9 {
+        run.world.step().unwrap();
+        impulse += run.world.bodies()[0].load.force.z * run.world.step_length();
+    }
+    let force = impulse / end / (9.81 * mass);
+    let depth = surface - (run.world.grains().position()[row].z - 0.0127);
+    println!("{:.1} mm deep, mean force {force:.4} weights", 1e3 * depth);
+    assert!((force - 1.0).abs() < 0.01, "{force}");
+    assert!((0.01..0.03).contains(&depth), "{depth}");
+}

@@ -153,9 +153,9 @@ fn head(about: About, finished: &Finished) -> String {
         held: count(criteria, Status::Holds),
         criteria: criteria.len(),
     };
-    let published = match bibliography::of(about.paper) {
-        Some(reference) => format!("{}. {reference}", about.paper),
-        None => about.paper.to_owned(),
+    let source = match bibliography::of(about.paper) {
+        Some(reference) => format!("Published in: {}. {reference}", about.paper),
+        None => format!("Compared with: {}", about.paper),
     };
     let (size, option) = match finished.size {
         Size::Full => (
@@ -182,13 +182,13 @@ fn head(about: About, finished: &Finished) -> String {
     let hidden = serde_json::to_string(&note).unwrap_or_default();
     format!(
         "# {name}\n\n{NOTE_START}{hidden}{NOTE_END}\n\n{shows}\n\n\
-         - Published in: {published}\n\
+         - {source}\n\
          - Size of this run: {size}.\n\
          - **Verdict: {verdict}** ({held} of {all} criteria hold{differing}).\n\n\
          Made with `esker experiment {name}{option} --book`.\n",
         name = about.name,
         shows = escape(about.shows),
-        published = escape(&published),
+        source = escape(&source),
         verdict = judgement.name(),
         held = note.held,
         all = note.criteria,
@@ -217,7 +217,7 @@ fn criteria_table(criteria: &[Criterion]) -> Table {
             "what",
             "found",
             "must be",
-            "published",
+            "reference",
             "bounds from",
             "verdict",
         ],
@@ -242,12 +242,12 @@ fn criteria_table(criteria: &[Criterion]) -> Table {
 /// The criteria that do not hold for a known reason.
 fn differences_table(criteria: &[Criterion]) -> Table {
     let mut table = Table::new(
-        "Where the result differs from the publication, and why",
+        "Where the result differs from the reference, and why",
         &[
             "what",
             "found",
             "must be",
-            "published",
+            "reference",
             "explained",
             "reason",
         ],
@@ -270,7 +270,7 @@ fn differences_table(criteria: &[Criterion]) -> Table {
 fn reported_table(reported: &[Reported]) -> Table {
     let mut table = Table::new(
         "Reported, not judged",
-        &["what", "found", "published", "why it is not judged"],
+        &["what", "found", "reference", "why it is not judged"],
     );
     for r in reported {
         table.row([
