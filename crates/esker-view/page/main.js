@@ -203,8 +203,9 @@ class Page {
       this.viewName = name;
       this.renderer.floors = {
         walls: view.floors,
-        middle: view.floor_middle,
-        radius: view.floor_radius,
+        // Where there are no grains yet, there is nothing to show a floor under.
+        middle: view.floor_middle.map((x) => x ?? 0),
+        radius: view.floor_radius ?? 0,
       };
       this.invalidate();
     } catch (error) {

@@ -580,13 +580,20 @@ export class Renderer {
   drawFloor(uniforms, light, shadowUniforms, wall, color) {
     const { gl, frame } = this;
     const corner = (k) => [...wall.surface.cornerData.subarray(CORNER_NUMBERS * k, CORNER_NUMBERS * k + 6)];
-    if (wall.surface.corners === 0) return;
+    if (wall.surface.corners === 0 || this.floors.radius === 0) return;
     const first = corner(0);
     const normal = rotated(wall.rotation, first.slice(3));
     const point = add(wall.position, rotated(wall.rotation, first.slice(0, 3)));
     const middle = sub(this.floors.middle, frame.origin);
     const centre = sub(middle, scaled(normal, dot(normal, sub(middle, point))));
-    const along = unit(cross(normal, Math.abs(normal[0]) < 0.9 ? [1, 0, 0] : [0, 1, 0]));
+    const { FLOOR_EDGE_ON, FLOOR_HALF_LINE } = this.about.look;
+    const edgeOn = !uniforms.uPerspective && Math.abs(dot(normal, uniforms.uForward)) < FLOOR_EDGE_ON;
+    // Seen from its edge, a floor is a line of so many pixels.
+    const sideways = edgeOn ? uniforms.uForward : Math.abs(normal[0]) < 0.9 ? [1, 0, 0] : [0, 1, 0];
+    const along = unit(cross(normal, sideways));
+    const across = edgeOn
+      ? scaled(normal, FLOOR_HALF_LINE / uniforms.uPixels / this.floors.radius)
+      : cross(normal, along);
     this.programs.FLOOR.use({
       ...uniforms,
       ...shadowUniforms,
@@ -594,7 +601,7 @@ export class Renderer {
       uCentre: centre,
       uNormal: normal,
       uAlong: along,
-      uAcross: cross(normal, along),
+      uAcross: across,
       uRadius: this.floors.radius,
       uColor: [...color.slice(0, 3).map(toLinear), color[3]],
     });

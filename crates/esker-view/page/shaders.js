@@ -494,7 +494,7 @@ out vec4 outColor;
 void main() {
   vec3 normal = turn(uNormal);
   vec3 eye = towardsEye(vPoint);
-  if (dot(normal, eye) < -1e-3 || isClipped(vPlace)) discard;
+  if (dot(normal, eye) < -FLOOR_EDGE_ON || isClipped(vPlace)) discard;
   float beyond = (distance(vPlace, uCentre) / uRadius - FLOOR_CLEAR) / (1.0 - FLOOR_CLEAR);
   float left = 1.0 - clamp(beyond, 0.0, 1.0);
   float share = left * left * (3.0 - 2.0 * left);
