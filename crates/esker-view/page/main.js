@@ -53,6 +53,9 @@ class Page {
     this.picks = new Picks(
       element("picks"), element("no-picks"), () => this.picksChanged(), (m) => this.tell(m),
     );
+    canvas.addEventListener("webglcontextlost", () =>
+      this.tell("the browser has lost the graphics card: reload the page"),
+    );
     this.buildPanel();
     this.bindMouse();
     this.bindKeys();

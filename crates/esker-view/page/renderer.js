@@ -32,8 +32,9 @@ export class Renderer {
     if (!gl) throw new Error("this browser has no WebGL 2, which the picture needs");
     this.gl = gl;
     this.about = about;
+    // Numbers in round brackets: some are negative.
     const defines = Object.entries(about.look)
-      .map(([name, value]) => `#define ${name} ${value.toFixed(6)}\n`)
+      .map(([name, value]) => `#define ${name} (${value.toFixed(6)})\n`)
       .join("");
     const program = ({ vertex, fragment }) => new Program(gl, vertex, fragment, defines);
     this.programs = Object.fromEntries(
@@ -325,7 +326,8 @@ export class Renderer {
   light(camera, view) {
     const turned = (v) => [dot(v, view.uRight), dot(v, view.uUp), dot(v, view.uForward)];
     const sky = unit(turned(camera.up));
-    const key = unit(add(scaled(sky, 0.95), [-0.55, 0.1, -0.6]));
+    const { KEY_SKY, KEY_RIGHT, KEY_UP, KEY_FORWARD } = this.about.look;
+    const key = unit(add(scaled(sky, KEY_SKY), [KEY_RIGHT, KEY_UP, KEY_FORWARD]));
     const { uRight, uUp, uForward } = view;
     const towards = add(add(scaled(uRight, key[0]), scaled(uUp, key[1])), scaled(uForward, key[2]));
     const forward = scaled(towards, -1);
