@@ -32,9 +32,11 @@ const HALF_LINE: f64 = 0.8;
 const EDGE_ON: f64 = 1e-3;
 
 /// What a shader needs for the same floors.
-pub(crate) fn constants() -> [(&'static str, f64); 3] {
+pub(crate) fn constants() -> [(&'static str, f64); 5] {
     [
         ("FLOOR_CLEAR", CLEAR),
+        ("FLOOR_HALF_LINE", HALF_LINE),
+        ("FLOOR_EDGE_ON", EDGE_ON),
         ("FLOOR_SHADE", f64::from(SHADE)),
         ("FLOOR_SHADOW_OPACITY", f64::from(SHADOW_OPACITY)),
     ]

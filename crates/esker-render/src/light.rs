@@ -22,18 +22,38 @@ const FILL: f32 = 0.12;
 const HIGHLIGHT: f32 = 0.10;
 /// Light that reaches the rim of a grain.
 const RIM: f32 = 0.30;
+/// Direction to the key light: so much towards the sky, and right, up and forward in the picture.
+const KEY_SKY: f64 = 0.95;
+const KEY_CAMERA: DVec3 = DVec3::new(-0.55, 0.1, -0.6);
+/// Light on a wall that faces away from the key light, and what the key light adds.
+const WALL_BASE: f32 = 0.72;
+const WALL_KEY: f32 = 0.36;
+/// Highlight of a wall, and how much denser than seen straight on it is at grazing angles.
+const WALL_HIGHLIGHT: f32 = 0.25;
+const WALL_GRAZING: f32 = 1.8;
 
 /// What a shader needs for the same light.
-pub(crate) fn constants() -> [(&'static str, f64); 6] {
-    [
+pub(crate) fn constants() -> Vec<(&'static str, f64)> {
+    let light = [
         ("SKY", SKY),
         ("GROUND", GROUND),
         ("KEY", KEY),
         ("FILL", FILL),
         ("HIGHLIGHT", HIGHLIGHT),
         ("RIM", RIM),
+        ("WALL_BASE", WALL_BASE),
+        ("WALL_KEY", WALL_KEY),
+        ("WALL_HIGHLIGHT", WALL_HIGHLIGHT),
+        ("WALL_GRAZING", WALL_GRAZING),
     ]
-    .map(|(name, value)| (name, f64::from(value)))
+    .map(|(name, value)| (name, f64::from(value)));
+    let direction = [
+        ("KEY_SKY", KEY_SKY),
+        ("KEY_RIGHT", KEY_CAMERA.x),
+        ("KEY_UP", KEY_CAMERA.y),
+        ("KEY_FORWARD", KEY_CAMERA.z),
+    ];
+    light.into_iter().chain(direction).collect()
 }
 
 /// Open parts of the sky and of the key light at a point, 0 to 1.
@@ -58,7 +78,7 @@ impl Light {
     /// side of the eye, so that the grains seen are lit.
     pub fn new(view: &View, up: DVec3) -> Self {
         let sky = view.turn(up).try_normalize().unwrap_or(DVec3::Y);
-        let key = (sky * 0.95 + DVec3::new(-0.55, 0.1, -0.6)).normalize();
+        let key = (sky * KEY_SKY + KEY_CAMERA).normalize();
         Self { sky, key }
     }
 
@@ -92,10 +112,11 @@ impl Light {
         let facing = normal.dot(towards_eye);
         let normal = if facing < 0.0 { -normal } else { normal };
         let grazing = 1.0 - facing.abs() as f32;
-        let light = 0.72 + 0.36 * normal.dot(self.key).max(0.0) as f32;
+        let light = WALL_BASE + WALL_KEY * normal.dot(self.key).max(0.0) as f32;
         let halfway = (self.key + towards_eye).normalize_or_zero();
-        let highlight = 0.25 * (normal.dot(halfway).max(0.0) as f32).powi(24);
-        let denser = opacity * (1.0 + 1.8 * grazing * grazing * grazing) + opacity * highlight;
+        let highlight = WALL_HIGHLIGHT * (normal.dot(halfway).max(0.0) as f32).powi(24);
+        let denser =
+            opacity * (1.0 + WALL_GRAZING * grazing * grazing * grazing) + opacity * highlight;
         (
             color.map(|x| (x * light + highlight).min(1.0)),
             denser.min(1.0),

@@ -6,7 +6,7 @@ use crate::{floor, light, occlusion, walls};
 /// `walls` say what they mean.
 pub fn constants() -> Vec<(&'static str, f64)> {
     [
-        light::constants().to_vec(),
+        light::constants(),
         occlusion::constants().to_vec(),
         floor::constants().to_vec(),
         walls::constants().to_vec(),

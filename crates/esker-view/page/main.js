@@ -53,6 +53,9 @@ class Page {
     this.picks = new Picks(
       element("picks"), element("no-picks"), () => this.picksChanged(), (m) => this.tell(m),
     );
+    canvas.addEventListener("webglcontextlost", () =>
+      this.tell("the browser has lost the graphics card: reload the page"),
+    );
     this.buildPanel();
     this.bindMouse();
     this.bindKeys();
@@ -203,8 +206,9 @@ class Page {
       this.viewName = name;
       this.renderer.floors = {
         walls: view.floors,
-        middle: view.floor_middle,
-        radius: view.floor_radius,
+        // Where there are no grains yet, there is nothing to show a floor under.
+        middle: view.floor_middle.map((x) => x ?? 0),
+        radius: view.floor_radius ?? 0,
       };
       this.invalidate();
     } catch (error) {

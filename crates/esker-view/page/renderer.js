@@ -32,8 +32,9 @@ export class Renderer {
     if (!gl) throw new Error("this browser has no WebGL 2, which the picture needs");
     this.gl = gl;
     this.about = about;
+    // Numbers in round brackets: some are negative.
     const defines = Object.entries(about.look)
-      .map(([name, value]) => `#define ${name} ${value.toFixed(6)}\n`)
+      .map(([name, value]) => `#define ${name} (${value.toFixed(6)})\n`)
       .join("");
     const program = ({ vertex, fragment }) => new Program(gl, vertex, fragment, defines);
     this.programs = Object.fromEntries(
@@ -325,7 +326,8 @@ export class Renderer {
   light(camera, view) {
     const turned = (v) => [dot(v, view.uRight), dot(v, view.uUp), dot(v, view.uForward)];
     const sky = unit(turned(camera.up));
-    const key = unit(add(scaled(sky, 0.95), [-0.55, 0.1, -0.6]));
+    const { KEY_SKY, KEY_RIGHT, KEY_UP, KEY_FORWARD } = this.about.look;
+    const key = unit(add(scaled(sky, KEY_SKY), [KEY_RIGHT, KEY_UP, KEY_FORWARD]));
     const { uRight, uUp, uForward } = view;
     const towards = add(add(scaled(uRight, key[0]), scaled(uUp, key[1])), scaled(uForward, key[2]));
     const forward = scaled(towards, -1);
@@ -580,13 +582,20 @@ export class Renderer {
   drawFloor(uniforms, light, shadowUniforms, wall, color) {
     const { gl, frame } = this;
     const corner = (k) => [...wall.surface.cornerData.subarray(CORNER_NUMBERS * k, CORNER_NUMBERS * k + 6)];
-    if (wall.surface.corners === 0) return;
+    if (wall.surface.corners === 0 || this.floors.radius === 0) return;
     const first = corner(0);
     const normal = rotated(wall.rotation, first.slice(3));
     const point = add(wall.position, rotated(wall.rotation, first.slice(0, 3)));
     const middle = sub(this.floors.middle, frame.origin);
     const centre = sub(middle, scaled(normal, dot(normal, sub(middle, point))));
-    const along = unit(cross(normal, Math.abs(normal[0]) < 0.9 ? [1, 0, 0] : [0, 1, 0]));
+    const { FLOOR_EDGE_ON, FLOOR_HALF_LINE } = this.about.look;
+    const edgeOn = !uniforms.uPerspective && Math.abs(dot(normal, uniforms.uForward)) < FLOOR_EDGE_ON;
+    // Seen from its edge, a floor is a line of so many pixels.
+    const sideways = edgeOn ? uniforms.uForward : Math.abs(normal[0]) < 0.9 ? [1, 0, 0] : [0, 1, 0];
+    const along = unit(cross(normal, sideways));
+    const across = edgeOn
+      ? scaled(normal, FLOOR_HALF_LINE / uniforms.uPixels / this.floors.radius)
+      : cross(normal, along);
     this.programs.FLOOR.use({
       ...uniforms,
       ...shadowUniforms,
@@ -594,7 +603,7 @@ export class Renderer {
       uCentre: centre,
       uNormal: normal,
       uAlong: along,
-      uAcross: cross(normal, along),
+      uAcross: across,
       uRadius: this.floors.radius,
       uColor: [...color.slice(0, 3).map(toLinear), color[3]],
     });

@@ -387,9 +387,9 @@ vec4 onWall(vec3 normal, vec3 eye, vec3 color, float opacity) {
   float facing = dot(normal, eye);
   if (facing < 0.0) normal = -normal;
   float grazing = 1.0 - abs(facing);
-  float light = 0.72 + 0.36 * max(dot(normal, uKey), 0.0);
-  float highlight = 0.25 * pow(max(dot(normal, normalize(uKey + eye)), 0.0), 24.0);
-  float denser = opacity * (1.0 + 1.8 * grazing * grazing * grazing) + opacity * highlight;
+  float light = WALL_BASE + WALL_KEY * max(dot(normal, uKey), 0.0);
+  float highlight = WALL_HIGHLIGHT * pow(max(dot(normal, normalize(uKey + eye)), 0.0), 24.0);
+  float denser = opacity * (1.0 + WALL_GRAZING * grazing * grazing * grazing) + opacity * highlight;
   return vec4(min(color * light + highlight, 1.0), min(denser, 1.0));
 }
 `;
@@ -494,7 +494,7 @@ out vec4 outColor;
 void main() {
   vec3 normal = turn(uNormal);
   vec3 eye = towardsEye(vPoint);
-  if (dot(normal, eye) < -1e-3 || isClipped(vPlace)) discard;
+  if (dot(normal, eye) < -FLOOR_EDGE_ON || isClipped(vPlace)) discard;
   float beyond = (distance(vPlace, uCentre) / uRadius - FLOOR_CLEAR) / (1.0 - FLOOR_CLEAR);
   float left = 1.0 - clamp(beyond, 0.0, 1.0);
   float share = left * left * (3.0 - 2.0 * left);

@@ -192,7 +192,7 @@ fn plot(source: &Source, query: &Query<'_>) -> Result<Value, ViewError> {
         return Err(ViewError::Request(wrong));
     }
     let points = query.parse("points")?.unwrap_or(500);
-    Ok(series::read(&*source.scalars()?, &columns, points))
+    source.with_scalars(|scalars| series::read(scalars, &columns, points))
 }
 
 /// The row of the grain that a query names by its id, or by its place in what was sent.

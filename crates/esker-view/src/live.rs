@@ -302,8 +302,9 @@ impl LiveRun {
         self.desk.lock().history.moments()
     }
 
-    pub(crate) fn scalars(&self) -> Arc<Scalars> {
-        Arc::new(self.desk.lock().scalars.clone())
+    /// Reads the scalars so far; the run waits meanwhile.
+    pub(crate) fn with_scalars<T>(&self, read: impl FnOnce(&Scalars) -> T) -> T {
+        read(&self.desk.lock().scalars)
     }
 
     pub(crate) fn frame(&self, step: u64) -> Result<Arc<Frame>, ViewError> {

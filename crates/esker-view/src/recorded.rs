@@ -21,6 +21,7 @@ pub struct RecordedRun {
 
 struct State {
     recording: Arc<Recording>,
+    header: Arc<RecordingHeader>,
     stamp: Stamp,
     looked: Instant,
     scalars: Option<(Stamp, Arc<Scalars>)>,
@@ -54,6 +55,7 @@ impl RecordedRun {
         let recording = Recording::open(&path)?;
         let state = State {
             stamp: stamp(&recording),
+            header: Arc::new(recording.header().clone()),
             recording: Arc::new(recording),
             looked: Instant::now(),
             scalars: None,
@@ -72,7 +74,7 @@ impl RecordedRun {
     }
 
     pub(crate) fn header(&self) -> Arc<RecordingHeader> {
-        Arc::new(self.state().recording.header().clone())
+        Arc::clone(&self.state().header)
     }
 
     /// Why the recording cannot be read any more, if so.
@@ -141,6 +143,7 @@ impl RecordedRun {
             match Recording::open(&self.path) {
                 Ok(recording) => {
                     state.stamp = stamp(&recording);
+                    state.header = Arc::new(recording.header().clone());
                     state.recording = Arc::new(recording);
                     state.last_frame = None;
                     state.problem = None;

@@ -68,10 +68,11 @@ impl Source {
         }
     }
 
-    pub(crate) fn scalars(&self) -> Result<Arc<Scalars>, ViewError> {
+    /// Reads the scalars of all steps.
+    pub(crate) fn with_scalars<T>(&self, read: impl FnOnce(&Scalars) -> T) -> Result<T, ViewError> {
         match self {
-            Source::Recorded(run) => run.scalars(),
-            Source::Live(run) => Ok(run.scalars()),
+            Source::Recorded(run) => Ok(read(&*run.scalars()?)),
+            Source::Live(run) => Ok(run.with_scalars(read)),
         }
     }
 

@@ -63,7 +63,8 @@ pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
     };
     let sizes = if quick { &SIZES[..QUICK] } else { &SIZES };
     for &grains in sizes {
-        let mut world = settled.bed(grains, RowCount::Three, sub_stepped(SUBSTEPS))?;
+        let bed = settled.bed(grains, RowCount::Three, sub_stepped(SUBSTEPS));
+        let mut world = World::new(&bed)?;
         world.set_threads(threads);
         let on_cpu = Timed::of(&mut world)?;
         world.set_device(device_for(Device::Gpu, &WorldDef::default())?);
