@@ -66,18 +66,16 @@ fn pages_of_the_book() -> Vec<String> {
 }
 
 #[test]
-fn the_book_has_a_page_for_every_experiment_and_every_scene_of_the_cookbook() {
+fn the_book_lists_every_experiment_and_every_scene_of_the_cookbook() {
     let contents = read("docs/src/SUMMARY.md");
     let index = read("docs/src/validation/index.md");
     for experiment in esker_study::registry::ALL {
         let name = experiment.about().name;
-        assert!(
-            contents.contains(&format!("(validation/{name}.md)")),
-            "{name}"
-        );
-        assert!(index.contains(&format!("[{name}]({name}.md)")), "{name}");
-        let page = read(&format!("docs/src/validation/{name}.md"));
-        assert!(page.contains("**Verdict: "), "{name}");
+        let page = root().join(format!("docs/src/validation/{name}.md"));
+        let listed = contents.contains(&format!("(validation/{name}.md)"));
+        let linked = index.contains(&format!("| [{name}]({name}.md) |"));
+        assert_eq!([listed, linked], [page.exists(); 2], "{name}");
+        assert!(linked || index.contains(&format!("| {name} |")), "{name}");
     }
     let recipes: Vec<String> = pages_of_the_book()
         .iter()

@@ -487,7 +487,7 @@ impl Silo {
                 .because(format!(
                     "nearer to formula 41 than to a column without walls ({free}): their \
                      geometric mean, and {} % for the scatter of one bed",
-                    100.0 * SCATTER
+                    number(100.0 * SCATTER, 2)
                 )),
             );
         }
