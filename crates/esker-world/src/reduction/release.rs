@@ -31,8 +31,9 @@ const GRAINS_CHANGED: f64 = 0.1;
 const GROWN: f64 = 0.005;
 /// Share of all grains whose waking by imbalance in one step means that something is going on.
 const MANY: f64 = 0.01;
-/// Times of rest after which it is known what came of a refresh.
-const KNOWN_AFTER: f64 = 2.0;
+/// Times of rest after which it is known what came of a refresh: forces that were stored while
+/// grains slowed down give those that are set free a push, which has to die away.
+const KNOWN_AFTER: f64 = 5.0;
 
 impl Aggregates {
     /// Sets members free as the next step begins, or this one where it is just beginning.
@@ -427,10 +428,11 @@ impl World {
         }
         let all = self.grains.free_count() + aggregates.members.len();
         if woken as f64 > MANY * all as f64 {
-            aggregates
-                .clocks
-                .iter_mut()
-                .for_each(|clock| clock.growth = 1.0);
+            // While a refresh is not known to have come to nothing, some wake and are frozen anew.
+            let clocks = aggregates.clocks.iter_mut();
+            for clock in clocks.filter(|clock| clock.moving_before.is_none()) {
+                clock.growth = 1.0;
+            }
         }
         aggregates.release_with_layers(&seeds, |totals| &mut totals.split_by_imbalance);
     }
