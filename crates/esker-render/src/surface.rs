@@ -1,7 +1,8 @@
 //! Surfaces of triangles whose neighbours are known: what is smooth, and where edges are.
 //!
 //! Corners are welded by position, which gives the neighbours of each triangle whatever the order
-//! of the list. Neighbours that meet at less than [`CREASE`] share a smooth normal.
+//! of the list. Neighbours that meet at less than 40° share a smooth normal, unless the surface is
+//! known to have flat faces.
 
 use glam::DVec3;
 
@@ -9,6 +10,8 @@ use crate::picture::Triangle;
 
 /// Largest angle between neighbours that belong to one smooth surface: cos 40°.
 const CREASE: f64 = 0.766;
+/// The same of a body with flat faces, which are triangles in one plane: cos 0.8°.
+const FLAT: f64 = 0.9999;
 /// Corners closer than this part of the surface's size are one.
 const WELD: f64 = 1e-7;
 
@@ -23,6 +26,8 @@ pub struct Surface {
     /// Faces at each point: those of point `p` are `incident[first[p]..first[p + 1]]`.
     first: Vec<usize>,
     incident: Vec<usize>,
+    /// Cosine of the largest angle between neighbours that belong together.
+    crease: f64,
 }
 
 /// One side of a face.
@@ -40,6 +45,15 @@ pub struct Side {
 impl Surface {
     /// Welds triangles; those that are not finite or have no area are left out.
     pub fn new(triangles: &[Triangle]) -> Self {
+        Self::with_crease(triangles, CREASE)
+    }
+
+    /// The same of a body with flat faces: every edge between two of them is sharp.
+    pub fn of_flat_faces(triangles: &[Triangle]) -> Self {
+        Self::with_crease(triangles, FLAT)
+    }
+
+    fn with_crease(triangles: &[Triangle], crease: f64) -> Self {
         let whole = triangles
             .iter()
             .filter(|triangle| triangle.corners.iter().all(|corner| corner.is_finite()));
@@ -93,6 +107,7 @@ impl Surface {
             normals,
             first,
             incident,
+            crease,
         }
     }
 
@@ -103,7 +118,7 @@ impl Surface {
             let around = &self.incident[self.first[point]..self.first[point + 1]];
             let sum = around.iter().fold(DVec3::ZERO, |sum, &other| {
                 let cosine = own.dot(self.normals[other]);
-                if cosine.abs() > CREASE {
+                if cosine.abs() > self.crease {
                     sum + self.normals[other] * cosine.signum()
                 } else {
                     sum
@@ -142,6 +157,41 @@ impl Surface {
         } else {
             cosine
         };
-        (bend >= CREASE).then_some([one, other])
+        (bend >= self.crease).then_some([one, other])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A blunt roof of two triangles, whose sides meet at 20°.
+    fn roof() -> [Triangle; 2] {
+        let (sin, cos) = 10_f64.to_radians().sin_cos();
+        let eave = |side: f64| DVec3::new(side * cos, 0.5, -sin);
+        let ridge = [DVec3::ZERO, DVec3::Y];
+        [
+            Triangle {
+                corners: [ridge[0], eave(1.0), ridge[1]],
+            },
+            Triangle {
+                corners: [ridge[0], ridge[1], eave(-1.0)],
+            },
+        ]
+    }
+
+    #[test]
+    fn a_blunt_edge_is_smooth_on_a_surface_and_sharp_between_flat_faces() {
+        let ridge_is_smooth = |surface: &Surface| {
+            let sides = surface.sides();
+            let mut edges = sides.chunk_by(|one, other| one.ends == other.ends);
+            edges.any(|edge| surface.smooth_neighbours(edge).is_some())
+        };
+        let smooth = Surface::new(&roof());
+        assert!(ridge_is_smooth(&smooth));
+        assert!(smooth.corner_normals(0)[0].distance(DVec3::Z) < 1e-12);
+        let flat = Surface::of_flat_faces(&roof());
+        assert!(!ridge_is_smooth(&flat));
+        assert_eq!(flat.corner_normals(0), [flat.normals[0]; 3]);
     }
 }

@@ -33,7 +33,7 @@ export function drawOverlay(context, { width, height, color, range, maps, time, 
   context.textBaseline = "middle";
   const css = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
   if (color) {
-    const barHeight = Math.min(260, 0.45 * height);
+    const barHeight = Math.max(2, Math.round(Math.min(260, 0.45 * height)));
     const x = width - 74;
     const y = (height - barHeight) / 2;
     context.textAlign = "right";

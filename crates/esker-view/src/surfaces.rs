@@ -28,27 +28,35 @@ pub fn encode(header: &RecordingHeader) -> Vec<u8> {
     out.u32(header.walls.len() as u32);
     out.u32(header.shapes.len() as u32);
     for wall in &header.walls {
-        put_surface(&mut out, &wall.surface);
+        put_surface(&mut out, &Surface::new(&triangles(&wall.surface)));
     }
     for shape in &header.shapes {
         for around in AROUND {
-            match shape {
-                // Drawn as spheres: see `about`.
-                BodyShape::Clump(_) | BodyShape::Sphere { .. } => {
-                    put_surface(&mut out, &TriangleSoup::default());
-                }
-                shape => put_surface(&mut out, &shape.triangulate_with(around)),
-            }
+            put_surface(&mut out, &surface_of(shape, around));
         }
     }
     out.0
 }
 
-fn put_surface(out: &mut Bytes, soup: &TriangleSoup) {
+fn surface_of(shape: &BodyShape, around: u32) -> Surface {
+    match shape {
+        // Drawn as spheres: see `about`.
+        BodyShape::Clump(_) | BodyShape::Sphere { .. } => Surface::new(&[]),
+        BodyShape::Box { .. } | BodyShape::Polyhedron(_) => {
+            Surface::of_flat_faces(&triangles(&shape.triangulate()))
+        }
+        shape => Surface::new(&triangles(&shape.triangulate_with(around))),
+    }
+}
+
+fn triangles(soup: &TriangleSoup) -> Vec<Triangle> {
     let triangles = (0..soup.triangles.len()).map(|i| Triangle {
         corners: soup.corners(i),
     });
-    let surface = Surface::new(&triangles.collect::<Vec<_>>());
+    triangles.collect()
+}
+
+fn put_surface(out: &mut Bytes, surface: &Surface) {
     let sides = surface.sides();
     let edges: Vec<_> = sides
         .chunk_by(|one, other| one.ends == other.ends)
