@@ -284,13 +284,18 @@ impl<'a> Drawing<'a> {
         }))
     }
 
-    /// Bars between centres whose section grows with the normal force.
+    /// Bars between centres whose section grows with the normal force; contacts that no grain
+    /// takes part in have none.
     fn chains(&self, frame: &Frame) -> Vec<Line> {
         let step = self.recording.header().impulse_step;
         let mean = frame.radius.iter().sum::<f64>() / frame.radius.len().max(1) as f64;
-        let forces = frame.contacts.iter().map(|c| c.normal_impulse / step);
+        let of_grains = || {
+            let contacts = frame.contacts.iter();
+            contacts.filter(|contact| contact.owning_body().is_none())
+        };
+        let forces = of_grains().map(|c| c.normal_impulse / step);
         let max = forces.fold(0.0, f64::max);
-        let bars = frame.contacts.iter().map(|contact| {
+        let bars = of_grains().map(|contact| {
             let force = contact.normal_impulse / step;
             let [from, to] = frame.contact_ends(contact);
             Line {
