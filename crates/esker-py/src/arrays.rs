@@ -132,13 +132,13 @@ impl Arrays {
     }
 }
 
-/// Arrays of contacts whose impulses are those of a step of this length, s.
+/// Arrays of the contacts of grains, whose impulses are those of a step of this length, s.
 pub fn contact_arrays<'py>(
     py: Python<'py>,
     contacts: &[FrameContact],
     impulse_step: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let all = || contacts.iter();
+    let all = || contacts.iter().filter(|c| c.owning_body().is_none());
     let ids = |contact: &FrameContact| match contact.partner {
         FramePartner::Grain(id) => (id as i64, -1),
         FramePartner::Wall(wall) => (-1, wall as i64),

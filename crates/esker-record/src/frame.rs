@@ -56,7 +56,7 @@ pub enum FramePartner {
 /// in the frame: they leave through sinks only as the next step begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameContact {
-    /// Id of the grain.
+    /// Id of the grain, or from [`FrameContact::FIRST_BODY`] on a body of its own.
     pub grain: u64,
     /// What it touches.
     pub partner: FramePartner,
@@ -74,6 +74,18 @@ pub struct FrameContact {
     pub rolling_impulse: DVec3,
     /// Twisting impulse on the partner about the normal, N m s.
     pub twisting_impulse: f64,
+}
+
+impl FrameContact {
+    /// Ids of grains stay below. What comes after it is the index, among the walls, of a body of
+    /// its own that touches a wall or another body.
+    pub const FIRST_BODY: u64 = 1 << 63;
+
+    /// Index among the walls of the body of its own that this is a contact of; none where it is
+    /// a grain's.
+    pub fn owning_body(&self) -> Option<u64> {
+        self.grain.checked_sub(FrameContact::FIRST_BODY)
+    }
 }
 
 /// A wall of a frame.
@@ -118,7 +130,7 @@ const SAME_DIRECTION: f64 = 0.9;
 
 impl Frame {
     /// Where a contact is drawn from and to, m: from centre to centre, or to
-    /// the contact point at a wall; across a periodic boundary from the centre
+    /// the contact point at a wall, of a body twice the contact point; across a periodic boundary from the centre
     /// of the first grain along the normal.
     pub fn contact_ends(&self, contact: &FrameContact) -> [DVec3; 2] {
         let centre = |id: u64| self.index_of(id).map(|i| self.position[i]);
@@ -250,13 +262,12 @@ fn walls_and_bodies(world: &World) -> impl Iterator<Item = (Pose, LoadIntegral)>
     })
 }
 
-/// The contacts of grains; those of bodies with walls and with one another have no
-/// grain.
+/// Contacts that touch or carry load.
 fn contacts(world: &World) -> Vec<FrameContact> {
     world
         .contacts()
         .filter(|(c, p)| c.overlap > 0.0 || p.normal > 0.0)
-        .filter_map(|(c, p)| frame_contact(world, c, p))
+        .map(|(c, p)| frame_contact(world, c, p))
         .chain(world.stored_contacts().iter().map(stored_contact))
         .collect()
 }
@@ -279,22 +290,25 @@ fn stored_contact(contact: &StoredContact) -> FrameContact {
     }
 }
 
-fn frame_contact(world: &World, c: &ContactGeometry, p: &Impulse) -> Option<FrameContact> {
+fn frame_contact(world: &World, c: &ContactGeometry, p: &Impulse) -> FrameContact {
     let table = world.table();
     let id = |grain: usize| world.grains().id()[grain].as_u64();
     // Bodies come after the walls.
-    let wall = |place: usize| FramePartner::Wall(place as u64);
-    let body = |place: usize| wall(world.walls().len() + place);
-    // A contact is that of its grain: where this is the second, it is turned round.
-    let (grain, partner, sign) = match table.rows_of(c).map(|row| table.kind(row)) {
-        [BodyKind::Grain(i), BodyKind::Grain(j)] => (id(i), FramePartner::Grain(id(j)), 1.0),
-        [BodyKind::Grain(i), BodyKind::Wall(w)] => (id(i), wall(w), 1.0),
-        [BodyKind::Grain(i), BodyKind::Body(b)] => (id(i), body(b), 1.0),
-        [BodyKind::Body(b), BodyKind::Grain(j)] => (id(j), body(b), -1.0),
-        _ => return None,
+    let side = |kind: BodyKind| match kind {
+        BodyKind::Grain(grain) => FramePartner::Grain(id(grain)),
+        BodyKind::Wall(wall) => FramePartner::Wall(wall as u64),
+        BodyKind::Body(body) => FramePartner::Wall((world.walls().len() + body) as u64),
     };
-    Some(FrameContact {
-        grain,
+    // A contact is that of its grain: where this is the second, it is turned round.
+    let (owner, partner, sign) = match table.rows_of(c).map(|row| side(table.kind(row))) {
+        [body @ FramePartner::Wall(_), grain @ FramePartner::Grain(_)] => (grain, body, -1.0),
+        [owner, partner] => (owner, partner, 1.0),
+    };
+    FrameContact {
+        grain: match owner {
+            FramePartner::Grain(id) => id,
+            FramePartner::Wall(place) => FrameContact::FIRST_BODY | place,
+        },
         partner,
         point: c.point,
         normal: c.normal * sign,
@@ -303,12 +317,63 @@ fn frame_contact(world: &World, c: &ContactGeometry, p: &Impulse) -> Option<Fram
         friction_impulse: p.friction * sign,
         rolling_impulse: p.rolling * sign,
         twisting_impulse: p.twisting,
-    })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Precision;
+    use esker_geometry::{BodyShape, WallShape};
+    use esker_world::definition::{BodyDef, Material, PairDef, PairLaw, WallDef, WorldDef};
+
+    /// The floor's load was recorded, but not the contacts that carry it.
+    #[test]
+    fn contacts_of_a_body_with_a_wall_carry_its_weight() {
+        let cube = BodyShape::Box {
+            half_edges: DVec3::splat(0.05),
+        };
+        let def = WorldDef {
+            step: 1e-3,
+            materials: vec![Material {
+                name: "stone".into(),
+                density: 2500.0,
+                young: 1e8,
+                poisson: 0.3,
+            }],
+            pairs: vec![PairDef {
+                materials: [0, 0],
+                law: PairLaw::default(),
+            }],
+            walls: vec![WallDef::new("floor", WallShape::HalfSpace, Pose::default())],
+            bodies: vec![BodyDef {
+                pose: Pose::from_position(DVec3::Z * 0.05),
+                ..BodyDef::new("cube", cube, 2.0)
+            }],
+            ..Default::default()
+        };
+        let mut world = World::new(&def).unwrap();
+        for _ in 0..300 {
+            world.step().unwrap();
+        }
+        let settings = RecordSettings {
+            fields: Vec::new(),
+            precision: Precision::Double,
+            compression: 0,
+            contacts: true,
+        };
+        let frame = Frame::of(&world, &settings, &LoadInterval::from_now(&world));
+        assert_eq!(frame.contacts.len(), 4);
+        let mut force = DVec3::ZERO;
+        for contact in &frame.contacts {
+            assert_eq!(contact.owning_body(), Some(1));
+            assert_eq!(contact.partner, FramePartner::Wall(0));
+            assert_eq!(frame.contact_ends(contact), [contact.point; 2]);
+            force += contact.normal * contact.normal_impulse + contact.friction_impulse;
+        }
+        let weight = 2.0 * world.gravity();
+        assert!((force / world.substep() - weight).length() < 1e-3 * weight.length());
+    }
 
     /// A force chain must not run through the whole box to the other side.
     #[test]

@@ -342,12 +342,13 @@ pub(crate) fn get_grains(
 /// Members of the table of contacts.
 pub(crate) fn contact_members(precision: Precision) -> [Member<'static>; 10] {
     let real = precision.number();
+    let grain = "id of the grain; of a body 2^63 plus its index among the walls";
     let partner = "what it touches: id of the other grain, or index of the wall";
     let force = "normal impulse; divide by about/impulse_step for the force";
     let overlap = "overlap at the start of the step; negative: gap";
     let twisting = "twisting impulse on the partner about the normal";
     [
-        member("grain", Number::U64, 1, "1", "id of the grain"),
+        member("grain", Number::U64, 1, "1", grain),
         member("partner", Number::U64, 1, "1", partner),
         member(
             "partner_is_wall",

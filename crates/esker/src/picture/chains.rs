@@ -12,12 +12,13 @@ pub struct Chain {
     pub force: f64,
 }
 
-/// The contacts of a frame that carry load.
+/// The contacts of a frame that carry load; those that no grain takes part in are no chains.
 pub fn chains<'a>(
     header: &'a RecordingHeader,
     frame: &'a Frame,
 ) -> impl Iterator<Item = Chain> + 'a {
-    let loaded = frame.contacts.iter().filter(|c| c.normal_impulse > 0.0);
+    let of_grains = frame.contacts.iter().filter(|c| c.owning_body().is_none());
+    let loaded = of_grains.filter(|c| c.normal_impulse > 0.0);
     loaded.map(|contact| Chain {
         ends: frame.contact_ends(contact),
         force: contact.normal_impulse / header.impulse_step,

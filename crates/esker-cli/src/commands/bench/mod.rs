@@ -135,9 +135,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(load) = arguments.load {
         let threads = most_threads(arguments.threads.iter().copied().max());
         return match load {
-            load::Load::Drum => {
-                load::drum(device.unwrap_or_default(), threads, arguments.json)
-            },
+            load::Load::Drum => load::drum(device.unwrap_or_default(), threads, arguments.json),
             load::Load::Rest => {
                 let sizes = match (&arguments.grains[..], arguments.quick) {
                     ([], true) => &[10_000, MANY][..],
