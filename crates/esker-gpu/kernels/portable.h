@@ -6,7 +6,7 @@
  * loop over the threads, so that phases see what the barriers of a device let them see, and a
  * test without a device finds what is wrong with indices, phases and arithmetic.
  *
- * What a thread keeps from phase to phase is PRIVATE, and MINE inside a phase.
+ * What is kept from phase to phase lies in memory of the thread block or of the device.
  * No expression is contracted: both sides compute the bits of the CPU's sweep.
  */
 #ifndef ESKER_PORTABLE_H
@@ -33,8 +33,7 @@ typedef unsigned long long u64;
 #define BARRIER() __syncthreads()
 #define DYNAMIC_SHARED(name) extern __shared__ double name[]
 #define SHARED(type, name) __shared__ type name
-#define PRIVATE(type, name) type name
-#define MINE(name, thread) name
+#define STATIC_ASSERT(condition, words) static_assert(condition, words)
 #define ATOMIC_MIN_U64(address, value) atomicMin(address, value)
 #define ATOMIC_ADD_U32(address, value) atomicAdd(address, value)
 #define BITS_OF(x) ((u64)__double_as_longlong(x))
@@ -67,8 +66,7 @@ struct Launch {
 #define BARRIER() ((void)0)
 #define DYNAMIC_SHARED(name) double *name = launch.shared
 #define SHARED(type, name) type name
-#define PRIVATE(type, name) type name[MOST_THREADS]
-#define MINE(name, thread) name[thread]
+#define STATIC_ASSERT(condition, words) _Static_assert(condition, words)
 #define ATOMIC_MIN_U64(address, value) \
     do { \
         u64 *at = (address), new_value = (value); \

@@ -11,14 +11,16 @@
 #include "portable.h"
 
 /* Threads of a thread block that sweeps, and of one that passes over bodies. */
-#define SWEEP_THREADS 128
+#define SWEEP_THREADS 256
 #define BODY_THREADS 256
-#define MOST_THREADS 256
+/* Contacts that a thread block has in its own memory at a time, and the numbers of each. An odd
+ * number of them spreads contacts over the banks. */
+#define CHUNK 256
+#define ROW 37
 /* Eight parities and the block behind them. */
 #define MOST_COLOURS 9
 /* Numbers of a body in a block's memory: velocity, inverse mass, angular velocity, inverse
- * inertia, and the velocity at the start of the substep. An odd number of them spreads bodies
- * over the banks. */
+ * inertia, and the velocity at the start of the substep; an odd number, too. */
 #define CACHED 11
 /* A contact that nobody wants sums of. */
 #define UNTRACKED 0xffffffffu

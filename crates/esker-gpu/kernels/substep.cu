@@ -3,8 +3,10 @@
  * Equations and their numbers are those of `esker_solver::{substep, sweep, follow}`. A thread
  * block takes a block of the plan through a sweep, level by level, with the velocities of its
  * bodies in its own memory; thread blocks of one launch have blocks of one colour, which share
- * no body. While a thread works on a contact, the row of its next one is on its way, and all
- * of it that does not depend on velocities of now is computed before the level begins.
+ * no body. Contacts are fetched some hundred at a time, whatever their levels, and what does not
+ * depend on velocities of now is computed of all of them at once: a level is then a matter of the
+ * block's own memory and of a few hundred cycles. (A thread that fetched the row of its next
+ * contact alone while it worked on one waited for memory in every level.)
  *
  * `x > y ? x : y` and the like are what the vector instructions do with numbers that do not
  * compare. An impact row stores the negative of its impulse: who loads it next takes it for
@@ -72,7 +74,11 @@ struct Contact {
     u32 place;
     u32 bodies[2];
     u32 wake;
+    u32 tracked;
+    u32 rolls;
     const struct Law *law;
+    double friction_coefficient;
+    double restitution;
     double normal[3];
     double overlap;
     double arms[2];
@@ -91,19 +97,22 @@ struct Contact {
     /* From here on computed. */
     double turned[3];
     double turned_arms[2];
-    u32 was_impact;
     double mobility;
     double before;
     double root;
     double target;
     u32 turns;
     u32 impacts;
+    u32 was_impact;
+    u32 unused;
 };
+STATIC_ASSERT(sizeof(struct Contact) == ROW * sizeof(double), "ROW numbers per contact");
 
 DEVICE void load(const struct Step *s, u32 place, struct Contact *c) {
     c->place = place;
     c->wake = s->wake[s->group[place]];
     c->law = s->laws + s->law[place];
+    c->tracked = s->tracked[place];
     c->bodies[0] = s->contact_bodies[2 * place];
     c->bodies[1] = s->contact_bodies[2 * place + 1];
     for (int k = 0; k < 3; k++) {
@@ -143,6 +152,9 @@ DEVICE void prepare(const struct Step *s, const struct Bodies *bodies, u32 subst
     if (is_asleep(c->wake)) return;
     forget_impact(c);
     const struct Law *law = c->law;
+    c->rolls = law->rolls;
+    c->friction_coefficient = law->friction;
+    c->restitution = law->restitution;
     const double *before_a = bodies->before + (u64)bodies->stride * c->bodies[0];
     const double *before_b = bodies->before + (u64)bodies->stride * c->bodies[1];
     double mass_a = bodies->state[(u64)bodies->stride * c->bodies[0] + 3];
@@ -212,11 +224,11 @@ DEVICE void turn(const struct Step *s, struct Contact *c, double *va, double *vb
     }
     cross(c->turned, friction, turned_moment);
     double rolling[3];
-    double across = c->law->rolls ? dot(c->turned, c->rolling) : 0.0;
+    double across = c->rolls ? dot(c->turned, c->rolling) : 0.0;
     for (int k = 0; k < 3; k++) {
         double torque_a = turned_moment[k] * c->turned_arms[0] - moment[k] * c->arms[0];
         double torque_b = turned_moment[k] * c->turned_arms[1] - moment[k] * c->arms[1];
-        if (c->law->rolls) {
+        if (c->rolls) {
             rolling[k] = c->rolling[k] - c->turned[k] * across;
             double twist = (c->turned[k] - c->normal[k]) * c->twisting;
             double torque = (rolling[k] - c->rolling[k]) + twist;
@@ -256,7 +268,6 @@ DEVICE void count_impact(const struct Step *s, const struct Bodies *bodies, u32 
 DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep,
                   struct Contact *c) {
     if (is_asleep(c->wake)) return;
-    const struct Law *law = c->law;
     u32 place = c->place;
     double *a = bodies->state + (u64)bodies->stride * c->bodies[0];
     double *b = bodies->state + (u64)bodies->stride * c->bodies[1];
@@ -288,7 +299,7 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
     if (c->impacts && old_impulse < SMALLEST_NORMAL) {
         /* An approach that others have slowed already is returned as such. */
         double slower = MAX(c->before, u_n);
-        c->target = 0.0 - law->restitution * MIN(slower, 0.0);
+        c->target = 0.0 - c->restitution * MIN(slower, 0.0);
         c->compliance = 0.0;
         c->root = 1.0;
     }
@@ -301,15 +312,15 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
         if (c->was_impact) {
             s->impulse[place] = 0.0;
             for (int k = 0; k < 3; k++) s->friction[k][place] = 0.0;
-            for (int k = 0; law->rolls && k < 3; k++) s->rolling[k][place] = 0.0;
-            if (law->rolls) s->twisting[place] = 0.0;
+            for (int k = 0; c->rolls && k < 3; k++) s->rolling[k][place] = 0.0;
+            if (c->rolls) s->twisting[place] = 0.0;
         }
         if (c->impacts) count_impact(s, bodies, substep, c, old_impulse);
         return;
     }
     double linear[3];
     for (int k = 0; k < 3; k++) linear[k] = n[k] * (impulse - old_impulse);
-    if (law->friction > 0.0) {
+    if (c->friction_coefficient > 0.0) {
         double turning[3], slip[3], u_t[3], wanted[3], change[3], moment[3];
         for (int k = 0; k < 3; k++) turning[k] = wa[k] * c->arms[0] + wb[k] * c->arms[1];
         cross(turning, n, slip);
@@ -318,7 +329,7 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
             u_t[k] = (apart[k] - n[k] * u_n) - slip[k];
             wanted[k] = c->friction[k] * s->friction_factor - u_t[k] * inverse;
         }
-        double scale = onto_disc(wanted, law->friction * impulse);
+        double scale = onto_disc(wanted, c->friction_coefficient * impulse);
         for (int k = 0; k < 3; k++) {
             double friction = wanted[k] * scale;
             change[k] = friction - c->friction[k];
@@ -332,7 +343,7 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
             wb[k] = wb[k] - moment[k] * turn_b;
         }
     }
-    if (law->rolls) {
+    if (c->rolls) {
         double omega[3], wanted[3], inverse = c->inverse_rolling, factor = s->rolling_factor;
         for (int k = 0; k < 3; k++) omega[k] = wb[k] - wa[k];
         double omega_n = dot(n, omega);
@@ -360,9 +371,8 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
         a[4 + k] = wa[k];
         b[4 + k] = wb[k];
     }
-    u32 tracked = s->tracked[place];
-    if (tracked != UNTRACKED && impulse > 0.0) {
-        double *sum = s->sums + 8 * (u64)tracked;
+    if (c->tracked != UNTRACKED && impulse > 0.0) {
+        double *sum = s->sums + 8 * (u64)c->tracked;
         sum[0] += impulse;
         for (int k = 0; k < 3; k++) sum[1 + k] += c->friction[k];
         if (s->rolls) {
@@ -373,7 +383,7 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
     if (c->impacts) count_impact(s, bodies, substep, c, impulse);
     s->impulse[place] = c->impacts ? 0.0 - impulse : impulse;
     for (int k = 0; k < 3; k++) s->friction[k][place] = c->friction[k];
-    if (law->rolls) {
+    if (c->rolls) {
         for (int k = 0; k < 3; k++) s->rolling[k][place] = c->rolling[k];
         s->twisting[place] = c->twisting;
     }
@@ -640,7 +650,9 @@ KERNEL(join_copies, BODY_THREADS, u32 substep) {
 /* The sweep of a substep over the blocks of a colour. */
 KERNEL(sweep, SWEEP_THREADS, u32 colour, u32 substep) {
     const struct Step *s = STEP;
-    DYNAMIC_SHARED(cache);
+    DYNAMIC_SHARED(shared);
+    struct Contact *rows = (struct Contact *)shared;
+    double *cache = shared + CHUNK * ROW;
     SHARED(u32, has_due);
     u32 index = s->colours[colour] + THREAD_BLOCK;
     if (index >= s->colours[colour + 1]) return;
@@ -696,32 +708,29 @@ KERNEL(sweep, SWEEP_THREADS, u32 colour, u32 substep) {
         }
         BARRIER();
     }
-    PRIVATE(struct Contact, next);
-    u32 start = s->level[block.levels];
-    u32 end = block.level_count ? s->level[block.levels + 1] : start;
-    FOR_THREADS(thread) {
-        if (start + thread < end) {
-            load(s, start + thread, &MINE(next, thread));
-            prepare(s, &bodies, substep, &MINE(next, thread));
-        }
-    }
-    for (u32 level = 0; level < block.level_count; level++) {
-        int is_last = level + 1 == block.level_count;
-        u32 next_end = is_last ? end : s->level[block.levels + level + 2];
+    u32 level = 0, place = block.contacts;
+    while (place < block.contacts_end) {
+        u32 first = place;
+        u32 last = block.contacts_end - first < CHUNK ? block.contacts_end : first + CHUNK;
         FOR_THREADS(thread) {
-            struct Contact contact = MINE(next, thread);
-            if (end + thread < next_end) load(s, end + thread, &MINE(next, thread));
-            if (start + thread < end) relax(s, &bodies, substep, &contact);
-            for (u32 place = start + THREADS + thread; place < end; place += THREADS) {
-                load(s, place, &contact);
-                prepare(s, &bodies, substep, &contact);
-                relax(s, &bodies, substep, &contact);
+            for (u32 i = first + thread; i < last; i += THREADS) {
+                load(s, i, &rows[i - first]);
+                prepare(s, &bodies, substep, &rows[i - first]);
             }
-            if (end + thread < next_end) prepare(s, &bodies, substep, &MINE(next, thread));
         }
         BARRIER();
-        start = end;
-        end = next_end;
+        while (place < last) {
+            u32 level_end = s->level[block.levels + level + 1];
+            u32 end = level_end < last ? level_end : last;
+            FOR_THREADS(thread) {
+                for (u32 i = place + thread; i < end; i += THREADS) {
+                    relax(s, &bodies, substep, &rows[i - first]);
+                }
+            }
+            BARRIER();
+            if (end == level_end) level++;
+            place = end;
+        }
     }
     FOR_THREADS(thread) return_bodies(s, &block, cache, thread, THREADS);
     BARRIER();

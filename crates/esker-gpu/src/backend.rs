@@ -5,7 +5,7 @@
 //! that tells kernels where everything is. What comes back of a step lies at the end of each, so
 //! that one copy fetches it; what only a residual needs is fetched when one is asked for.
 //!
-//! `unsafe`: threads fill the staging memory of blocks, each those of its own.
+//! `unsafe`: threads write to blocks of contacts, each to those of its own.
 
 use std::ops::Range;
 
@@ -14,19 +14,18 @@ use esker_parallel::{SharedSlice, Team};
 use esker_solver::backend::{SubstepProblem, SubstepRun};
 use esker_solver::block_residual::{SweptContacts, substep_residual};
 use esker_solver::device::{DeviceError, DeviceWork, SubstepDevice};
-use esker_solver::energy_losses::GROUPS_PER_LOSS;
 use esker_solver::packed::Row;
 use esker_solver::plan::SweepPlan;
 use esker_solver::substep::{Acceleration, Accelerations};
-use esker_solver::sweep::{Diagonal, TangentCompliance};
 use glam::DVec3;
 
+use crate::arrays::{BodyArrays, ContactArrays, loss_ranges, span};
 use crate::launch::{Executor, StepShape};
 use crate::layout::{
-    BlockRecord, CACHED, LawRecord, MOST_COLOURS, OriginalRecord, StepRecord, UNTRACKED, WOKEN,
+    LawRecord, MOST_COLOURS, OriginalRecord, StepRecord, UNTRACKED, WOKEN, fitting_bodies,
 };
-use crate::levels::LevelOrder;
-use crate::memory::{Array, DeviceMemory, Layout, Plain, shared, staged, staged_mut};
+use crate::memory::{Array, DeviceMemory, Plain, staged, staged_mut};
+use crate::upload::{BlockScratch, Blocks, SharedContacts};
 
 /// Substeps on a device.
 #[derive(Debug)]
@@ -47,156 +46,6 @@ pub struct Gpu<E: Executor> {
     losses: EnergyLoss,
     /// Most bodies of a block that fit into the memory of a thread block.
     cached_bodies: u32,
-}
-
-/// What a thread needs to put the contacts of a block in order.
-#[derive(Debug, Default)]
-struct BlockScratch {
-    rows: Vec<Row>,
-    bodies: Vec<[u32; 2]>,
-    levels: LevelOrder,
-    /// Of the blocks that were ordered.
-    most_bodies: u32,
-}
-
-/// Arrays of the contacts' memory. Capacities of lists follow from the number of contacts, so
-/// that a block knows its places before others are done: `2 c` bodies, `c + 1` levels.
-#[derive(Clone, Copy, Debug, Default)]
-struct ContactArrays {
-    block: Array<BlockRecord>,
-    level: Array<u32>,
-    body_list: Array<u32>,
-    open_time: Array<f64>,
-    last_body: Array<u32>,
-    contact_bodies: Array<u32>,
-    group: Array<u32>,
-    law: Array<u16>,
-    compliance: Array<f64>,
-    inverse_tangent: Array<f32>,
-    cap: Array<f32>,
-    min_overlap: Array<f32>,
-    damping_factor: Array<f32>,
-    closing: Array<f32>,
-    rolling_limit: Array<f64>,
-    twisting_limit: Array<f64>,
-    inverse_rolling: Array<f64>,
-    normal: [Array<f64>; 3],
-    overlap: Array<f64>,
-    arms: [Array<f64>; 2],
-    impulse: Array<f64>,
-    friction: [Array<f64>; 3],
-    rolling: [Array<f64>; 3],
-    twisting: Array<f64>,
-    is_impact: Array<u32>,
-    wake: Array<u32>,
-    soonest: Array<u64>,
-    rolls: bool,
-}
-
-impl ContactArrays {
-    fn new(plan: &SweepPlan, rolls: bool) -> (Self, usize) {
-        let mut layout = Layout::default();
-        let (contacts, groups) = (plan.contacts(), plan.group_count());
-        let blocks = plan.blocks.len() - 1;
-        let rolling = if rolls { contacts } else { 0 };
-        // Fields are placed in the order in which they are written here.
-        let arrays = ContactArrays {
-            block: layout.array(blocks),
-            level: layout.array(contacts + blocks),
-            body_list: layout.array(2 * contacts),
-            open_time: layout.array(groups),
-            last_body: layout.array(groups),
-            contact_bodies: layout.array(2 * contacts),
-            group: layout.array(contacts),
-            law: layout.array(contacts),
-            compliance: layout.array(contacts),
-            inverse_tangent: layout.array(contacts),
-            cap: layout.array(contacts),
-            min_overlap: layout.array(contacts),
-            damping_factor: layout.array(contacts),
-            closing: layout.array(contacts),
-            rolling_limit: layout.array(rolling),
-            twisting_limit: layout.array(rolling),
-            inverse_rolling: layout.array(rolling),
-            normal: layout.arrays(contacts),
-            overlap: layout.array(contacts),
-            arms: layout.arrays(contacts),
-            impulse: layout.array(contacts),
-            friction: layout.arrays(contacts),
-            rolling: layout.arrays(rolling),
-            twisting: layout.array(rolling),
-            is_impact: layout.array(contacts),
-            wake: layout.array(groups),
-            soonest: layout.array(groups),
-            rolls,
-        };
-        (arrays, layout.end())
-    }
-}
-
-/// Arrays of the bodies' memory.
-#[derive(Clone, Copy, Debug, Default)]
-struct BodyArrays {
-    step: Array<StepRecord>,
-    laws: Array<LawRecord>,
-    original: Array<OriginalRecord>,
-    acceleration: Array<f64>,
-    tracked: Array<u32>,
-    plan_place: Array<u32>,
-    loss_ranges: Array<u32>,
-    state: Array<BodyState>,
-    moved: Array<f64>,
-    sums: Array<f64>,
-    impact_counts: Array<u32>,
-    loss_sum: Array<f64>,
-    losses: Array<f64>,
-    before: Array<f64>,
-    change: Array<f64>,
-    impacted: Array<u32>,
-}
-
-impl BodyArrays {
-    fn new(
-        problem: SubstepProblem<'_>,
-        run: &SubstepRun<'_>,
-        bodies: usize,
-        has_losses: bool,
-    ) -> (Self, usize) {
-        let mut layout = Layout::default();
-        let plan = problem.plan;
-        let [contacts, ranges] = match has_losses {
-            true => [plan.contacts(), loss_ranges(plan).count()],
-            false => [0, 0],
-        };
-        // Fields are placed in the order in which they are written here.
-        let arrays = BodyArrays {
-            step: layout.array(1),
-            laws: layout.array(problem.laws.len()),
-            original: layout.array(plan.copies.all().len()),
-            acceleration: layout.array(6 * run.accelerations.list.len()),
-            tracked: layout.array(plan.contacts()),
-            plan_place: layout.array(contacts),
-            loss_ranges: layout.array(ranges),
-            state: layout.array(bodies),
-            moved: layout.array(8 * run.movable),
-            sums: layout.array(8 * run.tracked.len()),
-            impact_counts: layout.array(run.substeps),
-            loss_sum: layout.array(4 * ranges.saturating_sub(1)),
-            losses: layout.array(4 * contacts),
-            before: layout.array(8 * bodies),
-            change: layout.array(6 * run.movable),
-            impacted: layout.array(run.movable),
-        };
-        (arrays, layout.end())
-    }
-}
-
-/// Contacts whose losses the CPU sums together, as the places where they begin and the end.
-fn loss_ranges(plan: &SweepPlan) -> impl Iterator<Item = u32> {
-    let starts = plan.groups[..plan.group_count()]
-        .iter()
-        .step_by(GROUPS_PER_LOSS);
-    starts.copied().chain([plan.contacts() as u32])
 }
 
 /// Memory grows by more than is needed, so that it seldom does.
@@ -251,233 +100,6 @@ fn reserve<E: Executor>(
         free,
         fitting: (bodies as f64 * (free as f64 / needed as f64).min(1.0)) as usize,
     })
-}
-
-/// Bytes from the first of one array to the end of another.
-fn span<A, B>(first: &Array<A>, last: &Array<B>) -> Range<usize> {
-    first.bytes().start..last.bytes().end
-}
-
-/// Arrays of the contacts' memory as threads share them.
-struct SharedContacts<'a> {
-    block: SharedSlice<'a, BlockRecord>,
-    level: SharedSlice<'a, u32>,
-    body_list: SharedSlice<'a, u32>,
-    open_time: SharedSlice<'a, f64>,
-    last_body: SharedSlice<'a, u32>,
-    contact_bodies: SharedSlice<'a, u32>,
-    group: SharedSlice<'a, u32>,
-    law: SharedSlice<'a, u16>,
-    /// Compliance, normal, overlap, arms, impulse, friction.
-    rows: [SharedSlice<'a, f64>; 11],
-    /// Inverse tangent, cap, smallest overlap, damping factor, closing speed.
-    singles: [SharedSlice<'a, f32>; 5],
-    /// Limits of rolling and twisting, inverse rolling, rolling, twisting.
-    rolling: [SharedSlice<'a, f64>; 7],
-}
-
-impl<'a> SharedContacts<'a> {
-    fn new<M: DeviceMemory>(memory: &'a mut M, arrays: &ContactArrays) -> Self {
-        let a = arrays;
-        let memory = &*memory;
-        // SAFETY: a layout's arrays are apart, and the memory is borrowed alone.
-        unsafe {
-            SharedContacts {
-                block: shared(memory, a.block),
-                level: shared(memory, a.level),
-                body_list: shared(memory, a.body_list),
-                open_time: shared(memory, a.open_time),
-                last_body: shared(memory, a.last_body),
-                contact_bodies: shared(memory, a.contact_bodies),
-                group: shared(memory, a.group),
-                law: shared(memory, a.law),
-                rows: [
-                    a.compliance,
-                    a.normal[0],
-                    a.normal[1],
-                    a.normal[2],
-                    a.overlap,
-                    a.arms[0],
-                    a.arms[1],
-                    a.impulse,
-                    a.friction[0],
-                    a.friction[1],
-                    a.friction[2],
-                ]
-                .map(|array| shared(memory, array)),
-                singles: [
-                    a.inverse_tangent,
-                    a.cap,
-                    a.min_overlap,
-                    a.damping_factor,
-                    a.closing,
-                ]
-                .map(|array| shared(memory, array)),
-                rolling: [
-                    a.rolling_limit,
-                    a.twisting_limit,
-                    a.inverse_rolling,
-                    a.rolling[0],
-                    a.rolling[1],
-                    a.rolling[2],
-                    a.twisting,
-                ]
-                .map(|array| shared(memory, array)),
-            }
-        }
-    }
-
-    /// Writes a contact to its place.
-    ///
-    /// # Safety
-    /// Nobody else touches this place.
-    unsafe fn set(&self, place: usize, row: &Row, bodies: &[BodyState], with: TangentCompliance) {
-        let (contact, spring) = (&row.contact, &row.spring);
-        let rows = contact.radial();
-        let pair = contact.bodies.map(|body| &bodies[body as usize]);
-        let inverse_tangent = Diagonal::inverse_tangent_of(rows, pair, with);
-        let is_loaded = row.impulse.normal > 0.0;
-        let given = if is_loaded {
-            row.impulse
-        } else {
-            Impulse::default()
-        };
-        let (n, t) = (contact.normal, given.friction);
-        let values = [
-            spring.unit_compliance,
-            n.x,
-            n.y,
-            n.z,
-            spring.overlap,
-            contact.arms[0],
-            contact.arms[1],
-            given.normal,
-            t.x,
-            t.y,
-            t.z,
-        ];
-        let factor = spring.damping_factor as f32;
-        let singles = [
-            inverse_tangent as f32,
-            spring.cap as f32,
-            spring.min_overlap as f32,
-            if spring.is_resolved { -factor } else { factor },
-            row.closing as f32,
-        ];
-        // SAFETY: passed on to the caller.
-        unsafe {
-            for (array, value) in self.rows.iter().zip(values) {
-                *array.at(place) = value;
-            }
-            for (array, value) in self.singles.iter().zip(singles) {
-                *array.at(place) = value;
-            }
-            if !self.rolling[0].is_empty() {
-                let diagonal = Diagonal::of(rows, bodies, with);
-                let r = given.rolling;
-                let values = [
-                    contact.rolling,
-                    contact.twisting,
-                    diagonal.inverse_rolling,
-                    r.x,
-                    r.y,
-                    r.z,
-                    given.twisting,
-                ];
-                for (array, value) in self.rolling.iter().zip(values) {
-                    *array.at(place) = value;
-                }
-            }
-        }
-    }
-}
-
-/// What blocks are uploaded from.
-struct Blocks<'a> {
-    problem: SubstepProblem<'a>,
-    /// Bodies that contacts act on, copies among them.
-    bodies: &'a [BodyState],
-    row: &'a (dyn Fn(usize) -> Row + Sync),
-    /// Bodies that fit into the memory of a thread block.
-    fitting: usize,
-}
-
-impl Blocks<'_> {
-    /// Orders one block and writes it.
-    ///
-    /// # Safety
-    /// Nobody else touches what belongs to this block.
-    unsafe fn write(
-        &self,
-        block: usize,
-        out: &SharedContacts<'_>,
-        places: SharedSlice<'_, u32>,
-        scratch: &mut BlockScratch,
-    ) {
-        let plan = self.problem.plan;
-        let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
-        let [first, end] = [groups.start, groups.end].map(|g| plan.groups[g] as usize);
-        scratch.rows.clear();
-        scratch.rows.extend((first..end).map(|i| {
-            let mut row = (self.row)(i);
-            row.contact.bodies = plan.copies.acted_on(i, row.contact.bodies);
-            row
-        }));
-        scratch.bodies.clear();
-        scratch
-            .bodies
-            .extend(scratch.rows.iter().map(|row| row.contact.bodies));
-        scratch.levels.order(&scratch.bodies);
-        let levels = &scratch.levels;
-        let (body_count, level_count) = (levels.bodies.len(), levels.starts.len() - 1);
-        let fits = body_count <= self.fitting;
-        let record = BlockRecord {
-            contacts: [first as u32, end as u32],
-            levels: [(first + block) as u32, level_count as u32],
-            bodies: [2 * first as u32, if fits { body_count as u32 } else { 0 }],
-            groups: [groups.start as u32, groups.end as u32],
-        };
-        if fits {
-            scratch.most_bodies = scratch.most_bodies.max(body_count as u32);
-        }
-        // SAFETY: these ranges are the block's own; the rest is passed on to the caller.
-        unsafe {
-            *out.block.at(block) = record;
-            let own_levels = out
-                .level
-                .part(first + block..first + block + level_count + 1);
-            for (level, start) in own_levels.iter_mut().zip(&levels.starts) {
-                *level = first as u32 + start;
-            }
-            out.body_list
-                .part(2 * first..2 * first + body_count)
-                .copy_from_slice(&levels.bodies);
-            for group in groups {
-                let members = plan.groups[group] as usize..plan.groups[group + 1] as usize;
-                let (mut open_time, mut last_body) = (f64::INFINITY, 0);
-                for i in members {
-                    let row = &scratch.rows[i - first];
-                    open_time = open_time.min(row.open_time());
-                    last_body = row.contact.bodies.into_iter().fold(last_body, u32::max);
-                    let place = first + levels.places[i - first] as usize;
-                    *places.at(i) = place as u32;
-                    *out.group.at(place) = group as u32;
-                    *out.law.at(place) = plan.laws[group];
-                    let named = if fits {
-                        levels.indices[i - first]
-                    } else {
-                        row.contact.bodies
-                    };
-                    out.contact_bodies
-                        .part(2 * place..2 * place + 2)
-                        .copy_from_slice(&named);
-                    out.set(place, row, self.bodies, self.problem.compliance);
-                }
-                *out.open_time.at(group) = open_time;
-                *out.last_body.at(group) = last_body;
-            }
-        }
-    }
 }
 
 impl<E: Executor> Gpu<E> {
@@ -725,7 +347,7 @@ impl<E: Executor> SubstepDevice for Gpu<E> {
             problem,
             bodies,
             row,
-            fitting: self.executor.shared_bytes() / (CACHED * size_of::<f64>()),
+            fitting: fitting_bodies(self.executor.shared_bytes()),
         };
         self.places.resize(plan.contacts(), 0);
         self.workers

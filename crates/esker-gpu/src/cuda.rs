@@ -17,7 +17,7 @@ use cudarc::driver::sys;
 use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::launch::{Executor, Kernel, KernelLaunch, StepShape};
-use crate::layout::StepRecord;
+use crate::layout::{StepRecord, fitting_bodies};
 use crate::memory::DeviceMemory;
 
 /// The kernels; `crates/esker-gpu/compile` makes this of their text.
@@ -360,7 +360,7 @@ impl Cuda {
     fn capture(&mut self, shape: &StepShape) -> Result<(), DeviceError> {
         self.forget_graph();
         let mut shape = shape.rounded_up();
-        let most = self.shared_bytes / (crate::layout::CACHED * size_of::<f64>());
+        let most = fitting_bodies(self.shared_bytes);
         shape.cached_bodies = shape.cached_bodies.min(most as u32);
         let launches = shape.launches();
         let stream = self.context.stream;
@@ -489,6 +489,8 @@ impl Executor for Cuda {
     }
 
     fn allocate(&mut self, bytes: usize) -> Result<Option<CudaMemory>, DeviceError> {
+        // A driver has no memory of no bytes.
+        let bytes = bytes.max(1);
         let is_full = |error: &DriverError| error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         // SAFETY: what is allocated is plain memory, freed by `CudaMemory`.
         let allocated = self.context.call("cuMemAlloc", || unsafe {

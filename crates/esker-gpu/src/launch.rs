@@ -2,7 +2,7 @@
 
 use esker_solver::device::{DeviceError, DeviceWork};
 
-use crate::layout::{BODY_THREADS, CACHED, SWEEP_THREADS};
+use crate::layout::{BODY_THREADS, SWEEP_THREADS, shared_bytes};
 use crate::memory::DeviceMemory;
 
 /// A kernel and what it is told besides the step.
@@ -103,7 +103,7 @@ impl StepShape {
                         kernel: kernel(colour),
                         thread_blocks: blocks,
                         threads: SWEEP_THREADS,
-                        shared_bytes: self.cached_bodies * (CACHED * size_of::<f64>()) as u32,
+                        shared_bytes: shared_bytes(self.cached_bodies as usize) as u32,
                     });
                 }
             }

@@ -5,13 +5,27 @@ use esker_solver::packed::Law;
 /// Colours of a plan: eight parities and the block behind them.
 pub const MOST_COLOURS: usize = 9;
 /// Threads of a thread block that sweeps.
-pub const SWEEP_THREADS: u32 = 128;
+pub const SWEEP_THREADS: u32 = 256;
+/// Contacts that such a thread block has in its own memory at a time.
+pub const CHUNK: usize = 256;
+/// Numbers of each.
+pub const ROW: usize = 37;
 /// Threads of a thread block that passes over bodies.
 pub const BODY_THREADS: u32 = 256;
 /// Numbers of a body in the memory of a thread block.
 pub const CACHED: usize = 11;
 /// A contact that nobody wants sums of.
 pub const UNTRACKED: u32 = u32::MAX;
+/// Bytes of the memory of a thread block that sweeps so many bodies.
+pub fn shared_bytes(bodies: usize) -> usize {
+    (CHUNK * ROW + CACHED * bodies) * size_of::<f64>()
+}
+
+/// Bodies that so many bytes hold.
+pub fn fitting_bodies(bytes: usize) -> usize {
+    bytes.saturating_sub(shared_bytes(0)) / (CACHED * size_of::<f64>())
+}
+
 /// `wake` of groups that were woken, and more.
 pub const WOKEN: u32 = 0x10000;
 

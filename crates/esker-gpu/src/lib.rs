@@ -12,8 +12,9 @@
 //! they are compiled for the host too, where tests run them: the same text, the same bits.
 //!
 //! `unsafe` is in the files that lay out memory for kernels ([`memory`], [`layout`]), fill it
-//! (`backend.rs`) and launch them (`host.rs`, `cuda.rs`).
+//! (`backend.rs`, `upload.rs`) and launch them (`host.rs`, `cuda.rs`).
 
+mod arrays;
 mod backend;
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -23,6 +24,7 @@ mod launch;
 pub mod layout;
 pub mod levels;
 pub mod memory;
+mod upload;
 
 pub use backend::Gpu;
 #[cfg(feature = "cuda")]

@@ -176,7 +176,7 @@ fn copies_of_a_large_grain_have_the_bits_of_the_cpu() {
 #[test]
 fn blocks_that_do_not_fit_have_the_bits_of_the_cpu() {
     let worlds = [(); 2].map(|()| world_after("silo.toml", 60));
-    let small = Gpu::new(Host::default().with_shared_bytes(8 << 10));
+    let small = Gpu::new(Host::default().with_shared_bytes(80 << 10));
     assert_same_bits(worlds, Box::new(small), 5);
 }
 
