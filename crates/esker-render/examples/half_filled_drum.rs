@@ -1,4 +1,4 @@
-//! A half-filled drum: `cargo run --release -p esker-render --example drum -- drum.png`.
+//! A half-filled drum: `cargo run --release -p esker-render --example half_filled_drum -- drum.png`.
 
 mod packing;
 
