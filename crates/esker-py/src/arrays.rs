@@ -138,7 +138,9 @@ pub fn contact_arrays<'py>(
     contacts: &[FrameContact],
     impulse_step: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let all = || contacts.iter().filter(|c| c.owning_body().is_none());
+    let of_grains = contacts.iter().filter(|c| c.owning_body().is_none());
+    let of_grains: Vec<&FrameContact> = of_grains.collect();
+    let all = || of_grains.iter().copied();
     let ids = |contact: &FrameContact| match contact.partner {
         FramePartner::Grain(id) => (id as i64, -1),
         FramePartner::Wall(wall) => (-1, wall as i64),
