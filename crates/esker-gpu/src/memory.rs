@@ -136,10 +136,7 @@ pub trait DeviceMemory: Debug + Send + Sync {
 }
 
 /// An array in staging memory, to be written.
-pub fn staged_mut<'a, T: Plain, M: DeviceMemory>(
-    memory: &'a mut M,
-    array: Array<T>,
-) -> &'a mut [T] {
+pub fn staged_mut<T: Plain, M: DeviceMemory>(memory: &mut M, array: Array<T>) -> &mut [T] {
     assert!(array.bytes().end <= memory.len());
     // SAFETY: within the memory, aligned, alone by the borrow; all bits are values.
     unsafe {
@@ -158,10 +155,7 @@ pub fn staged<T: Plain, M: DeviceMemory>(memory: &M, array: Array<T>) -> &[T] {
 ///
 /// # Safety
 /// No two arrays that are shared at the same time overlap.
-pub unsafe fn shared<'a, T: Plain, M: DeviceMemory>(
-    memory: &'a M,
-    array: Array<T>,
-) -> SharedSlice<'a, T> {
+pub unsafe fn shared<T: Plain, M: DeviceMemory>(memory: &M, array: Array<T>) -> SharedSlice<'_, T> {
     assert!(array.bytes().end <= memory.len());
     // SAFETY: within the memory, aligned, and apart from others by the caller's promise.
     SharedSlice::new(unsafe {
