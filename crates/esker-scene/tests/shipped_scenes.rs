@@ -26,12 +26,15 @@ const SHIPPED: [&str; 16] = [
     "wheel-on-soil",
 ];
 
-const COOKBOOK: [&str; 6] = [
+const COOKBOOK: [&str; 9] = [
+    "belt-conveyor",
     "brazil-nut",
     "column-collapse",
     "hopper-belt",
+    "impact",
     "janssen-silo",
     "paddle-mixer",
+    "rotating-drum",
     "screw-conveyor",
 ];
 

@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn a_lattice_has_as_many_places_as_grains() {
         let lattice = |shaped: bool, count: Option<usize>| PackingDef {
-            shape: shaped.then(|| ShapeUse {
+            shape: shaped.then_some(ShapeUse {
                 shape: 0,
                 orientation: Orientation::Random,
             }),
