@@ -38,7 +38,7 @@ impl Experiment for ReductionStudy {
                     tilted bed, a belt, a drum and a stockpile as with all grains simulated, at a \
                     part of the cost.",
             seconds_full: 20_000.0,
-            seconds_reduced: 30.0,
+            seconds_reduced: 40.0,
         }
     }
 
