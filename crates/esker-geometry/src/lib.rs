@@ -36,6 +36,7 @@ mod hertz;
 mod manifold;
 mod mesh;
 mod pairs;
+pub mod portable;
 mod pose;
 mod region;
 mod region_overlap;

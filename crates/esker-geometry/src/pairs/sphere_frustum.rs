@@ -25,6 +25,7 @@
 //! end the rim is touched, and what can be seen of the inner surface.
 
 use super::{Probe, TouchSink};
+use crate::portable;
 use crate::shape::{Face, OpenFaces, Side, Touch};
 use glam::{DVec2, DVec3};
 use std::f64::consts::PI;
@@ -141,7 +142,7 @@ impl Frustum {
 
     /// Equations (2) to (4) at an azimuth, as a rotation from that of the centre.
     fn meridian_at(&self, centre: DVec3, turn: DVec2) -> Meridian {
-        let rho = centre.x.hypot(centre.y);
+        let rho = centre.truncate().length();
         let own = if rho > 0.0 {
             DVec2::new(centre.x / rho, centre.y / rho)
         } else {
@@ -313,7 +314,7 @@ impl Frustum {
         }
         let rho = probe.centre_in_meridian().x;
         let swept = if probe.motion < rho {
-            (probe.motion / rho).asin()
+            portable::asin(probe.motion / rho)
         } else {
             PI
         };
@@ -333,7 +334,7 @@ impl Frustum {
             ..*probe
         };
         for k in 1..=count {
-            let (sin, cos) = (swept * f64::from(k) / f64::from(count)).sin_cos();
+            let (sin, cos) = portable::sin_cos(swept * f64::from(k) / f64::from(count));
             for (side, sin) in [sin, -sin].into_iter().enumerate() {
                 let meridian = self.meridian_at(probe.centre, DVec2::new(cos, sin));
                 let end = usize::from(meridian.along >= 0.5 * self.slant);

@@ -1,0 +1,3 @@
+/* The stages of a step beside its substeps, for grains that stay on the device. */
+#include "primitives.h"
+#include "grains.h"

@@ -1,0 +1,4 @@
+//! The stages of a step beside its substeps, for grains that stay on the device.
+
+pub mod kernels;
+pub mod primitives;
