@@ -55,7 +55,7 @@ pub use mesh::{
     Edge, EdgeKind, MeshError, Place, TriangleMesh, TriangleSoup, parse_obj, parse_stl,
 };
 pub use pairs::{
-    BodyQuery, Probe, SphereTouch, WallQuery, body_contacts, contact_rates, sphere_sphere,
+    BodyQuery, Frustum, Probe, SphereTouch, WallQuery, body_contacts, contact_rates, sphere_sphere,
 };
 pub use pose::{Aabb, Pose};
 pub use region::Region;

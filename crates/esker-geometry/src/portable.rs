@@ -49,7 +49,11 @@ fn cosine_of_reduced(x: f64) -> f64 {
 /// Sine and cosine of an angle, rad.
 pub fn sin_cos(angle: f64) -> (f64, f64) {
     let turns = angle * QUARTERS_PER_RADIAN;
-    let quarters = (if turns < 0.0 { turns - 0.5 } else { turns + 0.5 }) as i64;
+    let quarters = (if turns < 0.0 {
+        turns - 0.5
+    } else {
+        turns + 0.5
+    }) as i64;
     let [first, second, third] = QUARTER_TURN;
     let count = quarters as f64;
     let x = ((angle - count * first) - count * second) - count * third;

@@ -19,7 +19,7 @@ use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::launch::{Executor, Kernel, KernelLaunch, ResidentLaunch, StepShape};
 use crate::layout::{RESIDENT_THREADS, StepRecord, fitting_bodies};
-use crate::memory::DeviceMemory;
+use crate::memory::{Array, DeviceMemory, Plain};
 use crate::resident::kernels;
 
 /// The kernels; `crates/esker-gpu/compile` makes this of their text.
@@ -555,6 +555,25 @@ impl Executor for Cuda {
 
     fn allocate_scratch(&mut self, bytes: usize) -> Result<Option<CudaMemory>, DeviceError> {
         self.allocate_with(bytes, false)
+    }
+
+    fn read_scratch<T: Plain>(
+        &mut self,
+        memory: &CudaMemory,
+        array: Array<T>,
+    ) -> Result<Vec<T>, DeviceError> {
+        assert!(array.bytes().end <= memory.bytes);
+        let mut values = Vec::with_capacity(array.count());
+        // SAFETY: within the memory; all bits are values, and as many are written as there is
+        // room for.
+        self.context.call("cuMemcpyDtoH", || unsafe {
+            let to = std::slice::from_raw_parts_mut(values.as_mut_ptr(), array.count());
+            result::stream::synchronize(self.context.stream)?;
+            result::memcpy_dtoh_sync::<T>(to, array.address(memory))
+        })?;
+        // SAFETY: just written.
+        unsafe { values.set_len(array.count()) };
+        Ok(values)
     }
 
     fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError> {

@@ -12,7 +12,7 @@ use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::launch::{Executor, Kernel, KernelLaunch, ResidentLaunch, StepShape};
 use crate::layout::{RESIDENT_THREADS, StepRecord};
-use crate::memory::DeviceMemory;
+use crate::memory::{Array, DeviceMemory, Plain};
 
 /// Where a thread block of a launch is (`struct Launch` of `kernels/portable.h`).
 #[derive(Clone, Copy, Debug)]
@@ -162,6 +162,17 @@ impl Executor for Host {
             staging: Vec::new(),
             ..memory
         }))
+    }
+
+    fn read_scratch<T: Plain>(
+        &mut self,
+        memory: &HostMemory,
+        array: Array<T>,
+    ) -> Result<Vec<T>, DeviceError> {
+        assert!(array.bytes().end <= memory.len());
+        let from = array.address(memory) as *const T;
+        // SAFETY: within the memory, aligned; all bits are values.
+        Ok(unsafe { std::slice::from_raw_parts(from, array.count()) }.to_vec())
     }
 
     fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError> {

@@ -3,7 +3,7 @@
 use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::layout::{BODY_THREADS, SWEEP_THREADS, shared_bytes};
-use crate::memory::DeviceMemory;
+use crate::memory::{Array, DeviceMemory, Plain};
 
 /// A kernel and what it is told besides the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +178,13 @@ pub trait Executor: std::fmt::Debug + Send + Sync {
     /// Memory of so many bytes that the host neither fills nor reads, and which has no staging;
     /// `None` where there is not so much.
     fn allocate_scratch(&mut self, bytes: usize) -> Result<Option<Self::Memory>, DeviceError>;
+
+    /// An array of memory without staging, once all that was begun is done; slow.
+    fn read_scratch<T: Plain>(
+        &mut self,
+        memory: &Self::Memory,
+        array: Array<T>,
+    ) -> Result<Vec<T>, DeviceError>;
 
     /// Begins a kernel.
     fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError>;

@@ -80,6 +80,11 @@ impl<T> Array<T> {
         memory.address() + self.offset as u64
     }
 
+    /// How many entries it has.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     /// Its bytes within the memory.
     pub fn bytes(&self) -> Range<usize> {
         self.offset..self.offset + self.count * size_of::<T>()

@@ -85,13 +85,19 @@ pub(super) fn is_closed_there(is_open: [bool; 2], to_ends: [f64; 2], depth: f64)
     })
 }
 
-/// The mantle line of equation (1).
-pub(super) struct Frustum {
-    pub(super) bottom: DVec2,
-    pub(super) top: DVec2,
-    pub(super) direction: DVec2,
-    pub(super) outward: DVec2,
-    pub(super) slant: f64,
+/// The mantle of a cylinder or cone as a line in the meridian half-plane `(ρ, z)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Frustum {
+    /// Its lower end, m.
+    pub bottom: DVec2,
+    /// Its upper end, m.
+    pub top: DVec2,
+    /// Unit vector from the lower to the upper end.
+    pub direction: DVec2,
+    /// Outward unit normal.
+    pub outward: DVec2,
+    /// Its length, m.
+    pub slant: f64,
 }
 
 /// A centre seen in the meridian plane of one azimuth.
@@ -136,7 +142,7 @@ impl Frustum {
     }
 
     /// Equations (2) to (4) at the azimuth of the centre (`third = 0`) or a third of a turn on.
-    pub fn meridian(&self, centre: DVec3, third: u32) -> Meridian {
+    pub(super) fn meridian(&self, centre: DVec3, third: u32) -> Meridian {
         self.meridian_at(centre, THIRDS[third as usize])
     }
 
@@ -164,12 +170,12 @@ impl Frustum {
     }
 
     /// Outward normal of the mantle in space.
-    pub fn mantle_normal(&self, meridian: &Meridian) -> DVec3 {
+    pub(super) fn mantle_normal(&self, meridian: &Meridian) -> DVec3 {
         self.outward.x * meridian.radial + DVec3::Z * self.outward.y
     }
 
     /// Equation (4); huge where the foot reaches the apex.
-    pub fn mantle_curvature(&self, meridian: &Meridian) -> f64 {
+    pub(super) fn mantle_curvature(&self, meridian: &Meridian) -> f64 {
         self.outward.x / meridian.foot_radius.max(f64::MIN_POSITIVE)
     }
 

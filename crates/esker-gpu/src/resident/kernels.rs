@@ -27,4 +27,34 @@ macro_rules! kernels {
     };
 }
 
-kernels!(scan_tiles, scan_sums, scan_entries, sort_count, sort_place,);
+kernels! {
+    scan_tiles,
+    scan_sums,
+    scan_entries,
+    sort_count,
+    sort_place,
+    field_begin,
+    field_claim,
+    field_sum,
+    field_means,
+    field_spread_of_cells,
+    field_deviations,
+    field_compare,
+    field_spread,
+    field_reaches,
+    grid_choose,
+    grid_begin,
+    grid_claim,
+    grid_divide,
+    grid_place,
+    pairs_of_level,
+    pairs_of_wide,
+    walls_sides,
+    walls_near,
+    impacts_find,
+    impacts_keep,
+    impacts_propagate,
+    pushes_sum,
+    pushes_bound,
+    choose,
+}
