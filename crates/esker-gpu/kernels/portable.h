@@ -42,8 +42,17 @@ typedef unsigned long long u64;
 #define STATIC_ASSERT(condition, words) static_assert(condition, words)
 #define ATOMIC_MIN_U64(address, value) atomicMin(address, value)
 #define ATOMIC_ADD_U32(address, value) atomicAdd(address, value)
+#define ATOMIC_ADD_U64(address, value) atomicAdd(address, value)
+#define ATOMIC_MAX_U64(address, value) atomicMax(address, value)
+#define ATOMIC_MAX_U32(address, value) atomicMax(address, value)
+#define ATOMIC_OR_U32(address, value) atomicOr(address, value)
+/* These two return what was there before. */
+#define FETCH_ADD_U32(address, value) atomicAdd(address, value)
+#define COMPARE_AND_SWAP_U32(address, expected, value) atomicCAS(address, expected, value)
 #define BITS_OF(x) ((u64)__double_as_longlong(x))
 #define DOUBLE_OF(bits) __longlong_as_double((long long)(bits))
+#define BITS_OF_FLOAT(x) ((u32)__float_as_int(x))
+#define FLOAT_OF(bits) __int_as_float((int)(bits))
 
 #else
 
@@ -64,7 +73,7 @@ struct Launch {
     const struct Step *step;
 };
 
-#define DEVICE static inline
+#define DEVICE static inline __attribute__((unused))
 #define KERNEL(name, most, ...) void name(struct Launch launch, ##__VA_ARGS__)
 #define STEP launch.step
 #define DECLARE_STEP(type) struct Step
@@ -86,6 +95,30 @@ struct Launch {
         if (new_value < *at) *at = new_value; \
     } while (0)
 #define ATOMIC_ADD_U32(address, value) (*(address) += (value))
+#define ATOMIC_ADD_U64(address, value) (*(address) += (value))
+#define ATOMIC_MAX_U64(address, value) \
+    do { \
+        u64 *at_max = (address), new_max = (value); \
+        if (new_max > *at_max) *at_max = new_max; \
+    } while (0)
+#define ATOMIC_MAX_U32(address, value) \
+    do { \
+        u32 *at_max = (address), new_max = (value); \
+        if (new_max > *at_max) *at_max = new_max; \
+    } while (0)
+#define ATOMIC_OR_U32(address, value) (*(address) |= (value))
+
+DEVICE u32 FETCH_ADD_U32(u32 *address, u32 value) {
+    u32 before = *address;
+    *address = before + value;
+    return before;
+}
+
+DEVICE u32 COMPARE_AND_SWAP_U32(u32 *address, u32 expected, u32 value) {
+    u32 before = *address;
+    if (before == expected) *address = value;
+    return before;
+}
 
 DEVICE u64 BITS_OF(double x) {
     u64 bits;
@@ -99,6 +132,22 @@ DEVICE double DOUBLE_OF(u64 bits) {
     return x;
 }
 
+DEVICE u32 BITS_OF_FLOAT(float x) {
+    u32 bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+DEVICE float FLOAT_OF(u32 bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 #endif
+
+/* Within FOR_THREADS(thread): every `i` below `count`, whatever the number of thread blocks. */
+#define FOR_EACH(i, thread, count) \
+    for (u32 i = THREAD_BLOCK * THREADS + (thread); i < (count); i += THREADS * THREAD_BLOCKS)
 
 #endif

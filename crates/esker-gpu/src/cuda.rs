@@ -8,6 +8,7 @@
 //! that uses them keeps alive; memory is copied within the ranges that were allocated, and kernels
 //! get the address of a record whose memory outlives the wait for them.
 
+use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,12 +17,15 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use esker_solver::device::{DeviceError, DeviceWork};
 
-use crate::launch::{Executor, Kernel, KernelLaunch, StepShape};
-use crate::layout::{StepRecord, fitting_bodies};
-use crate::memory::DeviceMemory;
+use crate::launch::{Executor, Kernel, KernelLaunch, ResidentLaunch, StepShape};
+use crate::layout::{RESIDENT_THREADS, StepRecord, fitting_bodies};
+use crate::memory::{Array, DeviceMemory, Plain};
+use crate::resident::kernels;
 
 /// The kernels; `crates/esker-gpu/compile` makes this of their text.
 const PTX: &str = concat!(include_str!("../ptx/substep.ptx"), "\0");
+/// Those of the other stages.
+const RESIDENT_PTX: &str = concat!(include_str!("../ptx/resident.ptx"), "\0");
 
 /// Version of the driver's interface that the kernels need: 12.1, of driver 530.
 const OLDEST_DRIVER: i32 = 12010;
@@ -201,6 +205,8 @@ pub struct Cuda {
     info: DeviceInfo,
     shared_bytes: usize,
     functions: Functions,
+    /// Kernels of the other stages, by name.
+    resident: HashMap<&'static str, sys::CUfunction>,
     /// Where kernels find what they work on.
     step: sys::CUdeviceptr,
     graph: Option<Graph>,
@@ -258,14 +264,24 @@ impl Cuda {
             stream,
             name: info.name.clone(),
         });
-        // SAFETY: a text that ends with zero.
-        let module = unsafe { result::module::load_data(PTX.as_ptr().cast::<c_void>()) }
-            .map_err(failed("cuModuleLoadData"))?;
-        let function = |name: &CStr| {
+        let load = |ptx: &str| {
+            // SAFETY: a text that ends with zero.
+            unsafe { result::module::load_data(ptx.as_ptr().cast::<c_void>()) }
+                .map_err(failed("cuModuleLoadData"))
+        };
+        let function_of = |module, name: CString| {
             // SAFETY: the module is loaded, and stays so until the program ends.
-            unsafe { result::module::get_function(module, CString::from(name)) }
+            unsafe { result::module::get_function(module, name) }
                 .map_err(failed("cuModuleGetFunction"))
         };
+        let module = load(PTX)?;
+        let function = |name: &CStr| function_of(module, CString::from(name));
+        let others = load(RESIDENT_PTX)?;
+        let resident = kernels::ALL.iter().map(|kernel| {
+            let name = CString::new(kernel.name).expect("names have no zeros");
+            Ok((kernel.name, function_of(others, name)?))
+        });
+        let resident = resident.collect::<Result<HashMap<_, _>, CudaError>>()?;
         let functions = Functions {
             begin_step: function(c"begin_step")?,
             apply_impulses: function(c"apply_impulses")?,
@@ -316,6 +332,7 @@ impl Cuda {
             info,
             shared_bytes: shared_bytes as usize,
             functions,
+            resident,
             step,
             graph: None,
             events: [event()?, event()?],
@@ -399,6 +416,48 @@ impl Cuda {
         Ok(())
     }
 
+    /// Memory of so many bytes, and as much of the host's where that is wanted.
+    fn allocate_with(
+        &mut self,
+        bytes: usize,
+        is_staged: bool,
+    ) -> Result<Option<CudaMemory>, DeviceError> {
+        // A driver has no memory of no bytes.
+        let bytes = bytes.max(1);
+        let is_full = |error: &DriverError| error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        // SAFETY: what is allocated is plain memory, freed by `CudaMemory`.
+        let allocated = self.context.call("cuMemAlloc", || unsafe {
+            let device = match result::malloc_sync(bytes) {
+                Err(error) if is_full(&error) => return Ok(None),
+                device => device?,
+            };
+            if !is_staged {
+                return Ok(Some((device, std::ptr::null_mut())));
+            }
+            match result::malloc_host(bytes, 0) {
+                Ok(staging) => {
+                    // Rows that are not written, at the ends of lists, are copied too.
+                    staging.cast::<u8>().write_bytes(0, bytes);
+                    Ok(Some((device, staging)))
+                }
+                Err(error) => {
+                    let _ = result::free_sync(device);
+                    if is_full(&error) {
+                        Ok(None)
+                    } else {
+                        Err(error)
+                    }
+                }
+            }
+        })?;
+        Ok(allocated.map(|(device, staging)| CudaMemory {
+            context: Arc::clone(&self.context),
+            device,
+            staging: staging.cast(),
+            bytes,
+        }))
+    }
+
     fn forget_graph(&mut self) {
         if let Some(graph) = self.graph.take() {
             // SAFETY: made by this object; a lost device refuses.
@@ -442,7 +501,9 @@ impl Drop for CudaMemory {
             let _ = result::ctx::set_current(self.context.context);
             let _ = result::stream::synchronize(self.context.stream);
             let _ = result::free_sync(self.device);
-            let _ = result::free_host(self.staging.cast());
+            if !self.staging.is_null() {
+                let _ = result::free_host(self.staging.cast());
+            }
         }
     }
 }
@@ -461,7 +522,7 @@ impl DeviceMemory for CudaMemory {
     }
 
     fn upload(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
-        assert!(range.end <= self.bytes);
+        assert!(range.end <= self.bytes && !self.staging.is_null());
         // SAFETY: within both memories. Who writes to staging before the wait sends it again.
         self.context.call("cuMemcpyHtoDAsync", || unsafe {
             let from = std::slice::from_raw_parts(self.staging.add(range.start), range.len());
@@ -471,7 +532,7 @@ impl DeviceMemory for CudaMemory {
     }
 
     fn download(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
-        assert!(range.end <= self.bytes);
+        assert!(range.end <= self.bytes && !self.staging.is_null());
         // SAFETY: within both memories; nobody reads from staging before the wait.
         self.context.call("cuMemcpyDtoHAsync", || unsafe {
             let to = std::slice::from_raw_parts_mut(self.staging.add(range.start), range.len());
@@ -498,37 +559,48 @@ impl Executor for Cuda {
     }
 
     fn allocate(&mut self, bytes: usize) -> Result<Option<CudaMemory>, DeviceError> {
-        // A driver has no memory of no bytes.
-        let bytes = bytes.max(1);
-        let is_full = |error: &DriverError| error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
-        // SAFETY: what is allocated is plain memory, freed by `CudaMemory`.
-        let allocated = self.context.call("cuMemAlloc", || unsafe {
-            let device = match result::malloc_sync(bytes) {
-                Err(error) if is_full(&error) => return Ok(None),
-                device => device?,
-            };
-            match result::malloc_host(bytes, 0) {
-                Ok(staging) => {
-                    // Rows that are not written, at the ends of lists, are copied too.
-                    staging.cast::<u8>().write_bytes(0, bytes);
-                    Ok(Some((device, staging)))
-                }
-                Err(error) => {
-                    let _ = result::free_sync(device);
-                    if is_full(&error) {
-                        Ok(None)
-                    } else {
-                        Err(error)
-                    }
-                }
-            }
+        self.allocate_with(bytes, true)
+    }
+
+    fn allocate_scratch(&mut self, bytes: usize) -> Result<Option<CudaMemory>, DeviceError> {
+        self.allocate_with(bytes, false)
+    }
+
+    fn read_scratch<T: Plain>(
+        &mut self,
+        memory: &CudaMemory,
+        array: Array<T>,
+    ) -> Result<Vec<T>, DeviceError> {
+        assert!(array.bytes().end <= memory.bytes);
+        let mut values = Vec::with_capacity(array.count());
+        // SAFETY: within the memory; all bits are values, and as many are written as there is
+        // room for.
+        self.context.call("cuMemcpyDtoH", || unsafe {
+            let to = std::slice::from_raw_parts_mut(values.as_mut_ptr(), array.count());
+            result::stream::synchronize(self.context.stream)?;
+            result::memcpy_dtoh_sync::<T>(to, array.address(memory))
         })?;
-        Ok(allocated.map(|(device, staging)| CudaMemory {
-            context: Arc::clone(&self.context),
-            device,
-            staging: staging.cast(),
-            bytes,
-        }))
+        // SAFETY: just written.
+        unsafe { values.set_len(array.count()) };
+        Ok(values)
+    }
+
+    fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError> {
+        let function = self.resident[launch.kernel.name];
+        let (mut record, mut number) = (launch.record, launch.number);
+        let mut arguments = [(&raw mut record).cast::<c_void>(), (&raw mut number).cast()];
+        // SAFETY: the kernel's parameters are an address and a number of 32 bits, which the
+        // driver copies before it returns.
+        self.context.call("cuLaunchKernel", || unsafe {
+            result::launch_kernel(
+                function,
+                (launch.thread_blocks, 1, 1),
+                (RESIDENT_THREADS, 1, 1),
+                0,
+                self.context.stream,
+                &mut arguments,
+            )
+        })
     }
 
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {

@@ -3,7 +3,7 @@
 use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::layout::{BODY_THREADS, SWEEP_THREADS, shared_bytes};
-use crate::memory::DeviceMemory;
+use crate::memory::{Array, DeviceMemory, Plain};
 
 /// A kernel and what it is told besides the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +143,29 @@ impl StepShape {
     }
 }
 
+/// A kernel of `kernels/resident.cu`: it is given the address of its record and a number.
+#[derive(Clone, Copy, Debug)]
+pub struct ResidentKernel {
+    /// Its name.
+    pub name: &'static str,
+    /// The same compiled for the host.
+    #[cfg(feature = "host")]
+    pub(crate) on_host: crate::host::HostKernel,
+}
+
+/// A launch of one.
+#[derive(Clone, Copy, Debug)]
+pub struct ResidentLaunch {
+    /// The kernel.
+    pub kernel: &'static ResidentKernel,
+    /// Thread blocks, of [`RESIDENT_THREADS`](crate::layout::RESIDENT_THREADS) each.
+    pub thread_blocks: u32,
+    /// Address of the record on the device.
+    pub record: u64,
+    /// The number.
+    pub number: u32,
+}
+
 /// Who has memory and executes kernels.
 pub trait Executor: std::fmt::Debug + Send + Sync {
     /// Its memory.
@@ -159,6 +182,20 @@ pub trait Executor: std::fmt::Debug + Send + Sync {
 
     /// Memory of so many bytes; `None` where there is not so much.
     fn allocate(&mut self, bytes: usize) -> Result<Option<Self::Memory>, DeviceError>;
+
+    /// Memory of so many bytes that the host neither fills nor reads, and which has no staging;
+    /// `None` where there is not so much.
+    fn allocate_scratch(&mut self, bytes: usize) -> Result<Option<Self::Memory>, DeviceError>;
+
+    /// An array of memory without staging, once all that was begun is done; slow.
+    fn read_scratch<T: Plain>(
+        &mut self,
+        memory: &Self::Memory,
+        array: Array<T>,
+    ) -> Result<Vec<T>, DeviceError>;
+
+    /// Begins a kernel.
+    fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError>;
 
     /// Begins the kernels of a step of this shape, whose record is at this address.
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError>;

@@ -8,6 +8,14 @@ pub const MOST_COLOURS: usize = 9;
 pub const SWEEP_THREADS: u32 = 256;
 /// Threads of a thread block that passes over bodies.
 pub const BODY_THREADS: u32 = 256;
+/// Threads of a thread block of all kernels beside those of the substeps.
+pub const RESIDENT_THREADS: u32 = 256;
+/// Entries that such a thread block takes at a time when it sums or sorts.
+pub const TILE: usize = 2048;
+/// Digits of a sorting pass, and their bits.
+pub const DIGITS: usize = 1 << DIGIT_BITS;
+/// Bits of a digit.
+pub const DIGIT_BITS: u32 = 4;
 /// Numbers of a body in the memory of a thread block.
 pub const CACHED: usize = 11;
 /// A contact that nobody wants sums of.

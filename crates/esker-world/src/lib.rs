@@ -73,6 +73,7 @@ mod random_packing;
 mod reach;
 mod reduction;
 mod report;
+pub mod resident;
 mod shaped_contacts;
 mod sizes;
 mod smooth;
