@@ -3,3 +3,6 @@
 #include "field.h"
 #include "pairs.h"
 #include "impacts.h"
+#include "plan.h"
+#include "rows.h"
+#include "finish.h"
