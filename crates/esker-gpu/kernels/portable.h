@@ -6,7 +6,9 @@
  * loop over the threads, so that phases see what the barriers of a device let them see, and a
  * test without a device finds what is wrong with indices, phases and arithmetic.
  *
- * What is kept from phase to phase lies in memory of the thread block or of the device.
+ * What is kept from phase to phase lies in memory of the thread block or of the device, or is a
+ * thread's own: OWN(type, name) declares it and MINE(name, thread) is it, registers of a device
+ * and an array of the host. Parts that kernels share are PART_OF_KERNELs.
  * No expression is contracted: both sides compute the bits of the CPU's sweep.
  */
 #ifndef ESKER_PORTABLE_H
@@ -18,7 +20,7 @@ typedef unsigned long long u64;
 
 #ifdef __CUDACC__
 
-#define DEVICE __device__ static inline
+#define DEVICE __device__ static __forceinline__
 /* A kernel with its parameters, numbers of 32 bits; what it works on is the STEP. */
 #define KERNEL(name, threads, ...) \
     extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
@@ -33,6 +35,10 @@ typedef unsigned long long u64;
 #define BARRIER() __syncthreads()
 #define DYNAMIC_SHARED(name) extern __shared__ double name[]
 #define SHARED(type, name) __shared__ type name
+#define OWN(type, name) type name
+#define MINE(name, thread) (&name)
+#define PART_OF_KERNEL(name, ...) DEVICE void name(__VA_ARGS__)
+#define RUN_PART(name, ...) name(__VA_ARGS__)
 #define STATIC_ASSERT(condition, words) static_assert(condition, words)
 #define ATOMIC_MIN_U64(address, value) atomicMin(address, value)
 #define ATOMIC_ADD_U32(address, value) atomicAdd(address, value)
@@ -52,6 +58,9 @@ typedef unsigned long long u64;
 
 #include <math.h>
 #include <string.h>
+
+/* Threads of a thread block at most. */
+#define MOST_THREADS 1024
 
 struct Step;
 
@@ -75,6 +84,10 @@ struct Launch {
 #define BARRIER() ((void)0)
 #define DYNAMIC_SHARED(name) double *name = launch.shared
 #define SHARED(type, name) type name
+#define OWN(type, name) type name[MOST_THREADS]
+#define MINE(name, thread) (&name[thread])
+#define PART_OF_KERNEL(name, ...) static void name(struct Launch launch, ##__VA_ARGS__)
+#define RUN_PART(name, ...) name(launch, ##__VA_ARGS__)
 #define STATIC_ASSERT(condition, words) _Static_assert(condition, words)
 #define ATOMIC_MIN_U64(address, value) \
     do { \

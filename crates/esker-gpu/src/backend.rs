@@ -288,6 +288,7 @@ impl<E: Executor> Gpu<E> {
                 .collect(),
             cached_bodies: self.cached_bodies,
             bodies: bodies.len() as u32,
+            rolls: self.contact_arrays.rolls,
             has_copies: !plan.copies.is_empty(),
             has_losses: self.measures_losses,
         };

@@ -228,6 +228,7 @@ struct Functions {
     repeat_changes: sys::CUfunction,
     join_copies: sys::CUfunction,
     sweep: sys::CUfunction,
+    sweep_rolling: sys::CUfunction,
     find_losses: sys::CUfunction,
     sum_losses: sys::CUfunction,
     finish_step: sys::CUfunction,
@@ -287,6 +288,7 @@ impl Cuda {
             repeat_changes: function(c"repeat_changes")?,
             join_copies: function(c"join_copies")?,
             sweep: function(c"sweep")?,
+            sweep_rolling: function(c"sweep_rolling")?,
             find_losses: function(c"find_losses")?,
             sum_losses: function(c"sum_losses")?,
             finish_step: function(c"finish_step")?,
@@ -308,7 +310,13 @@ impl Cuda {
         };
         // What the kernels have beside bodies is far less than this.
         let shared_bytes = most.map_err(failed("cuDeviceGetAttribute"))? - 1024;
-        for function in [functions.sweep, functions.apply_impulses] {
+        let Functions {
+            sweep,
+            sweep_rolling,
+            apply_impulses,
+            ..
+        } = functions;
+        for function in [sweep, sweep_rolling, apply_impulses] {
             let attribute =
                 sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function is one of the module.
@@ -345,6 +353,7 @@ impl Cuda {
             Kernel::RepeatChanges { substep } => (f.repeat_changes, [substep, 0]),
             Kernel::JoinCopies { substep } => (f.join_copies, [substep, 0]),
             Kernel::Sweep { colour, substep } => (f.sweep, [colour, substep]),
+            Kernel::SweepRolling { colour, substep } => (f.sweep_rolling, [colour, substep]),
             Kernel::FindLosses => (f.find_losses, [0; 2]),
             Kernel::SumLosses => (f.sum_losses, [0; 2]),
             Kernel::FinishStep => (f.finish_step, [0; 2]),

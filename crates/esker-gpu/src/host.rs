@@ -34,6 +34,7 @@ unsafe extern "C" {
     fn repeat_changes(launch: Launch, substep: u32);
     fn join_copies(launch: Launch, substep: u32);
     fn sweep(launch: Launch, colour: u32, substep: u32);
+    fn sweep_rolling(launch: Launch, colour: u32, substep: u32);
     fn find_losses(launch: Launch);
     fn sum_losses(launch: Launch);
     fn finish_step(launch: Launch);
@@ -231,6 +232,7 @@ unsafe fn execute(launch: KernelLaunch, step: *const StepRecord) {
                 Kernel::RepeatChanges { substep } => repeat_changes(at, substep),
                 Kernel::JoinCopies { substep } => join_copies(at, substep),
                 Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
+                Kernel::SweepRolling { colour, substep } => sweep_rolling(at, colour, substep),
                 Kernel::FindLosses => find_losses(at),
                 Kernel::SumLosses => sum_losses(at),
                 Kernel::FinishStep => finish_step(at),

@@ -14,6 +14,7 @@ pub enum Kernel {
     RepeatChanges { substep: u32 },
     JoinCopies { substep: u32 },
     Sweep { colour: u32, substep: u32 },
+    SweepRolling { colour: u32, substep: u32 },
     FindLosses,
     SumLosses,
     FinishStep,
@@ -44,6 +45,8 @@ pub struct StepShape {
     pub cached_bodies: u32,
     /// Bodies and groups to pass over, about.
     pub bodies: u32,
+    /// Whether contacts resist rolling.
+    pub rolls: bool,
     /// Whether there are copies.
     pub has_copies: bool,
     /// Whether energy losses are found.
@@ -66,6 +69,7 @@ impl StepShape {
                 .collect(),
             cached_bodies: up(self.cached_bodies),
             bodies: up(self.bodies),
+            rolls: self.rolls,
             has_copies: self.has_copies,
             has_losses: self.has_losses,
         }
@@ -75,6 +79,7 @@ impl StepShape {
     pub fn covers(&self, other: &StepShape) -> bool {
         let near = |own: u32, theirs: u32| theirs <= own && own <= 2 * theirs + 2 * ROUNDING;
         self.substeps == other.substeps
+            && self.rolls == other.rolls
             && self.has_copies == other.has_copies
             && self.has_losses == other.has_losses
             && self.blocks.len() == other.blocks.len()
@@ -119,7 +124,10 @@ impl StepShape {
                     });
                 }
             }
-            sweep(&mut launches, &|colour| Kernel::Sweep { colour, substep });
+            sweep(&mut launches, &|colour| match self.rolls {
+                false => Kernel::Sweep { colour, substep },
+                true => Kernel::SweepRolling { colour, substep },
+            });
             if self.has_losses {
                 launches.push(KernelLaunch {
                     kernel: Kernel::FindLosses,
