@@ -46,9 +46,10 @@ typedef unsigned long long u64;
 #define ATOMIC_MAX_U64(address, value) atomicMax(address, value)
 #define ATOMIC_MAX_U32(address, value) atomicMax(address, value)
 #define ATOMIC_OR_U32(address, value) atomicOr(address, value)
-/* These two return what was there before. */
+/* These return what was there before. */
 #define FETCH_ADD_U32(address, value) atomicAdd(address, value)
 #define COMPARE_AND_SWAP_U32(address, expected, value) atomicCAS(address, expected, value)
+#define EXCHANGE_U32(address, value) atomicExch(address, value)
 #define BITS_OF(x) ((u64)__double_as_longlong(x))
 #define DOUBLE_OF(bits) __longlong_as_double((long long)(bits))
 #define BITS_OF_FLOAT(x) ((u32)__float_as_int(x))
@@ -111,6 +112,12 @@ struct Launch {
 DEVICE u32 FETCH_ADD_U32(u32 *address, u32 value) {
     u32 before = *address;
     *address = before + value;
+    return before;
+}
+
+DEVICE u32 EXCHANGE_U32(u32 *address, u32 value) {
+    u32 before = *address;
+    *address = value;
     return before;
 }
 
