@@ -152,13 +152,16 @@ struct Advance {
     u32 *found_entry;
     u32 *next_at_wall;
 
-    /* Per grain. */
-    u32 *entry_of;
+    /* Per grain: the first of its contacts with walls that look for an impulse, of what is
+     * remembered of the last step, and of what is remembered of this one. */
     u32 *first_at_wall;
+    const u32 *entry_of;
+    u32 *next_entry_of;
 
     struct Entry *history;
-    u32 *history_row;
-    u64 *history_other;
+    struct Entry *next_history;
+    u32 *next_history_row;
+    u64 *next_history_other;
     struct Tracked *tracked;
 };
 

@@ -30,7 +30,7 @@ RESIDENT_KERNEL(finish_grains, Advance) {
             set_vector(g->position, i, position);
             q[0] = turned_q.x, q[1] = turned_q.y, q[2] = turned_q.z, q[3] = turned_q.w;
             if (is_broken) ATOMIC_ADD_U32(&s->numbers->broken, 1);
-            s->entry_of[i] = NO_ENTRY;
+            s->next_entry_of[i] = NO_ENTRY;
         }
         FOR_EACH(i, thread, 1) { s->numbers->history = 0; }
     }
@@ -67,16 +67,16 @@ RESIDENT_KERNEL(finish_contacts, Advance) {
             }
             if (!(impulse[0] > 0.0 || is_held)) continue;
             u32 place = FETCH_ADD_U32(&s->numbers->history, 1);
-            struct Entry *entry = s->history + place;
+            struct Entry *entry = s->next_history + place;
             entry->other = other_name(s, c);
             entry->normal = c->normal;
             for (int k = 0; k < 8; k++) entry->impulse[k] = impulse[k];
             entry->row = c->grain;
             entry->rank = is_held ? s->count + i : i;
             entry->is_claimed = 0;
-            entry->next = EXCHANGE_U32(s->entry_of + c->grain, place);
-            s->history_row[place] = c->grain;
-            s->history_other[place] = entry->other;
+            entry->next = EXCHANGE_U32(s->next_entry_of + c->grain, place);
+            s->next_history_row[place] = c->grain;
+            s->next_history_other[place] = entry->other;
         }
     }
 }
@@ -85,7 +85,7 @@ RESIDENT_KERNEL(finish_contacts, Advance) {
 RESIDENT_KERNEL(history_begin, Advance) {
     (void)number;
     FOR_THREADS(thread) {
-        FOR_EACH(i, thread, s->grains->count) { s->entry_of[i] = NO_ENTRY; }
+        FOR_EACH(i, thread, s->grains->count) { s->next_entry_of[i] = NO_ENTRY; }
     }
 }
 
@@ -93,11 +93,11 @@ RESIDENT_KERNEL(history_link, Advance) {
     (void)number;
     FOR_THREADS(thread) {
         FOR_EACH(i, thread, s->numbers->history) {
-            struct Entry *entry = s->history + i;
+            struct Entry *entry = s->next_history + i;
             entry->is_claimed = 0;
-            entry->next = EXCHANGE_U32(s->entry_of + entry->row, i);
-            s->history_row[i] = entry->row;
-            s->history_other[i] = entry->other;
+            entry->next = EXCHANGE_U32(s->next_entry_of + entry->row, i);
+            s->next_history_row[i] = entry->row;
+            s->next_history_other[i] = entry->other;
         }
     }
 }

@@ -8,6 +8,7 @@ use super::kernels;
 use super::primitives::over;
 use crate::backend::{reserve, reserve_scratch};
 use crate::launch::{Executor, ResidentKernel, ResidentLaunch};
+use crate::layout::RESIDENT_THREADS;
 use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
 
 /// `struct FieldCell` of `kernels/find.h`, for its size.
@@ -198,6 +199,9 @@ fn side_words(walls: usize) -> usize {
     walls.div_ceil(WALLS_PER_WORD).max(1)
 }
 
+/// Thread blocks for grains that reach farther than most.
+const WIDE_BLOCKS: u32 = 128;
+
 /// Candidates per grain that there is room for at first.
 const ROOM: usize = 8;
 
@@ -288,50 +292,80 @@ impl<E: Executor> Finder<E> {
         memory.upload(0..staged.walls.bytes().end)
     }
 
+    /// The kernels of a search in their order, about how many entries each passes over, and
+    /// its number. Kernels stride over what there is.
+    fn kernels(&self, history: usize) -> Vec<(&'static ResidentKernel, usize, u32)> {
+        use kernels::*;
+        let (grains, slots) = (self.grains, slots(self.grains));
+        let (cells, pairs) = (grains.div_ceil(8), 5 * grains);
+        let wide = (RESIDENT_THREADS * WIDE_BLOCKS) as usize;
+        vec![
+            (&field_begin, slots, 0),
+            (&walls_sides, history, 0),
+            (&field_claim, grains, 0),
+            (&field_sum, grains, 0),
+            (&field_means, cells, 0),
+            (&field_spread_of_cells, cells, 0),
+            (&field_deviations, grains, 0),
+            (&field_compare, cells, 0),
+            (&field_spread, cells, 0),
+            (&field_spread, cells, 1),
+            (&field_spread, cells, 0),
+            (&field_reaches, grains, 0),
+            (&grid_choose, 1, 0),
+            (&grid_begin, grains, 0),
+            (&grid_claim, grains, 0),
+            (&grid_divide, slots, 0),
+            (&grid_place, grains, 0),
+            (&pairs_of_level, grains, 0),
+            (&pairs_of_wide, wide, 0),
+            (&walls_near, grains, 0),
+            (&impacts_find, pairs, 0),
+            (&impacts_keep, 6 * grains, 0),
+            (&pushes_sum, grains, 0),
+            (&pushes_bound, cells, 0),
+            (&field_spread, cells, 2),
+            (&field_spread, cells, 3),
+            (&field_spread, cells, 2),
+            (&impacts_propagate, pairs, 0),
+            (&impacts_keep, 6 * grains, 0),
+            (&choose, pairs, 0),
+        ]
+    }
+
     /// Begins the search. `history` is about how many contacts were remembered.
     pub fn launch(&mut self, executor: &mut E, history: usize) -> Result<(), DeviceError> {
-        use kernels::*;
         let memory = self.memory.as_ref().expect("a step was sent");
         let record = self.staged.find.address(memory);
-        let (grains, slots) = (self.grains, slots(self.grains));
-        // A guess; kernels stride over what there is.
-        let (cells, pairs) = (grains.div_ceil(8), 5 * grains);
-        let mut begin = |kernel: &'static ResidentKernel, entries: usize, number: u32| {
+        for (kernel, entries, number) in self.kernels(history) {
             executor.launch(ResidentLaunch {
                 number,
                 ..over(kernel, entries, record)
-            })
-        };
-        begin(&field_begin, slots, 0)?;
-        begin(&walls_sides, history, 0)?;
-        begin(&field_claim, grains, 0)?;
-        begin(&field_sum, grains, 0)?;
-        begin(&field_means, cells, 0)?;
-        begin(&field_spread_of_cells, cells, 0)?;
-        begin(&field_deviations, grains, 0)?;
-        begin(&field_compare, cells, 0)?;
-        for from in [0, 1, 0] {
-            begin(&field_spread, cells, from)?;
+            })?;
         }
-        begin(&field_reaches, grains, 0)?;
-        begin(&grid_choose, 1, 0)?;
-        begin(&grid_begin, grains, 0)?;
-        begin(&grid_claim, grains, 0)?;
-        begin(&grid_divide, slots, 0)?;
-        begin(&grid_place, grains, 0)?;
-        begin(&pairs_of_level, grains, 0)?;
-        begin(&pairs_of_wide, 128 * 256, 0)?;
-        begin(&walls_near, grains, 0)?;
-        begin(&impacts_find, pairs, 0)?;
-        begin(&impacts_keep, 6 * grains, 0)?;
-        begin(&pushes_sum, grains, 0)?;
-        begin(&pushes_bound, cells, 0)?;
-        for from in [2, 3, 2] {
-            begin(&field_spread, cells, from)?;
+        Ok(())
+    }
+
+    /// What each kernel of a search takes, s, one after another.
+    pub fn profile(
+        &mut self,
+        executor: &mut E,
+        history: usize,
+    ) -> Result<Vec<(&'static str, f64)>, DeviceError> {
+        let memory = self.memory.as_ref().expect("a step was sent");
+        let record = self.staged.find.address(memory);
+        let mut times = Vec::new();
+        for (kernel, entries, number) in self.kernels(history) {
+            executor.wait()?;
+            let start = std::time::Instant::now();
+            executor.launch(ResidentLaunch {
+                number,
+                ..over(kernel, entries, record)
+            })?;
+            executor.wait()?;
+            times.push((kernel.name, start.elapsed().as_secs_f64()));
         }
-        begin(&impacts_propagate, pairs, 0)?;
-        begin(&impacts_keep, 6 * grains, 0)?;
-        begin(&choose, pairs, 0)
+        Ok(times)
     }
 
     /// Begins to bring back what the search left in numbers.
