@@ -395,7 +395,9 @@ impl Cuda {
             let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
             result::stream::begin_capture(stream, mode)
         })?;
-        let captured = launches.iter().try_for_each(|launch| self.launch_in_step(launch));
+        let captured = launches
+            .iter()
+            .try_for_each(|launch| self.launch_in_step(launch));
         // SAFETY: as above; ended also where a launch failed, or the stream stays unusable.
         let graph = self.context.call("cuStreamEndCapture", || unsafe {
             result::stream::end_capture(stream)

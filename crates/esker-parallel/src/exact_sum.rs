@@ -37,6 +37,11 @@ impl ExactSum {
         beyond: 0.0,
     };
 
+    /// The sum of so many units of each limb, the lowest first.
+    pub fn of_limbs(limbs: [i64; LIMBS]) -> Self {
+        ExactSum { limbs, beyond: 0.0 }
+    }
+
     /// Adds a number.
     #[inline]
     pub fn add(&mut self, x: f64) {

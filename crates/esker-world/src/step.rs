@@ -136,9 +136,18 @@ struct Advanced {
 impl World {
     /// Advances the world by one step.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
+        self.step_with(|_| {})
+    }
+
+    /// The same with a look at the world before its contacts are found.
+    pub(crate) fn step_with(
+        &mut self,
+        observe: impl FnOnce(&mut World),
+    ) -> Result<StepReport, StepError> {
         let mut clock = StageClock::start();
         self.choose_threads();
         let turnover = self.begin();
+        observe(self);
         clock.end(Stage::Begin);
         let detection = self.find_pairs()?;
         clock.end(Stage::FindPairs);
@@ -739,7 +748,7 @@ impl World {
     }
 }
 
-fn step_constants<'a>(
+pub(crate) fn step_constants<'a>(
     settings: &'a ContactSettings,
     method: &Method,
     step: f64,

@@ -1,5 +1,6 @@
 //! The stages of a step beside its substeps, for grains that stay on the device.
 
+pub mod advance;
 pub mod find;
 pub mod grains;
 pub mod kernels;
