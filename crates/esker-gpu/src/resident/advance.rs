@@ -14,8 +14,13 @@ use super::primitives::{ScanRecord, over, scan, scan_scratch};
 use crate::arrays::{BodyArrays, BodySizes, ContactArrays, ContactSizes, addresses};
 use crate::backend::{reserve, reserve_scratch};
 use crate::launch::{Executor, ResidentKernel, ResidentLaunch, StepShape};
-use crate::layout::{LawRecord, MOST_COLOURS, RESIDENT_THREADS, StepRecord, fitting_bodies};
+use crate::layout::{
+    LawRecord, MOST_COLOURS, NEIGHBOURS, RESIDENT_THREADS, StepRecord, fitting_bodies,
+};
 use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
+
+/// Threads of which one packs a block of the plan.
+const THREADS_PER_BLOCK: usize = 128;
 
 /// Limbs of an exact sum.
 const LIMBS: usize = 8;
@@ -35,6 +40,8 @@ pub struct AdvanceNumbers {
     pub broken: u32,
     pub obstacle: u32,
     pub history: u32,
+    pub by_colour: u32,
+    pub unused: u32,
     pub colours: [u32; MOST_COLOURS + 1],
 }
 
@@ -87,6 +94,7 @@ struct AdvanceRecord {
     fixed_start: u64,
     sorted_height: u64,
     sorted: u64,
+    sorted_class: u64,
     local_bodies: u64,
     body_table: u64,
     body_index: u64,
@@ -151,6 +159,7 @@ struct Scratch {
     of_blocks: [Array<u32>; 6],
     sorted_height: Array<u64>,
     sorted: Array<u32>,
+    sorted_class: Array<u32>,
     local_bodies: Array<u32>,
     body_table: [Array<u32>; 2],
     masks: Array<u64>,
@@ -160,6 +169,10 @@ struct Scratch {
     group_law: Array<u16>,
     open_time_of: Array<f64>,
     first_at_wall: Array<u32>,
+    first_block: Array<u32>,
+    neighbours: Array<u32>,
+    of_sweeps: [Array<u32>; 2],
+    next_item: Array<u32>,
     tiles: Array<u32>,
 }
 
@@ -176,6 +189,7 @@ impl Scratch {
             of_blocks: layout.arrays(contacts),
             sorted_height: layout.array(contacts),
             sorted: layout.array(contacts),
+            sorted_class: layout.array(contacts),
             local_bodies: layout.array(2 * contacts),
             body_table: layout.arrays(4 * contacts),
             masks: layout.array(2 * contacts),
@@ -185,6 +199,10 @@ impl Scratch {
             group_law: layout.array(contacts),
             open_time_of: layout.array(contacts),
             first_at_wall: layout.array(grains),
+            first_block: layout.array(grains),
+            neighbours: layout.array(NEIGHBOURS * contacts),
+            of_sweeps: layout.arrays(contacts),
+            next_item: layout.array(1),
             tiles: layout.array(scan_scratch(contacts)),
         }
     }
@@ -414,6 +432,7 @@ impl<E: Executor> Advancer<E> {
             fixed_start,
             sorted_height: s.sorted_height.address(hidden),
             sorted: s.sorted.address(hidden),
+            sorted_class: s.sorted_class.address(hidden),
             local_bodies: s.local_bodies.address(hidden),
             body_table,
             body_index,
@@ -486,6 +505,11 @@ impl<E: Executor> Advancer<E> {
             rolls: rolls.into(),
             laws: staged.laws.address(memory),
             impact_counts: staged.impact_counts.address(memory),
+            neighbours: s.neighbours.address(hidden),
+            neighbour_count: s.of_sweeps[0].address(hidden),
+            sweeps_done: s.of_sweeps[1].address(hidden),
+            next_item: s.next_item.address(hidden),
+            first_block: s.first_block.address(hidden),
             ..addresses((&of_contacts, hidden), (&of_bodies, hidden))
         };
         staged_mut(memory, staged.step)[0] = record;
@@ -550,9 +574,10 @@ impl<E: Executor> Advancer<E> {
         scan(executor, scans[0], contacts)?;
         begin(executor, &plan_place, contacts)?;
         by_blocks(executor, &plan_sort, 1)?;
-        by_blocks(executor, &plan_pack, RESIDENT_THREADS as usize / 32)?;
+        by_blocks(executor, &plan_pack, RESIDENT_THREADS as usize / THREADS_PER_BLOCK)?;
         scan(executor, scans[1], contacts)?;
-        begin(executor, &plan_finish, blocks)?;
+        by_blocks(executor, &plan_neighbours, 1)?;
+        by_blocks(executor, &plan_finish, 1)?;
         begin(executor, &rows_recall, contacts)?;
         begin(executor, &rows_claim, grains)?;
         self.staged_memory().download(staged.numbers.bytes())?;
@@ -573,6 +598,7 @@ impl<E: Executor> Advancer<E> {
             cached_bodies: numbers.cached_bodies,
             bodies: (grains + numbers.fixed as usize) as u32,
             rolls: input.settings.laws.iter().any(|law| law.rolls),
+            is_one_launch: numbers.by_colour == 0,
             has_copies: false,
             has_losses: false,
         };
