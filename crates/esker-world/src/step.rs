@@ -136,6 +136,10 @@ struct Advanced {
 impl World {
     /// Advances the world by one step.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
+        if self.steps_on_device() {
+            return self.step_on_device();
+        }
+        self.fetch()?;
         let mut clock = StageClock::start();
         self.choose_threads();
         let turnover = self.begin();
@@ -329,7 +333,7 @@ impl World {
         Ok(())
     }
 
-    fn device_error(&self, source: DeviceError) -> StepError {
+    pub(crate) fn device_error(&self, source: DeviceError) -> StepError {
         StepError::Device {
             step: self.steps_done + 1,
             source,
@@ -697,7 +701,7 @@ impl World {
         }
     }
 
-    fn check_finite(&self, time: f64) -> Result<(), StepError> {
+    pub(crate) fn check_finite(&self, time: f64) -> Result<(), StepError> {
         let grains = &self.grains;
         let broken = (0..grains.len()).filter(|&i| {
             let state = &grains.state[i];
