@@ -3,3 +3,4 @@
 #include "field.h"
 #include "pairs.h"
 #include "impacts.h"
+#include "measures.h"

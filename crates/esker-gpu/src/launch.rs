@@ -166,6 +166,9 @@ pub struct ResidentLaunch {
     pub number: u32,
 }
 
+/// Moments that can be marked.
+pub const MOMENTS: usize = 8;
+
 /// Who has memory and executes kernels.
 pub trait Executor: std::fmt::Debug + Send + Sync {
     /// Its memory.
@@ -196,6 +199,12 @@ pub trait Executor: std::fmt::Debug + Send + Sync {
 
     /// Begins a kernel.
     fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError>;
+
+    /// Marks a moment between what was begun before and after, one of [`MOMENTS`].
+    fn mark(&mut self, moment: usize) -> Result<(), DeviceError>;
+
+    /// Time between two moments that have passed, s.
+    fn seconds_between(&self, from: usize, to: usize) -> Result<f64, DeviceError>;
 
     /// Begins the kernels of a step of this shape, whose record is at this address.
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError>;

@@ -100,7 +100,7 @@ pub use load::{LoadIntegral, WallLoad};
 pub use material::PairTable;
 pub use reduction::{ReductionTotals, StoredContact};
 pub use report::{Stage, StageTimes, StepReport};
-pub use residency::{ResidentDevice, ResidentObstacle, ResidentStep};
+pub use residency::{ResidentDevice, ResidentObstacle, ResidentStep, Wanted};
 pub use smooth::longest_substep;
 pub use state::{RestoreError, WorldState};
 pub use step::StepError;

@@ -42,6 +42,18 @@ pub trait ResidentDevice: Debug + Send + Sync {
     fn fetch(&mut self, world: &mut World) -> Result<(), DeviceError>;
 }
 
+/// What somebody reads of a world after a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wanted {
+    /// Its report, and walls.
+    #[default]
+    Report,
+    /// Grains, too.
+    Grains,
+    /// Contacts, too.
+    Contacts,
+}
+
 /// What a step on a device came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ResidentStep {
@@ -162,6 +174,20 @@ impl World {
         self.with_resident_device(|device, world| device.fetch(world))?;
         self.residency.place = Place::Host;
         Ok(())
+    }
+
+    /// The report of the next step as far as it is known: its number, its length and its end.
+    pub fn next_report(&self) -> StepReport {
+        let mut clock = self.clock;
+        if self.next.level != clock.level() {
+            clock.set_level(self.next.level, self.steps_done);
+        }
+        StepReport {
+            step: self.steps_done + 1,
+            time: clock.time(self.steps_done + 1),
+            step_length: self.next_step_length(),
+            ..Default::default()
+        }
     }
 
     /// Why its grains do not stay on a device, if they do not.

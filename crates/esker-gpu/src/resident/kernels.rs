@@ -57,4 +57,6 @@ kernels! {
     pushes_sum,
     pushes_bound,
     choose,
+    measures_begin,
+    measure_grains,
 }

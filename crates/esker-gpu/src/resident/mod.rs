@@ -3,4 +3,5 @@
 pub mod find;
 pub mod grains;
 pub mod kernels;
+pub mod measures;
 pub mod primitives;
