@@ -49,6 +49,7 @@ typedef unsigned long long u64;
 /* These return what was there before. */
 #define FETCH_ADD_U32(address, value) atomicAdd(address, value)
 #define COMPARE_AND_SWAP_U32(address, expected, value) atomicCAS(address, expected, value)
+#define COMPARE_AND_SWAP_U64(address, expected, value) atomicCAS(address, expected, value)
 #define EXCHANGE_U32(address, value) atomicExch(address, value)
 #define BITS_OF(x) ((u64)__double_as_longlong(x))
 #define DOUBLE_OF(bits) __longlong_as_double((long long)(bits))
@@ -115,15 +116,21 @@ DEVICE u32 FETCH_ADD_U32(u32 *address, u32 value) {
     return before;
 }
 
-DEVICE u32 EXCHANGE_U32(u32 *address, u32 value) {
-    u32 before = *address;
-    *address = value;
-    return before;
-}
-
 DEVICE u32 COMPARE_AND_SWAP_U32(u32 *address, u32 expected, u32 value) {
     u32 before = *address;
     if (before == expected) *address = value;
+    return before;
+}
+
+DEVICE u64 COMPARE_AND_SWAP_U64(u64 *address, u64 expected, u64 value) {
+    u64 before = *address;
+    if (before == expected) *address = value;
+    return before;
+}
+
+DEVICE u32 EXCHANGE_U32(u32 *address, u32 value) {
+    u32 before = *address;
+    *address = value;
     return before;
 }
 
@@ -152,6 +159,16 @@ DEVICE float FLOAT_OF(u32 bits) {
 }
 
 #endif
+
+/* Maps numbers to integers in the same order. */
+DEVICE u64 ascending(double x) {
+    u64 bits = BITS_OF(x);
+    return bits >> 63 ? ~bits : bits | 1ull << 63;
+}
+
+DEVICE double of_ascending(u64 bits) {
+    return DOUBLE_OF(bits >> 63 ? bits & ~(1ull << 63) : ~bits);
+}
 
 /* Within FOR_THREADS(thread): every `i` below `count`, whatever the number of thread blocks. */
 #define FOR_EACH(i, thread, count) \

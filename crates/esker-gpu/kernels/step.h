@@ -143,7 +143,4 @@ struct Step {
     const u32 *loss_ranges;
 };
 
-/* What kernels work on. */
-DECLARE_STEP(struct Step);
-
 #endif

@@ -16,6 +16,9 @@
  */
 #include "step.h"
 
+/* What kernels work on. */
+DECLARE_STEP(struct Step);
+
 #define MAX(x, y) ((x) > (y) ? (x) : (y))
 #define MIN(x, y) ((x) < (y) ? (x) : (y))
 #define SMALLEST_NORMAL 2.2250738585072014e-308
@@ -34,16 +37,6 @@ DEVICE void cross(const double *a, const double *b, double *out) {
 DEVICE double onto_disc(const double *x, double radius) {
     double square = dot(x, x);
     return radius * radius < square ? radius / sqrt(square) : 1.0;
-}
-
-/* Maps numbers to integers in the same order. */
-DEVICE u64 ascending(double x) {
-    u64 bits = BITS_OF(x);
-    return bits >> 63 ? ~bits : bits | 1ull << 63;
-}
-
-DEVICE double of_ascending(u64 bits) {
-    return DOUBLE_OF(bits >> 63 ? bits & ~(1ull << 63) : ~bits);
 }
 
 /* The substep so many substeps after another, in 16 bits. */
