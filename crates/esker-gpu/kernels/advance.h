@@ -8,13 +8,12 @@
 #ifndef ESKER_ADVANCE_H
 #define ESKER_ADVANCE_H
 
+#include "exact_sum.h"
 #include "find.h"
 #include "step.h"
 #include "touches.h"
 
 #define NO_ENTRY 0xffffffffu
-/* Limbs of a sum of overlaps (`esker_parallel::ExactSum`). */
-#define LIMBS 8
 /* Why a step has to be made by the CPU. */
 #define FAR_AWAY 1u
 #define NEEDS_COPIES 2u

@@ -17,7 +17,7 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use esker_solver::device::{DeviceError, DeviceWork};
 
-use crate::launch::{Executor, Kernel, KernelLaunch, ResidentLaunch, StepShape};
+use crate::launch::{Executor, Kernel, KernelLaunch, MOMENTS, ResidentLaunch, StepShape};
 use crate::layout::{RESIDENT_THREADS, StepRecord, fitting_bodies};
 use crate::memory::{Array, DeviceMemory, Plain};
 use crate::resident::kernels;
@@ -212,6 +212,7 @@ pub struct Cuda {
     graph: Option<Graph>,
     /// Before and after the kernels of a step.
     events: [sys::CUevent; 2],
+    moments: [sys::CUevent; MOMENTS],
     launches: usize,
 }
 
@@ -341,6 +342,8 @@ impl Cuda {
             let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
             result::event::create(flags).map_err(failed("cuEventCreate"))
         };
+        let moments = (0..MOMENTS).map(|_| event());
+        let moments = moments.collect::<Result<Vec<_>, CudaError>>()?;
         Ok(Cuda {
             context,
             info,
@@ -350,6 +353,7 @@ impl Cuda {
             step,
             graph: None,
             events: [event()?, event()?],
+            moments: moments.try_into().expect("as many as were made just now"),
             launches: 0,
         })
     }
@@ -491,7 +495,7 @@ impl Cuda {
 impl Drop for Cuda {
     fn drop(&mut self) {
         self.forget_graph();
-        for event in self.events {
+        for event in self.events.into_iter().chain(self.moments) {
             // SAFETY: made by this object; a lost device refuses.
             let _ = unsafe { result::event::destroy(event) };
         }
@@ -620,6 +624,21 @@ impl Executor for Cuda {
                 &mut arguments,
             )
         })
+    }
+
+    fn mark(&mut self, moment: usize) -> Result<(), DeviceError> {
+        // SAFETY: event and stream are this object's.
+        self.context.call("cuEventRecord", || unsafe {
+            result::event::record(self.moments[moment], self.context.stream)
+        })
+    }
+
+    fn seconds_between(&self, from: usize, to: usize) -> Result<f64, DeviceError> {
+        // SAFETY: the events are this object's.
+        let time = self.context.call("cuEventElapsedTime", || unsafe {
+            result::event::elapsed(self.moments[from], self.moments[to])
+        })?;
+        Ok(f64::from(time) * 1e-3)
     }
 
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {

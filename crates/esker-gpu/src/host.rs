@@ -7,10 +7,11 @@
 //! of this file's memories.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use esker_solver::device::{DeviceError, DeviceWork};
 
-use crate::launch::{Executor, Kernel, KernelLaunch, ResidentLaunch, StepShape};
+use crate::launch::{Executor, Kernel, KernelLaunch, MOMENTS, ResidentLaunch, StepShape};
 use crate::layout::{RESIDENT_THREADS, StepRecord};
 use crate::memory::{Array, DeviceMemory, Plain};
 
@@ -48,6 +49,7 @@ unsafe extern "C" {
 pub struct Host {
     shared_bytes: usize,
     memory_bytes: usize,
+    moments: [Instant; MOMENTS],
 }
 
 impl Default for Host {
@@ -55,6 +57,7 @@ impl Default for Host {
         Host {
             shared_bytes: 200 << 10,
             memory_bytes: usize::MAX,
+            moments: [Instant::now(); MOMENTS],
         }
     }
 }
@@ -193,6 +196,15 @@ impl Executor for Host {
             unsafe { (launch.kernel.on_host)(at, launch.record as *mut u8, launch.number) };
         }
         Ok(())
+    }
+
+    fn mark(&mut self, moment: usize) -> Result<(), DeviceError> {
+        self.moments[moment] = Instant::now();
+        Ok(())
+    }
+
+    fn seconds_between(&self, from: usize, to: usize) -> Result<f64, DeviceError> {
+        Ok((self.moments[to] - self.moments[from]).as_secs_f64())
     }
 
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {

@@ -58,6 +58,11 @@ pub struct StepShape {
     pub has_losses: bool,
 }
 
+fn sweep_threads() -> u32 {
+    std::env::var("ESKER_SWEEP_THREADS")
+        .map_or(SWEEP_THREADS, |v| v.parse().unwrap_or(SWEEP_THREADS))
+}
+
 /// Thread blocks that sweep at a time: more than a device runs.
 const MOST_AT_A_TIME: u32 = 1024;
 
@@ -117,7 +122,7 @@ impl StepShape {
                     launches.push(KernelLaunch {
                         kernel: kernel(colour),
                         thread_blocks: blocks,
-                        threads: SWEEP_THREADS,
+                        threads: sweep_threads(),
                         shared_bytes: shared_bytes(self.cached_bodies as usize) as u32,
                     });
                 }
@@ -132,7 +137,7 @@ impl StepShape {
                     true => Kernel::SweepAllRolling,
                 },
                 thread_blocks: self.blocks.iter().sum::<u32>().clamp(1, MOST_AT_A_TIME),
-                threads: SWEEP_THREADS,
+                threads: sweep_threads(),
                 shared_bytes: shared_bytes(self.cached_bodies as usize) as u32,
             });
         }
@@ -189,6 +194,9 @@ pub struct ResidentLaunch {
     pub number: u32,
 }
 
+/// Moments that can be marked.
+pub const MOMENTS: usize = 8;
+
 /// Who has memory and executes kernels.
 pub trait Executor: std::fmt::Debug + Send + Sync {
     /// Its memory.
@@ -219,6 +227,12 @@ pub trait Executor: std::fmt::Debug + Send + Sync {
 
     /// Begins a kernel.
     fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError>;
+
+    /// Marks a moment between what was begun before and after, one of [`MOMENTS`].
+    fn mark(&mut self, moment: usize) -> Result<(), DeviceError>;
+
+    /// Time between two moments that have passed, s.
+    fn seconds_between(&self, from: usize, to: usize) -> Result<f64, DeviceError>;
 
     /// Begins the kernels of a step of this shape, whose record is at this address.
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError>;

@@ -22,6 +22,11 @@ use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
 /// Threads of which one packs a block of the plan.
 const THREADS_PER_BLOCK: usize = 128;
 
+/// Moments of a step: contacts are in order, rows are set, substeps are done.
+pub(super) const PLANNED: usize = 2;
+pub(super) const ASSEMBLED: usize = 3;
+pub(super) const ADVANCED: usize = 4;
+
 /// Limbs of an exact sum.
 const LIMBS: usize = 8;
 
@@ -287,6 +292,7 @@ pub struct Advancer<E: Executor> {
     /// Which of the two is that of the last step.
     last: usize,
     fixed: usize,
+    in_one_launch: bool,
 }
 
 impl<E: Executor> Default for Advancer<E> {
@@ -301,11 +307,18 @@ impl<E: Executor> Default for Advancer<E> {
             history: [HistoryMemory::default(), HistoryMemory::default()],
             last: 0,
             fixed: 0,
+            in_one_launch: std::env::var_os("ESKER_ONE_LAUNCH").is_some(),
         }
     }
 }
 
 impl<E: Executor> Advancer<E> {
+    /// Whether one kernel takes all blocks through all sweeps, where it can; else every colour of
+    /// a sweep is a launch.
+    pub fn set_in_one_launch(&mut self, in_one_launch: bool) {
+        self.in_one_launch = in_one_launch;
+    }
+
     fn staged_memory(&mut self) -> &mut E::Memory {
         self.memory.as_mut().expect("a step was sent")
     }
@@ -574,15 +587,21 @@ impl<E: Executor> Advancer<E> {
         scan(executor, scans[0], contacts)?;
         begin(executor, &plan_place, contacts)?;
         by_blocks(executor, &plan_sort, 1)?;
-        by_blocks(executor, &plan_pack, RESIDENT_THREADS as usize / THREADS_PER_BLOCK)?;
+        by_blocks(
+            executor,
+            &plan_pack,
+            RESIDENT_THREADS as usize / THREADS_PER_BLOCK,
+        )?;
         scan(executor, scans[1], contacts)?;
         by_blocks(executor, &plan_neighbours, 1)?;
         by_blocks(executor, &plan_finish, 1)?;
+        executor.mark(PLANNED)?;
         begin(executor, &rows_recall, contacts)?;
         begin(executor, &rows_claim, grains)?;
         self.staged_memory().download(staged.numbers.bytes())?;
         begin(executor, &rows_set, contacts)?;
         by_blocks(executor, &rows_groups, 1)?;
+        executor.mark(ASSEMBLED)?;
         executor.wait()?;
         let numbers = staged_numbers::<E>(self);
         if numbers.obstacle != 0 {
@@ -598,12 +617,13 @@ impl<E: Executor> Advancer<E> {
             cached_bodies: numbers.cached_bodies,
             bodies: (grains + numbers.fixed as usize) as u32,
             rolls: input.settings.laws.iter().any(|law| law.rolls),
-            is_one_launch: numbers.by_colour == 0,
+            is_one_launch: self.in_one_launch && numbers.by_colour == 0,
             has_copies: false,
             has_losses: false,
         };
         let step = staged.step.address(self.staged_memory());
         executor.run(&shape, step)?;
+        executor.mark(ADVANCED)?;
         begin(executor, &finish_grains, grains)?;
         begin(executor, &finish_contacts, contacts)?;
         self.staged_memory()

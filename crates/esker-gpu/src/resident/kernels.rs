@@ -57,6 +57,8 @@ kernels! {
     pushes_sum,
     pushes_bound,
     choose,
+    measures_begin,
+    measure_grains,
     plan_begin,
     plan_claim,
     plan_rank,
