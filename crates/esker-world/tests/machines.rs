@@ -319,6 +319,31 @@ fn force_on_plate(world: &mut World, seconds: f64) -> f64 {
     (world.bodies()[0].total_load.impulse - before).z / (world.time() - start)
 }
 
+/// Contacts see a machine as it was when the step began: a motor that meets its limit within the
+/// step yields to them from the next one on. A plate that is driven onto a bed until its motor
+/// gives way is where this would show; with steps as short as the substeps there is no within.
+#[test]
+fn a_motor_that_meets_its_limit_within_a_step_presses_as_in_short_steps() {
+    for mass in [0.01, 0.1, 1.0] {
+        let pressed = |substeps: usize, step: f64| {
+            let mut def = plate_on_bed(mass, sub_stepped(substeps));
+            def.step = step;
+            def.drives[0] = drive(DriveKind::VelocityMotor, Coordinate::Slide, 0.2, Some(40.0));
+            let mut world = World::new(&def).unwrap();
+            let (mut fastest, mut thrown) = (0.0_f64, 0.0_f64);
+            while world.time() < 2.0 - 1e-9 {
+                world.step().unwrap();
+                fastest = fastest.max(world.body_velocity(0)[0].z.abs());
+                thrown = thrown.max(world.body_velocity(0)[0].z);
+            }
+            let force = force_on_plate(&mut world, 0.5);
+            let speed = world.body_velocity(0)[0].length();
+            (fastest, thrown, force, speed, world.body_pose(0).position.z)
+        };
+        println!("{mass}: {:?} {:?}", pressed(10, 5e-3), pressed(1, 5e-4));
+    }
+}
+
 /// Whatever a plate weighs that is pressed on a bed, it comes to rest, and the bed carries force
 /// and weight. Whole steps go on from there.
 #[test]
