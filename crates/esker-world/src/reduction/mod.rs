@@ -55,6 +55,7 @@ mod trial;
 
 use esker_contact::Impulse;
 use esker_geometry::Pose;
+use esker_parallel::Team;
 use glam::DVec3;
 
 use crate::World;
@@ -198,6 +199,27 @@ enum OnlyContact {
     Several,
 }
 
+/// What `look` finds at all indices below `length`, in their order, whatever the number of threads.
+fn gather<T: Copy + Send>(
+    team: &mut Team,
+    length: usize,
+    look: impl Fn(usize, &mut Vec<T>) + Sync,
+) -> Vec<T> {
+    let parts = team.threads();
+    let mut lists: Vec<Vec<T>> = vec![Vec::new(); parts];
+    team.for_each_part(&mut lists, 1, |start, lists| {
+        for (part, found) in (start..).zip(lists) {
+            for k in length * part / parts..length * (part + 1) / parts {
+                look(k, found);
+            }
+        }
+    });
+    match lists.len() {
+        1 => lists.swap_remove(0),
+        _ => lists.concat(),
+    }
+}
+
 /// Speeds, times and lengths of a step that thresholds are measured in.
 #[derive(Clone, Copy)]
 struct Scales {
@@ -277,6 +299,18 @@ impl World {
     /// How many grains are frozen.
     pub fn frozen_count(&self) -> usize {
         self.aggregates.as_ref().map_or(0, |a| a.members.len())
+    }
+
+    /// Grains that the next step sets free, about.
+    pub(crate) fn about_to_be_free(&self) -> usize {
+        let aggregates = self.aggregates.as_ref();
+        aggregates.map_or(0, |a| {
+            let whole = (0..)
+                .zip(&a.pending.release_groups)
+                .filter(|(_, whole)| **whole);
+            let whole = whole.map(|(group, _)| a.members.count_of(group));
+            a.pending.release.len() + whole.sum::<usize>()
+        })
     }
 
     /// What aggregates have done since the start, where there may be some.
