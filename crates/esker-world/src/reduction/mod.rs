@@ -343,6 +343,25 @@ impl World {
         std::borrow::Cow::Owned(grains)
     }
 
+    /// All grains that may have moved in the last step, and perhaps others: those that are frozen
+    /// to walls which stand still are left out. Rows are as in [`World::all_grains`], or
+    /// [`World::grains`] itself where nothing moves frozen grains: then nothing is copied.
+    pub fn grains_in_motion(&self) -> std::borrow::Cow<'_, Grains> {
+        match self.carries_frozen_grains() {
+            true => self.all_grains(),
+            false => std::borrow::Cow::Borrowed(&self.grains),
+        }
+    }
+
+    /// Whether walls that move carry frozen grains.
+    fn carries_frozen_grains(&self) -> bool {
+        self.aggregates.as_ref().is_some_and(|a| {
+            let moves =
+                |group: u8| !a.groups.get(group).is_still() && a.members.count_of(group) > 0;
+            (0..a.groups.len() as u8).any(moves)
+        })
+    }
+
     /// A member with its pose in the world and its velocities at a time.
     fn frozen_now(
         &self,
@@ -403,10 +422,9 @@ impl World {
         let time = self.time();
         self.aggregates.iter().flat_map(move |aggregates| {
             let (groups, members) = (&aggregates.groups, &aggregates.members);
-            let moves = |group: u8| !groups.get(group).is_still() && members.count_of(group) > 0;
-            let some_move = (0..groups.len() as u8).any(moves);
+            let some_move = self.carries_frozen_grains();
             let all = some_move.then(|| members.all()).into_iter().flatten();
-            let moving = all.filter(move |&m| moves(members.get(m).group));
+            let moving = all.filter(move |&m| !groups.get(members.get(m).group).is_still());
             moving.map(move |member| {
                 let (grain, velocities) = self.frozen_now(aggregates, member, time);
                 grain.kinetic_energy(velocities)
