@@ -49,10 +49,10 @@ fn reduction_is_a_word_or_a_table_of_settings() {
 #[test]
 fn settings_that_contradict_each_other_are_refused_with_advice() {
     for (settings, words) in [
-        ("\"maybe\"", "`on`"),
+        ("\"maybe\"", "\"on\" or \"off\""),
         ("{ rest_sped = 0.01 }", "`rest_speed`"),
-        ("{ imbalance = -0.1 }", "imbalance"),
-        ("{ refresh_growth = 0.5 }", "refresh_time as it is"),
+        ("{ imbalance = -0.1 }", "out of range"),
+        ("{ refresh_growth = 0.5 }", "out of range"),
         ("{ method = \"trail\" }", "trial"),
         ("{ method = \"trial\", imbalance = 0.2 }", "balance"),
         ("{ trial_sweeps = 50 }", "trial"),
@@ -96,7 +96,7 @@ fn notes_of(floor: &str, more: &str) -> String {
 fn check_notes_where_freezing_does_not_suit() {
     let flat = "shape = \"plane\"";
     assert!(!notes_of(flat, "").contains("reduction:"));
-    let turning = format!("{flat}, motion = {{ rotate = {{ axis = [0, 1, 0], rate = 1.0 }} }}");
+    let turning = format!("{flat}, motion = {{ type = \"rotate\", axis = [0, 1, 0], rate = 1.0 }}");
     let drum = notes_of(&turning, "");
     assert!(drum.contains("turns over"), "{drum}");
     let sink = "sink = [{ name = \"out\", region = { box = [[-1, -1, -1], [1, 1, -0.5]] } }]\n";
