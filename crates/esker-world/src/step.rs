@@ -159,8 +159,9 @@ impl World {
     }
 
     fn choose_threads(&mut self) {
+        let freed = self.about_to_be_free();
         if let Some(choice) = &mut self.thread_choice {
-            let work = self.grains.len() + self.workspace.contacts.len();
+            let work = self.grains.len() + freed + self.workspace.contacts.len();
             self.team.set_threads(choice.begin_step(work));
         }
     }

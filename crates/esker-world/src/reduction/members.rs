@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use esker_contact::Impulse;
 use esker_geometry::Pose;
-use esker_parallel::ExactSum;
+use esker_parallel::{ExactSum, Team};
 use glam::DVec3;
 
 use super::grid::{Grid, KeyMap, NONE};
@@ -434,21 +434,31 @@ impl Members {
 
     /// Sums the forces of internal contacts on these members, in the order of the contacts' keys:
     /// in whatever order they came.
-    pub(crate) fn sum_forces(&mut self, members: impl IntoIterator<Item = u32>) {
-        let mut contacts: Vec<InternalContact> = Vec::new();
-        for member in members {
-            contacts.clear();
-            contacts.extend(self.contacts_of(member).map(|(_, contact)| *contact));
-            contacts.sort_unstable_by_key(|contact| contact.key);
-            let (mut force, mut pressure) = (DVec3::ZERO, 0.0);
-            for contact in &contacts {
+    pub(crate) fn sum_forces(&mut self, team: &mut Team, list: &[u32]) {
+        let mut sums = Vec::new();
+        team.fill(&mut sums, list.len(), |k| self.force_on(list[k]));
+        for (&member, sum) in list.iter().zip(sums) {
+            let member = self.get_mut(member);
+            (member.force, member.pressure) = sum;
+        }
+    }
+
+    /// Sum of the forces of internal contacts on a member, and of their normal forces, N.
+    fn force_on(&self, member: u32) -> (DVec3, f64) {
+        let (mut force, mut pressure) = (DVec3::ZERO, 0.0);
+        let contacts = || self.contacts_of(member).map(|(_, contact)| contact);
+        // From key to key: there are few, and a list of them would have to be allocated.
+        let mut next = contacts().map(|contact| contact.key).min();
+        while let Some(key) = next {
+            for contact in contacts().filter(|contact| contact.key == key) {
                 let sign = [-1.0, 1.0][contact.side(member)];
                 force += contact.on_second() * sign;
                 pressure += contact.force.normal;
             }
-            let member = self.get_mut(member);
-            (member.force, member.pressure) = (force, pressure);
+            let keys = contacts().map(|contact| contact.key);
+            next = keys.filter(|&other| other > key).min();
         }
+        (force, pressure)
     }
 
     /// Finds what carries these members, which are new. Returns those that nothing carries.

@@ -169,7 +169,7 @@ impl World {
             let new = self.internal_contact(&aggregates, contact)?;
             aggregates.members.add_contact(new);
         }
-        aggregates.members.sum_forces(members.iter().copied());
+        aggregates.members.sum_forces(&mut self.team, &members);
         if !aggregates.members.support(&members).is_empty() {
             return Err(RestoreError::Value {
                 what: "frozen grain: nothing carries it",
