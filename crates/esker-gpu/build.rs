@@ -5,6 +5,7 @@ fn main() {
     #[cfg(feature = "host")]
     cc::Build::new()
         .file("kernels/host.c")
+        .file("kernels/resident_host.c")
         .std("c11")
         .opt_level(2)
         // The bits of the CPU's sweep: no product and sum become one operation.

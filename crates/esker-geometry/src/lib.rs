@@ -36,6 +36,7 @@ mod hertz;
 mod manifold;
 mod mesh;
 mod pairs;
+pub mod portable;
 mod pose;
 mod region;
 mod region_overlap;
@@ -54,7 +55,7 @@ pub use mesh::{
     Edge, EdgeKind, MeshError, Place, TriangleMesh, TriangleSoup, parse_obj, parse_stl,
 };
 pub use pairs::{
-    BodyQuery, Probe, SphereTouch, WallQuery, body_contacts, contact_rates, sphere_sphere,
+    BodyQuery, Frustum, Probe, SphereTouch, WallQuery, body_contacts, contact_rates, sphere_sphere,
 };
 pub use pose::{Aabb, Pose};
 pub use region::Region;

@@ -6,7 +6,9 @@
  * loop over the threads, so that phases see what the barriers of a device let them see, and a
  * test without a device finds what is wrong with indices, phases and arithmetic.
  *
- * What is kept from phase to phase lies in memory of the thread block or of the device.
+ * What is kept from phase to phase lies in memory of the thread block or of the device, or is a
+ * thread's own: OWN(type, name) declares it and MINE(name, thread) is it, registers of a device
+ * and an array of the host. Parts that kernels share are PART_OF_KERNELs.
  * No expression is contracted: both sides compute the bits of the CPU's sweep.
  */
 #ifndef ESKER_PORTABLE_H
@@ -18,7 +20,7 @@ typedef unsigned long long u64;
 
 #ifdef __CUDACC__
 
-#define DEVICE __device__ static inline
+#define DEVICE __device__ static __forceinline__
 /* A kernel with its parameters, numbers of 32 bits; what it works on is the STEP. */
 #define KERNEL(name, threads, ...) \
     extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
@@ -33,16 +35,33 @@ typedef unsigned long long u64;
 #define BARRIER() __syncthreads()
 #define DYNAMIC_SHARED(name) extern __shared__ double name[]
 #define SHARED(type, name) __shared__ type name
+#define OWN(type, name) type name
+#define MINE(name, thread) (&name)
+#define PART_OF_KERNEL(name, ...) DEVICE void name(__VA_ARGS__)
+#define RUN_PART(name, ...) name(__VA_ARGS__)
 #define STATIC_ASSERT(condition, words) static_assert(condition, words)
 #define ATOMIC_MIN_U64(address, value) atomicMin(address, value)
 #define ATOMIC_ADD_U32(address, value) atomicAdd(address, value)
+#define ATOMIC_ADD_U64(address, value) atomicAdd(address, value)
+#define ATOMIC_MAX_U64(address, value) atomicMax(address, value)
+#define ATOMIC_MAX_U32(address, value) atomicMax(address, value)
+#define ATOMIC_OR_U32(address, value) atomicOr(address, value)
+/* These return what was there before. */
+#define FETCH_ADD_U32(address, value) atomicAdd(address, value)
+#define COMPARE_AND_SWAP_U32(address, expected, value) atomicCAS(address, expected, value)
+#define EXCHANGE_U32(address, value) atomicExch(address, value)
 #define BITS_OF(x) ((u64)__double_as_longlong(x))
 #define DOUBLE_OF(bits) __longlong_as_double((long long)(bits))
+#define BITS_OF_FLOAT(x) ((u32)__float_as_int(x))
+#define FLOAT_OF(bits) __int_as_float((int)(bits))
 
 #else
 
 #include <math.h>
 #include <string.h>
+
+/* Threads of a thread block at most. */
+#define MOST_THREADS 1024
 
 struct Step;
 
@@ -55,7 +74,7 @@ struct Launch {
     const struct Step *step;
 };
 
-#define DEVICE static inline
+#define DEVICE static inline __attribute__((unused))
 #define KERNEL(name, most, ...) void name(struct Launch launch, ##__VA_ARGS__)
 #define STEP launch.step
 #define DECLARE_STEP(type) struct Step
@@ -66,6 +85,10 @@ struct Launch {
 #define BARRIER() ((void)0)
 #define DYNAMIC_SHARED(name) double *name = launch.shared
 #define SHARED(type, name) type name
+#define OWN(type, name) type name[MOST_THREADS]
+#define MINE(name, thread) (&name[thread])
+#define PART_OF_KERNEL(name, ...) static void name(struct Launch launch, ##__VA_ARGS__)
+#define RUN_PART(name, ...) name(launch, ##__VA_ARGS__)
 #define STATIC_ASSERT(condition, words) _Static_assert(condition, words)
 #define ATOMIC_MIN_U64(address, value) \
     do { \
@@ -73,6 +96,36 @@ struct Launch {
         if (new_value < *at) *at = new_value; \
     } while (0)
 #define ATOMIC_ADD_U32(address, value) (*(address) += (value))
+#define ATOMIC_ADD_U64(address, value) (*(address) += (value))
+#define ATOMIC_MAX_U64(address, value) \
+    do { \
+        u64 *at_max = (address), new_max = (value); \
+        if (new_max > *at_max) *at_max = new_max; \
+    } while (0)
+#define ATOMIC_MAX_U32(address, value) \
+    do { \
+        u32 *at_max = (address), new_max = (value); \
+        if (new_max > *at_max) *at_max = new_max; \
+    } while (0)
+#define ATOMIC_OR_U32(address, value) (*(address) |= (value))
+
+DEVICE u32 FETCH_ADD_U32(u32 *address, u32 value) {
+    u32 before = *address;
+    *address = before + value;
+    return before;
+}
+
+DEVICE u32 EXCHANGE_U32(u32 *address, u32 value) {
+    u32 before = *address;
+    *address = value;
+    return before;
+}
+
+DEVICE u32 COMPARE_AND_SWAP_U32(u32 *address, u32 expected, u32 value) {
+    u32 before = *address;
+    if (before == expected) *address = value;
+    return before;
+}
 
 DEVICE u64 BITS_OF(double x) {
     u64 bits;
@@ -86,6 +139,22 @@ DEVICE double DOUBLE_OF(u64 bits) {
     return x;
 }
 
+DEVICE u32 BITS_OF_FLOAT(float x) {
+    u32 bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+DEVICE float FLOAT_OF(u32 bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 #endif
+
+/* Within FOR_THREADS(thread): every `i` below `count`, whatever the number of thread blocks. */
+#define FOR_EACH(i, thread, count) \
+    for (u32 i = THREAD_BLOCK * THREADS + (thread); i < (count); i += THREADS * THREAD_BLOCKS)
 
 #endif

@@ -11,12 +11,8 @@
 #include "portable.h"
 
 /* Threads of a thread block that sweeps, and of one that passes over bodies. */
-#define SWEEP_THREADS 256
+#define SWEEP_THREADS 512
 #define BODY_THREADS 256
-/* Contacts that a thread block has in its own memory at a time, and the numbers of each. An odd
- * number of them spreads contacts over the banks. */
-#define CHUNK 256
-#define ROW 37
 /* Eight parities and the block behind them. */
 #define MOST_COLOURS 9
 /* Numbers of a body in a block's memory: velocity, inverse mass, angular velocity, inverse
@@ -44,9 +40,6 @@ struct Law {
 struct Block {
     u32 contacts;
     u32 contacts_end;
-    /* First of `level_count + 1` entries of `levels`. */
-    u32 levels;
-    u32 level_count;
     /* First of `body_count` entries of `body_list`; none where the block has more bodies than
      * fit, and its contacts name bodies by themselves. */
     u32 bodies;
@@ -89,7 +82,6 @@ struct Step {
 
     const struct Law *laws;
     const struct Block *block;
-    const u32 *level;
     const u32 *body_list;
     const struct Original *original;
     /* Linear and angular, six numbers each. */
@@ -112,6 +104,7 @@ struct Step {
     u64 *soonest;
 
     /* Per contact. */
+    const u32 *level;
     const u32 *contact_bodies;
     const u32 *group;
     const u16 *law;

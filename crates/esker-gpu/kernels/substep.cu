@@ -3,10 +3,11 @@
  * Equations and their numbers are those of `esker_solver::{substep, sweep, follow}`. A thread
  * block takes a block of the plan through a sweep, level by level, with the velocities of its
  * bodies in its own memory; thread blocks of one launch have blocks of one colour, which share
- * no body. Contacts are fetched some hundred at a time, whatever their levels, and what does not
- * depend on velocities of now is computed of all of them at once: a level is then a matter of the
- * block's own memory and of a few hundred cycles. (A thread that fetched the row of its next
- * contact alone while it worked on one waited for memory in every level.)
+ * no body. Every thread has a contact of its own at a time, whatever its level: what does not
+ * depend on velocities of now is computed of all of them at once, and a level is then a matter of
+ * registers, of the block's own memory and of a few hundred cycles. (A thread that fetched the row
+ * of its next contact while it worked on one waited for memory in every level.) The order of the
+ * plan has about as many levels as a body has contacts.
  *
  * `x > y ? x : y` and the like are what the vector instructions do with numbers that do not
  * compare. An impact row stores the negative of its impulse: who loads it next takes it for
@@ -72,6 +73,7 @@ DEVICE u32 body_of(const struct Bodies *bodies, u32 index) {
 /* A contact on its way through a sweep. */
 struct Contact {
     u32 place;
+    u32 level;
     u32 bodies[2];
     u32 wake;
     u32 tracked;
@@ -104,14 +106,15 @@ struct Contact {
     u32 turns;
     u32 impacts;
     u32 was_impact;
-    u32 unused;
 };
-STATIC_ASSERT(sizeof(struct Contact) == ROW * sizeof(double), "ROW numbers per contact");
 
-DEVICE void load(const struct Step *s, u32 place, struct Contact *c) {
+/* `rolls` is whether any contact does; it is known where a kernel is compiled. */
+DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) {
     c->place = place;
+    c->level = s->level[place];
     c->wake = s->wake[s->group[place]];
     c->law = s->laws + s->law[place];
+    if (is_asleep(c->wake)) return;
     c->tracked = s->tracked[place];
     c->bodies[0] = s->contact_bodies[2 * place];
     c->bodies[1] = s->contact_bodies[2 * place + 1];
@@ -128,7 +131,10 @@ DEVICE void load(const struct Step *s, u32 place, struct Contact *c) {
     c->cap = s->cap[place];
     c->min_overlap = s->min_overlap[place];
     c->damping_factor = s->damping_factor[place];
-    if (s->rolls) {
+    c->rolls = rolls && c->law->rolls;
+    c->twisting = 0.0;
+    for (int k = 0; k < 3; k++) c->rolling[k] = 0.0;
+    if (rolls) {
         c->rolling_limit = s->rolling_limit[place];
         c->twisting_limit = s->twisting_limit[place];
         c->inverse_rolling = s->inverse_rolling[place];
@@ -152,7 +158,6 @@ DEVICE void prepare(const struct Step *s, const struct Bodies *bodies, u32 subst
     if (is_asleep(c->wake)) return;
     forget_impact(c);
     const struct Law *law = c->law;
-    c->rolls = law->rolls;
     c->friction_coefficient = law->friction;
     c->restitution = law->restitution;
     const double *before_a = bodies->before + (u64)bodies->stride * c->bodies[0];
@@ -245,14 +250,14 @@ DEVICE void turn(const struct Step *s, struct Contact *c, double *va, double *vb
 
 /* What an impact of these impulses changes of its bodies, as `ContactRows::apply` does it. */
 DEVICE void count_impact(const struct Step *s, const struct Bodies *bodies, u32 substep,
-                         const struct Contact *c, double impulse) {
+                         u32 rolls, const struct Contact *c, double impulse) {
     const double *a = bodies->state + (u64)bodies->stride * c->bodies[0];
     const double *b = bodies->state + (u64)bodies->stride * c->bodies[1];
     double moment[3], linear_a[3], linear_b[3], angular_a[3], angular_b[3];
     cross(c->normal, c->friction, moment);
     for (int k = 0; k < 3; k++) {
         double linear = c->normal[k] * impulse + c->friction[k];
-        double torque = s->rolls ? c->rolling[k] + c->normal[k] * c->twisting : 0.0;
+        double torque = rolls ? c->rolling[k] + c->normal[k] * c->twisting : 0.0;
         linear_a[k] = 0.0 - linear * a[3];
         linear_b[k] = 0.0 + linear * b[3];
         angular_a[k] = 0.0 - (moment[k] * c->arms[0] + torque) * a[7];
@@ -265,7 +270,7 @@ DEVICE void count_impact(const struct Step *s, const struct Bodies *bodies, u32 
 }
 
 /* One contact of a sweep: updates (1) to (4). */
-DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep,
+DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep, u32 rolls,
                   struct Contact *c) {
     if (is_asleep(c->wake)) return;
     u32 place = c->place;
@@ -315,7 +320,7 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
             for (int k = 0; c->rolls && k < 3; k++) s->rolling[k][place] = 0.0;
             if (c->rolls) s->twisting[place] = 0.0;
         }
-        if (c->impacts) count_impact(s, bodies, substep, c, old_impulse);
+        if (c->impacts) count_impact(s, bodies, substep, rolls, c, old_impulse);
         return;
     }
     double linear[3];
@@ -375,12 +380,12 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
         double *sum = s->sums + 8 * (u64)c->tracked;
         sum[0] += impulse;
         for (int k = 0; k < 3; k++) sum[1 + k] += c->friction[k];
-        if (s->rolls) {
+        if (rolls) {
             for (int k = 0; k < 3; k++) sum[4 + k] += c->rolling[k];
             sum[7] += c->twisting;
         }
     }
-    if (c->impacts) count_impact(s, bodies, substep, c, impulse);
+    if (c->impacts) count_impact(s, bodies, substep, rolls, c, impulse);
     s->impulse[place] = c->impacts ? 0.0 - impulse : impulse;
     for (int k = 0; k < 3; k++) s->friction[k][place] = c->friction[k];
     if (c->rolls) {
@@ -544,10 +549,56 @@ KERNEL(begin_step, BODY_THREADS) {
     }
 }
 
+/* What a contact starts with does to its bodies. */
+struct Start {
+    u32 level;
+    u32 bodies[2];
+    double impulse;
+    double linear[3];
+    double torques[2][3];
+};
+
+DEVICE void load_start(const struct Step *s, u32 place, struct Start *c) {
+    c->level = s->level[place];
+    c->impulse = s->impulse[place];
+    if (!(0.0 < c->impulse)) return;
+    for (int k = 0; k < 2; k++) c->bodies[k] = s->contact_bodies[2 * place + k];
+    double n[3], friction[3], moment[3];
+    for (int k = 0; k < 3; k++) {
+        n[k] = s->normal[k][place];
+        friction[k] = s->friction[k][place];
+    }
+    cross(n, friction, moment);
+    int rolls = s->laws[s->law[place]].rolls;
+    for (int k = 0; k < 3; k++) {
+        c->linear[k] = n[k] * c->impulse + friction[k];
+        c->torques[0][k] = moment[k] * s->arms[0][place];
+        c->torques[1][k] = moment[k] * s->arms[1][place];
+        if (rolls) {
+            double torque = s->rolling[k][place] + n[k] * s->twisting[place];
+            c->torques[0][k] = c->torques[0][k] + torque;
+            c->torques[1][k] = c->torques[1][k] - torque;
+        }
+    }
+}
+
+DEVICE void apply_start(const struct Bodies *bodies, const struct Start *c) {
+    if (!(0.0 < c->impulse)) return;
+    double *a = bodies->state + (u64)bodies->stride * c->bodies[0];
+    double *b = bodies->state + (u64)bodies->stride * c->bodies[1];
+    for (int k = 0; k < 3; k++) {
+        a[k] = a[k] - c->linear[k] * a[3];
+        a[4 + k] = a[4 + k] - c->torques[0][k] * a[7];
+        b[k] = b[k] + c->linear[k] * b[3];
+        b[4 + k] = b[4 + k] - c->torques[1][k] * b[7];
+    }
+}
+
 /* Applies the impulses that contacts start with, in the blocks of a colour. */
 KERNEL(apply_impulses, SWEEP_THREADS, u32 colour) {
     const struct Step *s = STEP;
     DYNAMIC_SHARED(cache);
+    OWN(struct Start, own);
     u32 index = s->colours[colour] + THREAD_BLOCK;
     if (index >= s->colours[colour + 1]) return;
     struct Block block = s->block[index];
@@ -556,38 +607,19 @@ KERNEL(apply_impulses, SWEEP_THREADS, u32 colour) {
     BARRIER();
     FOR_THREADS(thread) fetch_bodies(s, &block, cache, thread, THREADS);
     BARRIER();
-    for (u32 level = 0; level < block.level_count; level++) {
-        u32 start = s->level[block.levels + level], end = s->level[block.levels + level + 1];
+    for (u32 first = block.contacts; first < block.contacts_end; first += THREADS) {
+        u32 count = block.contacts_end - first < THREADS ? block.contacts_end - first : THREADS;
+        u32 level = s->level[first], last_level = s->level[first + count - 1];
         FOR_THREADS(thread) {
-            for (u32 place = start + thread; place < end; place += THREADS) {
-                double impulse = s->impulse[place];
-                if (!(0.0 < impulse)) continue;
-                double *a = bodies.state + (u64)bodies.stride * s->contact_bodies[2 * place];
-                double *b = bodies.state + (u64)bodies.stride * s->contact_bodies[2 * place + 1];
-                double n[3], friction[3], moment[3];
-                for (int k = 0; k < 3; k++) {
-                    n[k] = s->normal[k][place];
-                    friction[k] = s->friction[k][place];
-                }
-                cross(n, friction, moment);
-                int rolls = s->laws[s->law[place]].rolls;
-                for (int k = 0; k < 3; k++) {
-                    double linear = n[k] * impulse + friction[k];
-                    double torque_a = moment[k] * s->arms[0][place];
-                    double torque_b = moment[k] * s->arms[1][place];
-                    if (rolls) {
-                        double torque = s->rolling[k][place] + n[k] * s->twisting[place];
-                        torque_a = torque_a + torque;
-                        torque_b = torque_b - torque;
-                    }
-                    a[k] = a[k] - linear * a[3];
-                    a[4 + k] = a[4 + k] - torque_a * a[7];
-                    b[k] = b[k] + linear * b[3];
-                    b[4 + k] = b[4 + k] - torque_b * b[7];
-                }
-            }
+            if (thread < count) load_start(s, first + thread, MINE(own, thread));
         }
-        BARRIER();
+        for (; level <= last_level; level++) {
+            FOR_THREADS(thread) {
+                const struct Start *start = MINE(own, thread);
+                if (thread < count && start->level == level) apply_start(&bodies, start);
+            }
+            BARRIER();
+        }
     }
     FOR_THREADS(thread) return_bodies(s, &block, cache, thread, THREADS);
     BARRIER();
@@ -647,13 +679,46 @@ KERNEL(join_copies, BODY_THREADS, u32 substep) {
     }
 }
 
+/* Looks at the sleeping groups of a block that are due, and wakes those that may close. */
+PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
+               const struct Bodies *bodies, u32 substep) {
+    FOR_THREADS(thread) {
+        for (u32 place = block->contacts + thread; place < block->contacts_end; place += THREADS) {
+            u32 group = s->group[place];
+            if (!is_due(s->wake[group], substep)) continue;
+            double time = time_open(s, bodies, place);
+            /* What is no number does not count. */
+            if (time == time) ATOMIC_MIN_U64(s->soonest + group, ascending(time));
+        }
+    }
+    BARRIER();
+    FOR_THREADS(thread) {
+        for (u32 g = block->groups + thread; g < block->groups_end; g += THREADS) {
+            if (!is_due(s->wake[g], substep)) continue;
+            u64 soonest = s->soonest[g];
+            /* All but a long wait wakes; no number at all is no wait. */
+            double time = of_ascending(soonest);
+            int sleeps_on = soonest == ~0ull || time >= s->step;
+            double substeps = soonest == ~0ull ? s->longest_sleep : time / s->step;
+            s->wake[g] = sleeps_on ? after(substep, MIN(substeps, s->longest_sleep))
+                                   : WOKEN + substep;
+        }
+    }
+    BARRIER();
+    FOR_THREADS(thread) {
+        for (u32 place = block->contacts + thread; place < block->contacts_end; place += THREADS) {
+            if (s->wake[s->group[place]] == WOKEN + substep) bring_up_to_date(s, bodies, place);
+        }
+    }
+    BARRIER();
+}
+
 /* The sweep of a substep over the blocks of a colour. */
-KERNEL(sweep, SWEEP_THREADS, u32 colour, u32 substep) {
+PART_OF_KERNEL(sweep_colour, u32 colour, u32 substep, u32 rolls) {
     const struct Step *s = STEP;
-    DYNAMIC_SHARED(shared);
-    struct Contact *rows = (struct Contact *)shared;
-    double *cache = shared + CHUNK * ROW;
+    DYNAMIC_SHARED(cache);
     SHARED(u32, has_due);
+    OWN(struct Contact, own);
     u32 index = s->colours[colour] + THREAD_BLOCK;
     if (index >= s->colours[colour + 1]) return;
     struct Block block = s->block[index];
@@ -673,68 +738,39 @@ KERNEL(sweep, SWEEP_THREADS, u32 colour, u32 substep) {
         }
     }
     BARRIER();
-    if (has_due) {
+    if (has_due) RUN_PART(wake_due_groups, s, &block, &bodies, substep);
+    for (u32 first = block.contacts; first < block.contacts_end; first += THREADS) {
+        u32 count = block.contacts_end - first < THREADS ? block.contacts_end - first : THREADS;
+        u32 level = s->level[first], last_level = s->level[first + count - 1];
         FOR_THREADS(thread) {
-            for (u32 place = block.contacts + thread; place < block.contacts_end;
-                 place += THREADS) {
-                u32 group = s->group[place];
-                if (!is_due(s->wake[group], substep)) continue;
-                double time = time_open(s, &bodies, place);
-                /* What is no number does not count. */
-                if (time == time) ATOMIC_MIN_U64(s->soonest + group, ascending(time));
+            struct Contact *contact = MINE(own, thread);
+            if (thread < count) {
+                load(s, first + thread, rolls, contact);
+                prepare(s, &bodies, substep, contact);
             }
         }
-        BARRIER();
-        FOR_THREADS(thread) {
-            for (u32 g = block.groups + thread; g < block.groups_end; g += THREADS) {
-                if (!is_due(s->wake[g], substep)) continue;
-                u64 soonest = s->soonest[g];
-                /* All but a long wait wakes; no number at all is no wait. */
-                double time = of_ascending(soonest);
-                int sleeps_on = soonest == ~0ull || time >= s->step;
-                double substeps = soonest == ~0ull ? s->longest_sleep : time / s->step;
-                s->wake[g] = sleeps_on ? after(substep, MIN(substeps, s->longest_sleep))
-                                       : WOKEN + substep;
-            }
-        }
-        BARRIER();
-        FOR_THREADS(thread) {
-            for (u32 place = block.contacts + thread; place < block.contacts_end;
-                 place += THREADS) {
-                if (s->wake[s->group[place]] == WOKEN + substep) {
-                    bring_up_to_date(s, &bodies, place);
-                }
-            }
-        }
-        BARRIER();
-    }
-    u32 level = 0, place = block.contacts;
-    while (place < block.contacts_end) {
-        u32 first = place;
-        u32 last = block.contacts_end - first < CHUNK ? block.contacts_end : first + CHUNK;
-        FOR_THREADS(thread) {
-            for (u32 i = first + thread; i < last; i += THREADS) {
-                load(s, i, &rows[i - first]);
-                prepare(s, &bodies, substep, &rows[i - first]);
-            }
-        }
-        BARRIER();
-        while (place < last) {
-            u32 level_end = s->level[block.levels + level + 1];
-            u32 end = level_end < last ? level_end : last;
+        for (; level <= last_level; level++) {
             FOR_THREADS(thread) {
-                for (u32 i = place + thread; i < end; i += THREADS) {
-                    relax(s, &bodies, substep, &rows[i - first]);
+                struct Contact *contact = MINE(own, thread);
+                if (thread < count && contact->level == level) {
+                    relax(s, &bodies, substep, rolls, contact);
                 }
             }
             BARRIER();
-            if (end == level_end) level++;
-            place = end;
         }
     }
     FOR_THREADS(thread) return_bodies(s, &block, cache, thread, THREADS);
     BARRIER();
     FOR_THREADS(thread) spread_after(s, index, thread, THREADS);
+}
+
+/* Where no contact resists rolling. */
+KERNEL(sweep, SWEEP_THREADS, u32 colour, u32 substep) {
+    RUN_PART(sweep_colour, colour, substep, 0);
+}
+
+KERNEL(sweep_rolling, SWEEP_THREADS, u32 colour, u32 substep) {
+    RUN_PART(sweep_colour, colour, substep, 1);
 }
 
 /* Energy that contacts took out of the motion in a substep, contact by contact. */

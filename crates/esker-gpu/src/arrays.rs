@@ -53,7 +53,7 @@ impl ContactArrays {
         // Fields are placed in the order in which they are written here.
         let arrays = ContactArrays {
             block: layout.array(blocks),
-            level: layout.array(contacts + blocks),
+            level: layout.array(contacts),
             body_list: layout.array(2 * contacts),
             open_time: layout.array(groups),
             last_body: layout.array(groups),

@@ -73,11 +73,33 @@ impl<E: Executor> Gpu<E> {
 }
 
 /// Makes sure that a memory holds so many bytes; what it held is lost where it does not.
-fn reserve<E: Executor>(
+pub(crate) fn reserve<E: Executor>(
+    executor: &mut E,
+    memory: &mut Option<E::Memory>,
+    needed: usize,
+    size: (usize, usize),
+) -> Result<(), DeviceError> {
+    reserve_with(executor, memory, needed, size, E::allocate)
+}
+
+/// The same of memory that has no staging.
+pub(crate) fn reserve_scratch<E: Executor>(
+    executor: &mut E,
+    memory: &mut Option<E::Memory>,
+    needed: usize,
+    size: (usize, usize),
+) -> Result<(), DeviceError> {
+    reserve_with(executor, memory, needed, size, E::allocate_scratch)
+}
+
+type Allocate<E> = fn(&mut E, usize) -> Result<Option<<E as Executor>::Memory>, DeviceError>;
+
+fn reserve_with<E: Executor>(
     executor: &mut E,
     memory: &mut Option<E::Memory>,
     needed: usize,
     (bodies, contacts): (usize, usize),
+    allocate: Allocate<E>,
 ) -> Result<(), DeviceError> {
     if memory.as_ref().is_some_and(|memory| memory.len() >= needed) {
         return Ok(());
@@ -86,7 +108,7 @@ fn reserve<E: Executor>(
     *memory = None;
     let generous = (needed as f64 * SLACK) as usize;
     for bytes in [generous, needed] {
-        *memory = executor.allocate(bytes)?;
+        *memory = allocate(executor, bytes)?;
         if memory.is_some() {
             return Ok(());
         }
@@ -266,6 +288,7 @@ impl<E: Executor> Gpu<E> {
                 .collect(),
             cached_bodies: self.cached_bodies,
             bodies: bodies.len() as u32,
+            rolls: self.contact_arrays.rolls,
             has_copies: !plan.copies.is_empty(),
             has_losses: self.measures_losses,
         };

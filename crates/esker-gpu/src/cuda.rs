@@ -8,6 +8,7 @@
 //! that uses them keeps alive; memory is copied within the ranges that were allocated, and kernels
 //! get the address of a record whose memory outlives the wait for them.
 
+use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,12 +17,15 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use esker_solver::device::{DeviceError, DeviceWork};
 
-use crate::launch::{Executor, Kernel, KernelLaunch, StepShape};
-use crate::layout::{StepRecord, fitting_bodies};
-use crate::memory::DeviceMemory;
+use crate::launch::{Executor, Kernel, KernelLaunch, MOMENTS, ResidentLaunch, StepShape};
+use crate::layout::{RESIDENT_THREADS, StepRecord, fitting_bodies};
+use crate::memory::{Array, DeviceMemory, Plain};
+use crate::resident::kernels;
 
 /// The kernels; `crates/esker-gpu/compile` makes this of their text.
 const PTX: &str = concat!(include_str!("../ptx/substep.ptx"), "\0");
+/// Those of the other stages.
+const RESIDENT_PTX: &str = concat!(include_str!("../ptx/resident.ptx"), "\0");
 
 /// Version of the driver's interface that the kernels need: 12.1, of driver 530.
 const OLDEST_DRIVER: i32 = 12010;
@@ -201,11 +205,14 @@ pub struct Cuda {
     info: DeviceInfo,
     shared_bytes: usize,
     functions: Functions,
+    /// Kernels of the other stages, by name.
+    resident: HashMap<&'static str, sys::CUfunction>,
     /// Where kernels find what they work on.
     step: sys::CUdeviceptr,
     graph: Option<Graph>,
     /// Before and after the kernels of a step.
     events: [sys::CUevent; 2],
+    moments: [sys::CUevent; MOMENTS],
     launches: usize,
 }
 
@@ -222,6 +229,7 @@ struct Functions {
     repeat_changes: sys::CUfunction,
     join_copies: sys::CUfunction,
     sweep: sys::CUfunction,
+    sweep_rolling: sys::CUfunction,
     find_losses: sys::CUfunction,
     sum_losses: sys::CUfunction,
     finish_step: sys::CUfunction,
@@ -257,20 +265,31 @@ impl Cuda {
             stream,
             name: info.name.clone(),
         });
-        // SAFETY: a text that ends with zero.
-        let module = unsafe { result::module::load_data(PTX.as_ptr().cast::<c_void>()) }
-            .map_err(failed("cuModuleLoadData"))?;
-        let function = |name: &CStr| {
+        let load = |ptx: &str| {
+            // SAFETY: a text that ends with zero.
+            unsafe { result::module::load_data(ptx.as_ptr().cast::<c_void>()) }
+                .map_err(failed("cuModuleLoadData"))
+        };
+        let function_of = |module, name: CString| {
             // SAFETY: the module is loaded, and stays so until the program ends.
-            unsafe { result::module::get_function(module, CString::from(name)) }
+            unsafe { result::module::get_function(module, name) }
                 .map_err(failed("cuModuleGetFunction"))
         };
+        let module = load(PTX)?;
+        let function = |name: &CStr| function_of(module, CString::from(name));
+        let others = load(RESIDENT_PTX)?;
+        let resident = kernels::ALL.iter().map(|kernel| {
+            let name = CString::new(kernel.name).expect("names have no zeros");
+            Ok((kernel.name, function_of(others, name)?))
+        });
+        let resident = resident.collect::<Result<HashMap<_, _>, CudaError>>()?;
         let functions = Functions {
             begin_step: function(c"begin_step")?,
             apply_impulses: function(c"apply_impulses")?,
             repeat_changes: function(c"repeat_changes")?,
             join_copies: function(c"join_copies")?,
             sweep: function(c"sweep")?,
+            sweep_rolling: function(c"sweep_rolling")?,
             find_losses: function(c"find_losses")?,
             sum_losses: function(c"sum_losses")?,
             finish_step: function(c"finish_step")?,
@@ -292,7 +311,13 @@ impl Cuda {
         };
         // What the kernels have beside bodies is far less than this.
         let shared_bytes = most.map_err(failed("cuDeviceGetAttribute"))? - 1024;
-        for function in [functions.sweep, functions.apply_impulses] {
+        let Functions {
+            sweep,
+            sweep_rolling,
+            apply_impulses,
+            ..
+        } = functions;
+        for function in [sweep, sweep_rolling, apply_impulses] {
             let attribute =
                 sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function is one of the module.
@@ -303,14 +328,18 @@ impl Cuda {
             let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
             result::event::create(flags).map_err(failed("cuEventCreate"))
         };
+        let moments = (0..MOMENTS).map(|_| event());
+        let moments = moments.collect::<Result<Vec<_>, CudaError>>()?;
         Ok(Cuda {
             context,
             info,
             shared_bytes: shared_bytes as usize,
             functions,
+            resident,
             step,
             graph: None,
             events: [event()?, event()?],
+            moments: moments.try_into().expect("as many as were made just now"),
             launches: 0,
         })
     }
@@ -328,13 +357,14 @@ impl Cuda {
             Kernel::RepeatChanges { substep } => (f.repeat_changes, [substep, 0]),
             Kernel::JoinCopies { substep } => (f.join_copies, [substep, 0]),
             Kernel::Sweep { colour, substep } => (f.sweep, [colour, substep]),
+            Kernel::SweepRolling { colour, substep } => (f.sweep_rolling, [colour, substep]),
             Kernel::FindLosses => (f.find_losses, [0; 2]),
             Kernel::SumLosses => (f.sum_losses, [0; 2]),
             Kernel::FinishStep => (f.finish_step, [0; 2]),
         }
     }
 
-    fn launch(&self, launch: &KernelLaunch) -> Result<(), DeviceError> {
+    fn launch_in_step(&self, launch: &KernelLaunch) -> Result<(), DeviceError> {
         let (function, mut numbers) = self.function(launch.kernel);
         let [first, second] = &mut numbers;
         // A kernel takes as many of them as it has parameters.
@@ -369,7 +399,9 @@ impl Cuda {
             let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
             result::stream::begin_capture(stream, mode)
         })?;
-        let captured = launches.iter().try_for_each(|launch| self.launch(launch));
+        let captured = launches
+            .iter()
+            .try_for_each(|launch| self.launch_in_step(launch));
         // SAFETY: as above; ended also where a launch failed, or the stream stays unusable.
         let graph = self.context.call("cuStreamEndCapture", || unsafe {
             result::stream::end_capture(stream)
@@ -390,6 +422,48 @@ impl Cuda {
         Ok(())
     }
 
+    /// Memory of so many bytes, and as much of the host's where that is wanted.
+    fn allocate_with(
+        &mut self,
+        bytes: usize,
+        is_staged: bool,
+    ) -> Result<Option<CudaMemory>, DeviceError> {
+        // A driver has no memory of no bytes.
+        let bytes = bytes.max(1);
+        let is_full = |error: &DriverError| error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        // SAFETY: what is allocated is plain memory, freed by `CudaMemory`.
+        let allocated = self.context.call("cuMemAlloc", || unsafe {
+            let device = match result::malloc_sync(bytes) {
+                Err(error) if is_full(&error) => return Ok(None),
+                device => device?,
+            };
+            if !is_staged {
+                return Ok(Some((device, std::ptr::null_mut())));
+            }
+            match result::malloc_host(bytes, 0) {
+                Ok(staging) => {
+                    // Rows that are not written, at the ends of lists, are copied too.
+                    staging.cast::<u8>().write_bytes(0, bytes);
+                    Ok(Some((device, staging)))
+                }
+                Err(error) => {
+                    let _ = result::free_sync(device);
+                    if is_full(&error) {
+                        Ok(None)
+                    } else {
+                        Err(error)
+                    }
+                }
+            }
+        })?;
+        Ok(allocated.map(|(device, staging)| CudaMemory {
+            context: Arc::clone(&self.context),
+            device,
+            staging: staging.cast(),
+            bytes,
+        }))
+    }
+
     fn forget_graph(&mut self) {
         if let Some(graph) = self.graph.take() {
             // SAFETY: made by this object; a lost device refuses.
@@ -404,7 +478,7 @@ impl Cuda {
 impl Drop for Cuda {
     fn drop(&mut self) {
         self.forget_graph();
-        for event in self.events {
+        for event in self.events.into_iter().chain(self.moments) {
             // SAFETY: made by this object; a lost device refuses.
             let _ = unsafe { result::event::destroy(event) };
         }
@@ -433,7 +507,9 @@ impl Drop for CudaMemory {
             let _ = result::ctx::set_current(self.context.context);
             let _ = result::stream::synchronize(self.context.stream);
             let _ = result::free_sync(self.device);
-            let _ = result::free_host(self.staging.cast());
+            if !self.staging.is_null() {
+                let _ = result::free_host(self.staging.cast());
+            }
         }
     }
 }
@@ -452,7 +528,7 @@ impl DeviceMemory for CudaMemory {
     }
 
     fn upload(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
-        assert!(range.end <= self.bytes);
+        assert!(range.end <= self.bytes && !self.staging.is_null());
         // SAFETY: within both memories. Who writes to staging before the wait sends it again.
         self.context.call("cuMemcpyHtoDAsync", || unsafe {
             let from = std::slice::from_raw_parts(self.staging.add(range.start), range.len());
@@ -462,7 +538,7 @@ impl DeviceMemory for CudaMemory {
     }
 
     fn download(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
-        assert!(range.end <= self.bytes);
+        assert!(range.end <= self.bytes && !self.staging.is_null());
         // SAFETY: within both memories; nobody reads from staging before the wait.
         self.context.call("cuMemcpyDtoHAsync", || unsafe {
             let to = std::slice::from_raw_parts_mut(self.staging.add(range.start), range.len());
@@ -489,37 +565,63 @@ impl Executor for Cuda {
     }
 
     fn allocate(&mut self, bytes: usize) -> Result<Option<CudaMemory>, DeviceError> {
-        // A driver has no memory of no bytes.
-        let bytes = bytes.max(1);
-        let is_full = |error: &DriverError| error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
-        // SAFETY: what is allocated is plain memory, freed by `CudaMemory`.
-        let allocated = self.context.call("cuMemAlloc", || unsafe {
-            let device = match result::malloc_sync(bytes) {
-                Err(error) if is_full(&error) => return Ok(None),
-                device => device?,
-            };
-            match result::malloc_host(bytes, 0) {
-                Ok(staging) => {
-                    // Rows that are not written, at the ends of lists, are copied too.
-                    staging.cast::<u8>().write_bytes(0, bytes);
-                    Ok(Some((device, staging)))
-                }
-                Err(error) => {
-                    let _ = result::free_sync(device);
-                    if is_full(&error) {
-                        Ok(None)
-                    } else {
-                        Err(error)
-                    }
-                }
-            }
+        self.allocate_with(bytes, true)
+    }
+
+    fn allocate_scratch(&mut self, bytes: usize) -> Result<Option<CudaMemory>, DeviceError> {
+        self.allocate_with(bytes, false)
+    }
+
+    fn read_scratch<T: Plain>(
+        &mut self,
+        memory: &CudaMemory,
+        array: Array<T>,
+    ) -> Result<Vec<T>, DeviceError> {
+        assert!(array.bytes().end <= memory.bytes);
+        let mut values = Vec::with_capacity(array.count());
+        // SAFETY: within the memory; all bits are values, and as many are written as there is
+        // room for.
+        self.context.call("cuMemcpyDtoH", || unsafe {
+            let to = std::slice::from_raw_parts_mut(values.as_mut_ptr(), array.count());
+            result::stream::synchronize(self.context.stream)?;
+            result::memcpy_dtoh_sync::<T>(to, array.address(memory))
         })?;
-        Ok(allocated.map(|(device, staging)| CudaMemory {
-            context: Arc::clone(&self.context),
-            device,
-            staging: staging.cast(),
-            bytes,
-        }))
+        // SAFETY: just written.
+        unsafe { values.set_len(array.count()) };
+        Ok(values)
+    }
+
+    fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError> {
+        let function = self.resident[launch.kernel.name];
+        let (mut record, mut number) = (launch.record, launch.number);
+        let mut arguments = [(&raw mut record).cast::<c_void>(), (&raw mut number).cast()];
+        // SAFETY: the kernel's parameters are an address and a number of 32 bits, which the
+        // driver copies before it returns.
+        self.context.call("cuLaunchKernel", || unsafe {
+            result::launch_kernel(
+                function,
+                (launch.thread_blocks, 1, 1),
+                (RESIDENT_THREADS, 1, 1),
+                0,
+                self.context.stream,
+                &mut arguments,
+            )
+        })
+    }
+
+    fn mark(&mut self, moment: usize) -> Result<(), DeviceError> {
+        // SAFETY: event and stream are this object's.
+        self.context.call("cuEventRecord", || unsafe {
+            result::event::record(self.moments[moment], self.context.stream)
+        })
+    }
+
+    fn seconds_between(&self, from: usize, to: usize) -> Result<f64, DeviceError> {
+        // SAFETY: the events are this object's.
+        let time = self.context.call("cuEventElapsedTime", || unsafe {
+            result::event::elapsed(self.moments[from], self.moments[to])
+        })?;
+        Ok(f64::from(time) * 1e-3)
     }
 
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {

@@ -7,17 +7,18 @@
 //! of this file's memories.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use esker_solver::device::{DeviceError, DeviceWork};
 
-use crate::launch::{Executor, Kernel, KernelLaunch, StepShape};
-use crate::layout::StepRecord;
-use crate::memory::DeviceMemory;
+use crate::launch::{Executor, Kernel, KernelLaunch, MOMENTS, ResidentLaunch, StepShape};
+use crate::layout::{RESIDENT_THREADS, StepRecord};
+use crate::memory::{Array, DeviceMemory, Plain};
 
 /// Where a thread block of a launch is (`struct Launch` of `kernels/portable.h`).
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Launch {
+pub(crate) struct Launch {
     thread_block: u32,
     thread_blocks: u32,
     threads: u32,
@@ -25,12 +26,16 @@ struct Launch {
     step: *const StepRecord,
 }
 
+/// A kernel of `kernels/resident.cu`.
+pub(crate) type HostKernel = unsafe extern "C" fn(Launch, *mut u8, u32);
+
 unsafe extern "C" {
     fn begin_step(launch: Launch);
     fn apply_impulses(launch: Launch, colour: u32);
     fn repeat_changes(launch: Launch, substep: u32);
     fn join_copies(launch: Launch, substep: u32);
     fn sweep(launch: Launch, colour: u32, substep: u32);
+    fn sweep_rolling(launch: Launch, colour: u32, substep: u32);
     fn find_losses(launch: Launch);
     fn sum_losses(launch: Launch);
     fn finish_step(launch: Launch);
@@ -41,6 +46,7 @@ unsafe extern "C" {
 pub struct Host {
     shared_bytes: usize,
     memory_bytes: usize,
+    moments: [Instant; MOMENTS],
 }
 
 impl Default for Host {
@@ -48,6 +54,7 @@ impl Default for Host {
         Host {
             shared_bytes: 200 << 10,
             memory_bytes: usize::MAX,
+            moments: [Instant::now(); MOMENTS],
         }
     }
 }
@@ -96,6 +103,9 @@ impl DeviceMemory for HostMemory {
     }
 
     fn staging(&self) -> *mut u8 {
+        if self.staging.is_empty() {
+            return std::ptr::null_mut();
+        }
         self.staging.as_ptr().cast_mut().cast()
     }
 
@@ -104,7 +114,7 @@ impl DeviceMemory for HostMemory {
     }
 
     fn upload(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
-        assert!(range.end <= self.len());
+        assert!(range.end <= self.staging.len() * size_of::<Line>());
         // SAFETY: within both, which are apart.
         unsafe {
             let to = self.device.as_mut_ptr().cast::<u8>().add(range.start);
@@ -114,7 +124,7 @@ impl DeviceMemory for HostMemory {
     }
 
     fn download(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
-        assert!(range.end <= self.len());
+        assert!(range.end <= self.staging.len() * size_of::<Line>());
         // SAFETY: within both, which are apart.
         unsafe {
             let from = self.device.as_ptr().cast::<u8>().add(range.start);
@@ -148,6 +158,50 @@ impl Executor for Host {
             device: lines.clone(),
             staging: lines,
         }))
+    }
+
+    fn allocate_scratch(&mut self, bytes: usize) -> Result<Option<HostMemory>, DeviceError> {
+        let memory = self.allocate(bytes)?;
+        Ok(memory.map(|memory| HostMemory {
+            staging: Vec::new(),
+            ..memory
+        }))
+    }
+
+    fn read_scratch<T: Plain>(
+        &mut self,
+        memory: &HostMemory,
+        array: Array<T>,
+    ) -> Result<Vec<T>, DeviceError> {
+        assert!(array.bytes().end <= memory.len());
+        let from = array.address(memory) as *const T;
+        // SAFETY: within the memory, aligned; all bits are values.
+        Ok(unsafe { std::slice::from_raw_parts(from, array.count()) }.to_vec())
+    }
+
+    fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError> {
+        for thread_block in 0..launch.thread_blocks {
+            let at = Launch {
+                thread_block,
+                thread_blocks: launch.thread_blocks,
+                threads: RESIDENT_THREADS,
+                shared: std::ptr::null_mut(),
+                step: std::ptr::null(),
+            };
+            // SAFETY: the record and all that it names are memories of this file, laid out as
+            // the kernel has it.
+            unsafe { (launch.kernel.on_host)(at, launch.record as *mut u8, launch.number) };
+        }
+        Ok(())
+    }
+
+    fn mark(&mut self, moment: usize) -> Result<(), DeviceError> {
+        self.moments[moment] = Instant::now();
+        Ok(())
+    }
+
+    fn seconds_between(&self, from: usize, to: usize) -> Result<f64, DeviceError> {
+        Ok((self.moments[to] - self.moments[from]).as_secs_f64())
     }
 
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
@@ -190,6 +244,7 @@ unsafe fn execute(launch: KernelLaunch, step: *const StepRecord) {
                 Kernel::RepeatChanges { substep } => repeat_changes(at, substep),
                 Kernel::JoinCopies { substep } => join_copies(at, substep),
                 Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
+                Kernel::SweepRolling { colour, substep } => sweep_rolling(at, colour, substep),
                 Kernel::FindLosses => find_losses(at),
                 Kernel::SumLosses => sum_losses(at),
                 Kernel::FinishStep => finish_step(at),

@@ -3,7 +3,7 @@
 use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::layout::{BODY_THREADS, SWEEP_THREADS, shared_bytes};
-use crate::memory::DeviceMemory;
+use crate::memory::{Array, DeviceMemory, Plain};
 
 /// A kernel and what it is told besides the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,7 @@ pub enum Kernel {
     RepeatChanges { substep: u32 },
     JoinCopies { substep: u32 },
     Sweep { colour: u32, substep: u32 },
+    SweepRolling { colour: u32, substep: u32 },
     FindLosses,
     SumLosses,
     FinishStep,
@@ -44,6 +45,8 @@ pub struct StepShape {
     pub cached_bodies: u32,
     /// Bodies and groups to pass over, about.
     pub bodies: u32,
+    /// Whether contacts resist rolling.
+    pub rolls: bool,
     /// Whether there are copies.
     pub has_copies: bool,
     /// Whether energy losses are found.
@@ -66,6 +69,7 @@ impl StepShape {
                 .collect(),
             cached_bodies: up(self.cached_bodies),
             bodies: up(self.bodies),
+            rolls: self.rolls,
             has_copies: self.has_copies,
             has_losses: self.has_losses,
         }
@@ -75,6 +79,7 @@ impl StepShape {
     pub fn covers(&self, other: &StepShape) -> bool {
         let near = |own: u32, theirs: u32| theirs <= own && own <= 2 * theirs + 2 * ROUNDING;
         self.substeps == other.substeps
+            && self.rolls == other.rolls
             && self.has_copies == other.has_copies
             && self.has_losses == other.has_losses
             && self.blocks.len() == other.blocks.len()
@@ -119,7 +124,10 @@ impl StepShape {
                     });
                 }
             }
-            sweep(&mut launches, &|colour| Kernel::Sweep { colour, substep });
+            sweep(&mut launches, &|colour| match self.rolls {
+                false => Kernel::Sweep { colour, substep },
+                true => Kernel::SweepRolling { colour, substep },
+            });
             if self.has_losses {
                 launches.push(KernelLaunch {
                     kernel: Kernel::FindLosses,
@@ -134,6 +142,32 @@ impl StepShape {
         launches
     }
 }
+
+/// A kernel of `kernels/resident.cu`: it is given the address of its record and a number.
+#[derive(Clone, Copy, Debug)]
+pub struct ResidentKernel {
+    /// Its name.
+    pub name: &'static str,
+    /// The same compiled for the host.
+    #[cfg(feature = "host")]
+    pub(crate) on_host: crate::host::HostKernel,
+}
+
+/// A launch of one.
+#[derive(Clone, Copy, Debug)]
+pub struct ResidentLaunch {
+    /// The kernel.
+    pub kernel: &'static ResidentKernel,
+    /// Thread blocks, of [`RESIDENT_THREADS`](crate::layout::RESIDENT_THREADS) each.
+    pub thread_blocks: u32,
+    /// Address of the record on the device.
+    pub record: u64,
+    /// The number.
+    pub number: u32,
+}
+
+/// Moments that can be marked.
+pub const MOMENTS: usize = 8;
 
 /// Who has memory and executes kernels.
 pub trait Executor: std::fmt::Debug + Send + Sync {
@@ -151,6 +185,26 @@ pub trait Executor: std::fmt::Debug + Send + Sync {
 
     /// Memory of so many bytes; `None` where there is not so much.
     fn allocate(&mut self, bytes: usize) -> Result<Option<Self::Memory>, DeviceError>;
+
+    /// Memory of so many bytes that the host neither fills nor reads, and which has no staging;
+    /// `None` where there is not so much.
+    fn allocate_scratch(&mut self, bytes: usize) -> Result<Option<Self::Memory>, DeviceError>;
+
+    /// An array of memory without staging, once all that was begun is done; slow.
+    fn read_scratch<T: Plain>(
+        &mut self,
+        memory: &Self::Memory,
+        array: Array<T>,
+    ) -> Result<Vec<T>, DeviceError>;
+
+    /// Begins a kernel.
+    fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError>;
+
+    /// Marks a moment between what was begun before and after, one of [`MOMENTS`].
+    fn mark(&mut self, moment: usize) -> Result<(), DeviceError>;
+
+    /// Time between two moments that have passed, s.
+    fn seconds_between(&self, from: usize, to: usize) -> Result<f64, DeviceError>;
 
     /// Begins the kernels of a step of this shape, whose record is at this address.
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError>;

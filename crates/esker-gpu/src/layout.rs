@@ -6,24 +6,28 @@ use esker_solver::packed::Law;
 pub const MOST_COLOURS: usize = 9;
 /// Threads of a thread block that sweeps.
 pub const SWEEP_THREADS: u32 = 256;
-/// Contacts that such a thread block has in its own memory at a time.
-pub const CHUNK: usize = 256;
-/// Numbers of each.
-pub const ROW: usize = 37;
 /// Threads of a thread block that passes over bodies.
 pub const BODY_THREADS: u32 = 256;
+/// Threads of a thread block of all kernels beside those of the substeps.
+pub const RESIDENT_THREADS: u32 = 256;
+/// Entries that such a thread block takes at a time when it sums or sorts.
+pub const TILE: usize = 2048;
+/// Digits of a sorting pass, and their bits.
+pub const DIGITS: usize = 1 << DIGIT_BITS;
+/// Bits of a digit.
+pub const DIGIT_BITS: u32 = 4;
 /// Numbers of a body in the memory of a thread block.
 pub const CACHED: usize = 11;
 /// A contact that nobody wants sums of.
 pub const UNTRACKED: u32 = u32::MAX;
 /// Bytes of the memory of a thread block that sweeps so many bodies.
 pub fn shared_bytes(bodies: usize) -> usize {
-    (CHUNK * ROW + CACHED * bodies) * size_of::<f64>()
+    CACHED * bodies * size_of::<f64>()
 }
 
 /// Bodies that so many bytes hold.
 pub fn fitting_bodies(bytes: usize) -> usize {
-    bytes.saturating_sub(shared_bytes(0)) / (CACHED * size_of::<f64>())
+    bytes / (CACHED * size_of::<f64>())
 }
 
 /// `wake` of groups that were woken, and more.
@@ -65,8 +69,6 @@ impl LawRecord {
 pub struct BlockRecord {
     /// Its contacts.
     pub contacts: [u32; 2],
-    /// First of its levels, and how many there are.
-    pub levels: [u32; 2],
     /// First of its bodies, and how many fit; none where not all do.
     pub bodies: [u32; 2],
     /// Its groups.
@@ -113,7 +115,6 @@ pub struct StepRecord {
     pub colours: [u32; MOST_COLOURS + 1],
     pub laws: u64,
     pub block: u64,
-    pub level: u64,
     pub body_list: u64,
     pub original: u64,
     pub acceleration: u64,
@@ -126,6 +127,7 @@ pub struct StepRecord {
     pub last_body: u64,
     pub wake: u64,
     pub soonest: u64,
+    pub level: u64,
     pub contact_bodies: u64,
     pub group: u64,
     pub law: u64,

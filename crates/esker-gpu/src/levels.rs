@@ -19,7 +19,8 @@ pub struct LevelOrder {
     stamp: u32,
     /// Largest level that a body is in so far, by its index.
     last_level: Vec<u32>,
-    level_of: Vec<u32>,
+    /// Per contact, its level.
+    pub level_of: Vec<u32>,
     /// Bodies of the block, in the order in which contacts name them first.
     pub bodies: Vec<u32>,
     /// Per contact, its bodies as indices of `bodies`.

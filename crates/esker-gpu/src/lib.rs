@@ -24,6 +24,7 @@ mod launch;
 pub mod layout;
 pub mod levels;
 pub mod memory;
+pub mod resident;
 mod upload;
 
 pub use backend::Gpu;
@@ -31,4 +32,4 @@ pub use backend::Gpu;
 pub use cuda::{Cuda, CudaError, DeviceInfo, devices};
 #[cfg(feature = "host")]
 pub use host::Host;
-pub use launch::{Executor, KernelLaunch, StepShape};
+pub use launch::{Executor, KernelLaunch, ResidentKernel, ResidentLaunch, StepShape};

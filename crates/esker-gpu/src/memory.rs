@@ -13,6 +13,7 @@ use std::ops::Range;
 use esker_contact::BodyState;
 use esker_parallel::SharedSlice;
 use esker_solver::device::DeviceError;
+use glam::{DQuat, DVec3};
 
 use crate::layout::{BlockRecord, LawRecord, OriginalRecord, StepRecord};
 
@@ -39,7 +40,9 @@ plain!(
     BlockRecord,
     LawRecord,
     OriginalRecord,
-    StepRecord
+    StepRecord,
+    DVec3,
+    DQuat
 );
 
 /// Where arrays begin: enough for any load of a device.
@@ -75,6 +78,11 @@ impl<T> Array<T> {
     /// Address of its first entry on the device.
     pub fn address(&self, memory: &impl DeviceMemory) -> u64 {
         memory.address() + self.offset as u64
+    }
+
+    /// How many entries it has.
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     /// Its bytes within the memory.
@@ -117,7 +125,7 @@ pub trait DeviceMemory: Debug + Send + Sync {
     /// Address on the device.
     fn address(&self) -> u64;
 
-    /// First byte of the staging memory.
+    /// First byte of the staging memory; null where it has none.
     fn staging(&self) -> *mut u8;
 
     /// Bytes of either.
@@ -137,7 +145,7 @@ pub trait DeviceMemory: Debug + Send + Sync {
 
 /// An array in staging memory, to be written.
 pub fn staged_mut<T: Plain, M: DeviceMemory>(memory: &mut M, array: Array<T>) -> &mut [T] {
-    assert!(array.bytes().end <= memory.len());
+    assert!(array.bytes().end <= memory.len() && !memory.staging().is_null());
     // SAFETY: within the memory, aligned, alone by the borrow; all bits are values.
     unsafe {
         std::slice::from_raw_parts_mut(memory.staging().add(array.offset).cast(), array.count)
@@ -146,7 +154,7 @@ pub fn staged_mut<T: Plain, M: DeviceMemory>(memory: &mut M, array: Array<T>) ->
 
 /// An array in staging memory, to be read.
 pub fn staged<T: Plain, M: DeviceMemory>(memory: &M, array: Array<T>) -> &[T] {
-    assert!(array.bytes().end <= memory.len());
+    assert!(array.bytes().end <= memory.len() && !memory.staging().is_null());
     // SAFETY: as above, and nobody writes while it is borrowed.
     unsafe { std::slice::from_raw_parts(memory.staging().add(array.offset).cast(), array.count) }
 }
@@ -156,7 +164,7 @@ pub fn staged<T: Plain, M: DeviceMemory>(memory: &M, array: Array<T>) -> &[T] {
 /// # Safety
 /// No two arrays that are shared at the same time overlap.
 pub unsafe fn shared<T: Plain, M: DeviceMemory>(memory: &M, array: Array<T>) -> SharedSlice<'_, T> {
-    assert!(array.bytes().end <= memory.len());
+    assert!(array.bytes().end <= memory.len() && !memory.staging().is_null());
     // SAFETY: within the memory, aligned, and apart from others by the caller's promise.
     SharedSlice::new(unsafe {
         std::slice::from_raw_parts_mut(memory.staging().add(array.offset).cast(), array.count)

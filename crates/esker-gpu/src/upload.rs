@@ -200,11 +200,10 @@ impl Blocks<'_> {
             .extend(scratch.rows.iter().map(|row| row.contact.bodies));
         scratch.levels.order(&scratch.bodies);
         let levels = &scratch.levels;
-        let (body_count, level_count) = (levels.bodies.len(), levels.starts.len() - 1);
+        let body_count = levels.bodies.len();
         let fits = body_count <= self.fitting;
         let record = BlockRecord {
             contacts: [first as u32, end as u32],
-            levels: [(first + block) as u32, level_count as u32],
             bodies: [2 * first as u32, if fits { body_count as u32 } else { 0 }],
             groups: [groups.start as u32, groups.end as u32],
         };
@@ -214,12 +213,6 @@ impl Blocks<'_> {
         // SAFETY: these ranges are the block's own; the rest is passed on to the caller.
         unsafe {
             *out.block.at(block) = record;
-            let own_levels = out
-                .level
-                .part(first + block..first + block + level_count + 1);
-            for (level, start) in own_levels.iter_mut().zip(&levels.starts) {
-                *level = first as u32 + start;
-            }
             out.body_list
                 .part(2 * first..2 * first + body_count)
                 .copy_from_slice(&levels.bodies);
@@ -232,6 +225,7 @@ impl Blocks<'_> {
                     last_body = row.contact.bodies.into_iter().fold(last_body, u32::max);
                     let place = first + levels.places[i - first] as usize;
                     *places.at(i) = place as u32;
+                    *out.level.at(place) = levels.level_of[i - first];
                     *out.group.at(place) = group as u32;
                     *out.law.at(place) = plan.laws[group];
                     let named = if fits {

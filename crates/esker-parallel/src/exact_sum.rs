@@ -37,6 +37,11 @@ impl ExactSum {
         beyond: 0.0,
     };
 
+    /// A sum that others added up limb by limb, as [`ExactSum::add`] does.
+    pub fn from_limbs(limbs: [i64; LIMBS]) -> Self {
+        ExactSum { limbs, beyond: 0.0 }.plus(&ExactSum::ZERO)
+    }
+
     /// Adds a number.
     #[inline]
     pub fn add(&mut self, x: f64) {

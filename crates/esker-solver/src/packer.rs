@@ -48,6 +48,9 @@ pub(crate) struct Packer {
     /// Per law and kind, the open groups, as bits.
     of_class: Vec<u64>,
     open: Vec<OpenGroup>,
+    /// Contacts of a block from the bottom up, and their colours.
+    ascending: Vec<SortRecord>,
+    colours: Vec<u8>,
     /// Contacts on copies in its blocks, and how many of a block have theirs.
     pub(crate) shares: Vec<Share>,
     pub(crate) taken: Vec<u32>,
@@ -81,6 +84,9 @@ impl Packed<'_> {
     }
 }
 
+/// Colours of the contacts of a block: bits of a word. Where these do not do, many have the last.
+const COLOURS: usize = u64::BITS as usize;
+
 /// Groups that are filled at the same time: bits of a word.
 const OPEN_GROUPS: usize = u64::BITS as usize;
 
@@ -93,6 +99,37 @@ impl Packer {
         self.of_class.clear();
         self.open.clear();
         self.open.resize(OPEN_GROUPS, OpenGroup::default());
+    }
+
+    /// Puts contacts into the order of greedy colours: taken as they come, a contact gets the
+    /// smallest colour that its bodies do not have yet.
+    pub(crate) fn sort_by_colour(&mut self, records: &mut [SortRecord]) {
+        let mut counts = [0_u32; COLOURS];
+        self.colours.clear();
+        for record in &*records {
+            let bodies = record.shared_bodies();
+            let taken = bodies.clone().fold(0, |t, b| t | self.in_groups[b]);
+            let colour = (!taken).trailing_zeros().min(COLOURS as u32 - 1);
+            for body in bodies {
+                self.in_groups[body] |= 1 << colour;
+            }
+            self.colours.push(colour as u8);
+            counts[colour as usize] += 1;
+        }
+        let mut next = 0;
+        for count in &mut counts {
+            next += std::mem::replace(count, next);
+        }
+        self.ascending.clear();
+        self.ascending.extend_from_slice(records);
+        for (record, &colour) in self.ascending.iter().zip(&self.colours) {
+            let place = &mut counts[usize::from(colour)];
+            records[*place as usize] = *record;
+            *place += 1;
+            for body in record.shared_bodies() {
+                self.in_groups[body] = 0;
+            }
+        }
     }
 
     /// Packs contacts in the order of `records`; `order`, which begins at this

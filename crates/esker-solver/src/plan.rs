@@ -16,8 +16,12 @@
 //! [`crate::copies`]). Its other contacts, few as such bodies are, come last, in
 //! a block of their own.
 //!
-//! Within a block contacts are taken from the bottom up and packed into groups
-//! of [`LANES`] contacts that share no body and follow one law, first fit.
+//! Within a block contacts are taken from the bottom up and given colours: each the
+//! smallest that its bodies do not have yet. Colour after colour they are packed
+//! into groups of [`LANES`] contacts that share no body and follow one law, first
+//! fit. In this order a block has little more steps that depend on one another than
+//! a body has contacts, some 12 (40 to 80 from the bottom up alone): what a device
+//! sweeps in levels. Sub-stepped sweeps converge as fast as from the bottom up.
 //! Contacts that touch and contacts that may do so sooner or later go into
 //! different groups: a group of open contacts mostly has nothing to do.
 //!
@@ -435,10 +439,12 @@ impl SweepPlan {
                 }
                 let before = packer.groups.len();
                 if copies.is_empty() {
+                    packer.sort_by_colour(records);
                     packer.pack(records, (order, &mut []), first);
                 } else {
                     let bodies = records.iter_mut().flat_map(|record| &mut record.bodies);
                     copies.name(block as u32, bodies, &mut packer.taken);
+                    packer.sort_by_colour(records);
                     // SAFETY: as above.
                     packer.pack(records, (order, unsafe { named.part(range) }), first);
                 }

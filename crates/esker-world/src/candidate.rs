@@ -39,7 +39,7 @@ impl Detail {
         Detail(index as u64)
     }
 
-    fn as_curvature(self) -> f64 {
+    pub(crate) fn as_curvature(self) -> f64 {
         f64::from_bits(self.0)
     }
 

@@ -265,6 +265,18 @@ impl Collider {
         }
     }
 
+    /// Chooses what [`Collider::collide`] would make contacts of: lists in no order, and how far
+    /// grains reach.
+    pub(crate) fn search(
+        &mut self,
+        team: &mut Team,
+        scene: Scene<'_>,
+    ) -> (&[Vec<Candidate>], &[f64]) {
+        self.find_walls(team, scene);
+        self.choose(team, scene);
+        (&self.parts, &self.reaches)
+    }
+
     /// Plans the sweep over what was chosen and lists it in its order.
     fn put_in_order<const SHAPED: bool>(
         &mut self,

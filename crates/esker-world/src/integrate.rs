@@ -1,5 +1,6 @@
 //! Poses from velocities: the only writer of grain positions and orientations.
 
+use esker_geometry::portable;
 use glam::{DQuat, DVec3};
 
 /// Moves a centre by a displacement, m, and turns an orientation by a rotation
@@ -7,8 +8,12 @@ use glam::{DQuat, DVec3};
 #[inline]
 pub fn advance(position: &mut DVec3, orientation: &mut DQuat, displacement: DVec3, turn: DVec3) {
     *position += displacement;
-    if turn != DVec3::ZERO {
-        *orientation = (DQuat::from_scaled_axis(turn) * *orientation).normalize();
+    let angle = turn.length();
+    if angle > 0.0 {
+        let (sin, cos) = portable::sin_cos(0.5 * angle);
+        let axis = turn / angle * sin;
+        let turn = DQuat::from_xyzw(axis.x, axis.y, axis.z, cos);
+        *orientation = (turn * *orientation).normalize();
     }
 }
 

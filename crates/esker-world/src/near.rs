@@ -148,6 +148,9 @@ impl ClusterBounds {
         let own = self.max_speed + self.max_rotation_speed;
         let speed = own + wall.twist.at(self.centre).length() + turning;
         let margin = 2.0 * reach.beyond_surface(radius, speed, self.max_impact_reach);
+        // Planes ahead of a fast sphere are touched within its motion.
+        let fastest = own + wall.twist.at(wall.pose.position).length();
+        let margin = margin.max(self.max_impact_reach + reach.step * fastest);
         let local = wall.pose.to_local(self.centre);
         wall.shape.is_clear_of(local, self.extent + radius + margin)
     }

@@ -114,7 +114,7 @@ impl Reach {
 
     /// A speed at which a sphere of this radius, or a smaller one, reaches no farther than
     /// `distance` from its centre, m/s.
-    fn slow_enough(&self, radius: f64, distance: f64) -> f64 {
+    pub(crate) fn slow_enough(&self, radius: f64, distance: f64) -> f64 {
         let outer = (1.0 + self.margin + IMPACT_REACH_RADII) * radius + 0.5 * self.cohesive_gap;
         ((distance - outer) / self.step - self.fall.length()).max(0.0)
     }
@@ -130,7 +130,7 @@ impl Reach {
 }
 
 /// Edge of the cells, in mean diameters.
-const CELL_DIAMETERS: f64 = 3.0;
+pub(crate) const CELL_DIAMETERS: f64 = 3.0;
 /// A cell and those around it.
 const AROUND: usize = 27;
 

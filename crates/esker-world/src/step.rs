@@ -14,6 +14,7 @@ use crate::World;
 use crate::accuracy::whole_step_stop;
 use crate::assemble::{Bodies, Equations, Rows, StepConstants, WholeStepEquations};
 use crate::begin::Turnover;
+use crate::candidate::Candidate;
 use crate::cohesion::CohesiveForces;
 use crate::collide::{Collider, Scene};
 use crate::contact::{ContactGeometry, Partner};
@@ -135,6 +136,10 @@ struct Advanced {
 impl World {
     /// Advances the world by one step.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
+        if self.steps_on_device() {
+            return self.step_on_device();
+        }
+        self.fetch()?;
         let mut clock = StageClock::start();
         self.choose_threads();
         let turnover = self.begin();
@@ -219,6 +224,29 @@ impl World {
         work.collider
             .collide(&mut self.team, scene, order, &mut work.contacts);
         self.track_contacts();
+    }
+
+    /// Finds and chooses contacts without planning a sweep over them.
+    pub(crate) fn search_contacts(
+        &mut self,
+        substeps: usize,
+    ) -> Result<(&[Vec<Candidate>], &[f64], f64), StepError> {
+        let Detection { reach, middle } = self.find_pairs()?;
+        let work = &mut self.workspace;
+        let scene = Scene {
+            grains: &self.grains,
+            walls: &self.walls,
+            shapes: &self.shapes,
+            midpoints: &work.midpoints,
+            middle,
+            history: &self.history,
+            periodic: self.periodic,
+            diameters: work.diameters,
+            reach,
+        };
+        let longest_sleep = work.collider.longest_sleep(substeps);
+        let (parts, reaches) = work.collider.search(&mut self.team, scene);
+        Ok((parts, reaches, longest_sleep))
     }
 
     /// Lists the contacts whose forces on walls and bodies of their own are wanted.
@@ -306,7 +334,7 @@ impl World {
         Ok(())
     }
 
-    fn device_error(&self, source: DeviceError) -> StepError {
+    pub(crate) fn device_error(&self, source: DeviceError) -> StepError {
         StepError::Device {
             step: self.steps_done + 1,
             source,
@@ -674,7 +702,7 @@ impl World {
         }
     }
 
-    fn check_finite(&self, time: f64) -> Result<(), StepError> {
+    pub(crate) fn check_finite(&self, time: f64) -> Result<(), StepError> {
         let grains = &self.grains;
         let broken = (0..grains.len()).filter(|&i| {
             let state = &grains.state[i];

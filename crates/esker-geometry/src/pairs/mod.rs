@@ -40,7 +40,7 @@ pub use sphere_sphere::{SphereTouch, sphere_sphere};
 
 use crate::shape::{MAX_CONFORMITY, Side, Touch, WallShape, WallSurface};
 use glam::DVec3;
-use sphere_frustum::Frustum;
+pub use sphere_frustum::Frustum;
 
 /// How far beyond the surface of a container a centre is taken for one that was squeezed out of
 /// it, where it was held inside last, in radii.
@@ -190,6 +190,14 @@ impl WallShape {
                 open,
             } => Frustum::new(radii, length).touches(probe, side, open, out),
             WallSurface::Mesh(mesh) => sphere_mesh::touches(probe, mesh, out),
+        }
+    }
+
+    /// The mantle of a cylinder or cone.
+    pub fn mantle(&self) -> Option<Frustum> {
+        match self.surface() {
+            WallSurface::Frustum { radii, length, .. } => Some(Frustum::new(radii, length)),
+            _ => None,
         }
     }
 

@@ -25,6 +25,7 @@
 //! end the rim is touched, and what can be seen of the inner surface.
 
 use super::{Probe, TouchSink};
+use crate::portable;
 use crate::shape::{Face, OpenFaces, Side, Touch};
 use glam::{DVec2, DVec3};
 use std::f64::consts::PI;
@@ -84,13 +85,19 @@ pub(super) fn is_closed_there(is_open: [bool; 2], to_ends: [f64; 2], depth: f64)
     })
 }
 
-/// The mantle line of equation (1).
-pub(super) struct Frustum {
-    pub(super) bottom: DVec2,
-    pub(super) top: DVec2,
-    pub(super) direction: DVec2,
-    pub(super) outward: DVec2,
-    pub(super) slant: f64,
+/// The mantle of a cylinder or cone as a line in the meridian half-plane `(ρ, z)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Frustum {
+    /// Its lower end, m.
+    pub bottom: DVec2,
+    /// Its upper end, m.
+    pub top: DVec2,
+    /// Unit vector from the lower to the upper end.
+    pub direction: DVec2,
+    /// Outward unit normal.
+    pub outward: DVec2,
+    /// Its length, m.
+    pub slant: f64,
 }
 
 /// A centre seen in the meridian plane of one azimuth.
@@ -135,13 +142,13 @@ impl Frustum {
     }
 
     /// Equations (2) to (4) at the azimuth of the centre (`third = 0`) or a third of a turn on.
-    pub fn meridian(&self, centre: DVec3, third: u32) -> Meridian {
+    pub(super) fn meridian(&self, centre: DVec3, third: u32) -> Meridian {
         self.meridian_at(centre, THIRDS[third as usize])
     }
 
     /// Equations (2) to (4) at an azimuth, as a rotation from that of the centre.
     fn meridian_at(&self, centre: DVec3, turn: DVec2) -> Meridian {
-        let rho = centre.x.hypot(centre.y);
+        let rho = centre.truncate().length();
         let own = if rho > 0.0 {
             DVec2::new(centre.x / rho, centre.y / rho)
         } else {
@@ -163,12 +170,12 @@ impl Frustum {
     }
 
     /// Outward normal of the mantle in space.
-    pub fn mantle_normal(&self, meridian: &Meridian) -> DVec3 {
+    pub(super) fn mantle_normal(&self, meridian: &Meridian) -> DVec3 {
         self.outward.x * meridian.radial + DVec3::Z * self.outward.y
     }
 
     /// Equation (4); huge where the foot reaches the apex.
-    pub fn mantle_curvature(&self, meridian: &Meridian) -> f64 {
+    pub(super) fn mantle_curvature(&self, meridian: &Meridian) -> f64 {
         self.outward.x / meridian.foot_radius.max(f64::MIN_POSITIVE)
     }
 
@@ -313,7 +320,7 @@ impl Frustum {
         }
         let rho = probe.centre_in_meridian().x;
         let swept = if probe.motion < rho {
-            (probe.motion / rho).asin()
+            portable::asin(probe.motion / rho)
         } else {
             PI
         };
@@ -333,7 +340,7 @@ impl Frustum {
             ..*probe
         };
         for k in 1..=count {
-            let (sin, cos) = (swept * f64::from(k) / f64::from(count)).sin_cos();
+            let (sin, cos) = portable::sin_cos(swept * f64::from(k) / f64::from(count));
             for (side, sin) in [sin, -sin].into_iter().enumerate() {
                 let meridian = self.meridian_at(probe.centre, DVec2::new(cos, sin));
                 let end = usize::from(meridian.along >= 0.5 * self.slant);

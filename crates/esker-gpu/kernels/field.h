@@ -1,0 +1,253 @@
+/* The field of mean velocities and how far grains reach: what `reach.rs` computes. */
+#ifndef ESKER_FIELD_H
+#define ESKER_FIELD_H
+
+#include "primitives.h"
+#include "touches.h"
+
+/* Unit of summed velocities. */
+#define QUANTUM (1.0 / 16777216.0)
+#define IMPACT_REACH_RADII 0.35
+#define SPREAD_DECAY 0.5
+/* Of `longest_sleep`. */
+#define UNSEEN_MOTION 0.01
+#define MIN_LONGEST_SLEEP 2.0
+
+/* Forgets the last step, and finds the cell of every grain. */
+RESIDENT_KERNEL(field_begin, Find) {
+    u32 count = s->grains->count;
+    (void)number;
+    FOR_THREADS(thread) {
+        if (THREAD_BLOCK == 0 && thread == 0) {
+            struct FindNumbers *n = s->numbers;
+            for (int k = 0; k < 4; k++) n->sums[k] = 0;
+            n->deviation = n->far = n->difference = n->longest_reach = 0;
+            n->cells = n->occupied = n->placed = n->wide = n->levels = 0;
+            n->has_impacts = n->found = n->chosen = 0;
+        }
+        FOR_EACH(slot, thread, s->mask + 1) {
+            s->table[slot] = NOBODY;
+            s->grid_table[slot] = NOBODY;
+            s->grid_count[slot] = 0;
+            s->grid_fill[slot] = 0;
+        }
+        FOR_EACH(i, thread, count) {
+            struct Vector x = vector_at(s->grains->position, i);
+            int *at = s->at + 3 * (u64)i;
+            at[0] = cell_coordinate(x.x * s->cells_per_metre);
+            at[1] = cell_coordinate(x.y * s->cells_per_metre);
+            at[2] = cell_coordinate(x.z * s->cells_per_metre);
+            s->impacted[i] = 0;
+            for (u32 k = 0; k < 6; k++) s->rising[6 * (u64)i + k] = 0;
+            for (u32 k = 0; k < s->side_words; k++) s->sides[(u64)s->side_words * i + k] = 0;
+        }
+    }
+}
+
+RESIDENT_KERNEL(field_claim, Find) {
+    (void)number;
+    FOR_THREADS(thread) {
+        FOR_EACH(i, thread, s->grains->count) {
+            int is_first;
+            u32 slot = claim_slot(s->table, s->mask, s->at, 0, i, &is_first);
+            s->slot_of[i] = slot;
+            if (is_first) {
+                u32 cell = FETCH_ADD_U32(&s->numbers->cells, 1);
+                struct FieldCell *c = s->cells + cell;
+                s->number_of_slot[slot] = cell;
+                for (int k = 0; k < 4; k++) c->sums[k] = 0;
+                for (int k = 0; k < 3; k++) c->at[k] = s->at[3 * (u64)i + k];
+                c->pushes = c->deviation = 0;
+            }
+        }
+    }
+}
+
+RESIDENT_KERNEL(field_sum, Find) {
+    (void)number;
+    FOR_THREADS(thread) {
+        FOR_EACH(i, thread, s->grains->count) {
+            u32 cell = s->number_of_slot[s->slot_of[i]];
+            s->cell_of[i] = cell;
+            struct Vector v = over(velocity_of(s->grains, i), QUANTUM);
+            u64 *sums = s->cells[cell].sums;
+            ATOMIC_ADD_U64(&sums[0], (u64)whole_number(v.x));
+            ATOMIC_ADD_U64(&sums[1], (u64)whole_number(v.y));
+            ATOMIC_ADD_U64(&sums[2], (u64)whole_number(v.z));
+            ATOMIC_ADD_U64(&sums[3], 1);
+        }
+    }
+}
+
+DEVICE struct Vector mean_velocity(const u64 *sums) {
+    double factor = QUANTUM / (double)(sums[3] > 1 ? sums[3] : 1);
+    struct Vector sum = {(double)(long long)sums[0], (double)(long long)sums[1],
+                         (double)(long long)sums[2]};
+    return times(sum, factor);
+}
+
+/* Means of the cells, their neighbours, and sums of all. */
+RESIDENT_KERNEL(field_means, Find) {
+    u32 cells = s->numbers->cells;
+    (void)number;
+    FOR_THREADS(thread) {
+        u64 sums[4] = {0, 0, 0, 0};
+        FOR_EACH(k, thread, cells) {
+            struct FieldCell *c = s->cells + k;
+            c->velocity = mean_velocity(c->sums);
+            for (int j = 0; j < 4; j++) sums[j] += c->sums[j];
+            u32 around = 0;
+            for (int z = -1; z <= 1; z++) {
+                for (int y = -1; y <= 1; y++) {
+                    for (int x = -1; x <= 1; x++) {
+                        int at[3] = {c->at[0] + x, c->at[1] + y, c->at[2] + z};
+                        u32 slot = find_slot(s->table, s->mask, s->at, 0, at, 0);
+                        if (slot != NOBODY) c->around[around++] = s->number_of_slot[slot];
+                    }
+                }
+            }
+            c->around_count = around;
+        }
+        if (sums[3] > 0) {
+            for (int j = 0; j < 4; j++) ATOMIC_ADD_U64(&s->numbers->sums[j], sums[j]);
+        }
+    }
+}
+
+/* Largest distance of a cell's velocity from the mean. */
+RESIDENT_KERNEL(field_spread_of_cells, Find) {
+    u32 cells = s->numbers->cells;
+    (void)number;
+    FOR_THREADS(thread) {
+        struct Vector mean = mean_velocity(s->numbers->sums);
+        double most = 0.0;
+        FOR_EACH(k, thread, cells) most = larger(most, distance(s->cells[k].velocity, mean));
+        if (most > 0.0) ATOMIC_MAX_U64(&s->numbers->deviation, BITS_OF(most));
+    }
+}
+
+/* Whether a grain does not get beyond the cells around its own. */
+DEVICE int stays_near(const struct Find *s, struct Vector mean, u32 i) {
+    double square = distance_squared(velocity_of(s->grains, i), mean);
+    if (square < s->slow) return 1;
+    double radius = s->grains->radius[i], speed = sqrt(square) + 0.0;
+    double beyond = beyond_surface(&s->reach, radius, speed, IMPACT_REACH_RADII * radius);
+    return radius + beyond <= 0.5 * s->edge;
+}
+
+RESIDENT_KERNEL(field_deviations, Find) {
+    (void)number;
+    FOR_THREADS(thread) {
+        struct Vector mean = mean_velocity(s->numbers->sums);
+        double far = 0.0, deviation = DOUBLE_OF(s->numbers->deviation);
+        FOR_EACH(i, thread, s->grains->count) {
+            struct FieldCell *cell = s->cells + s->cell_of[i];
+            struct Vector velocity = velocity_of(s->grains, i);
+            double apart = distance(velocity, cell->velocity);
+            if (apart > 0.0) ATOMIC_MAX_U64(&cell->deviation, BITS_OF(apart));
+            if (!stays_near(s, mean, i)) far = larger(far, distance(velocity, mean) + deviation);
+        }
+        if (far > 0.0) ATOMIC_MAX_U64(&s->numbers->far, BITS_OF(far));
+    }
+}
+
+/* Largest speed at which grains of a cell can meet walls. */
+DEVICE double speed_at_walls(const struct Find *s, const struct FieldCell *cell,
+                             double deviation) {
+    const double half_diagonal = 0.5 * sqrt(3.0) * s->edge;
+    struct Vector centre = {0.0 + ((double)cell->at[0] + 0.5) * s->edge,
+                            0.0 + ((double)cell->at[1] + 0.5) * s->edge,
+                            0.0 + ((double)cell->at[2] + 0.5) * s->edge};
+    int is_wide = 0;
+    for (int k = 0; k < 3; k++) {
+        if (cell->at[k] == FARTHEST_CELL || cell->at[k] == -FARTHEST_CELL) is_wide = 1;
+    }
+    double most = 0.0;
+    for (u32 w = 0; w < s->grains->walls; w++) {
+        const struct Wall *wall = s->walls + w;
+        if (!wall->is_present) continue;
+        double turning = length(wall->angular_velocity) * half_diagonal;
+        double sliding = distance(cell->velocity, wall_velocity(wall, centre));
+        double speed = sliding + deviation + turning;
+        double near = half_diagonal + 0.5 * s->edge + s->reach.step * speed;
+        if (is_wide || !is_clear_of(wall, to_local(wall, centre), near)) most = larger(most, speed);
+    }
+    return most;
+}
+
+/* Compares every cell with those around it and with the walls near it. */
+RESIDENT_KERNEL(field_compare, Find) {
+    u32 cells = s->numbers->cells;
+    (void)number;
+    FOR_THREADS(thread) {
+        FOR_EACH(k, thread, cells) {
+            struct FieldCell *cell = s->cells + k;
+            double difference = 0.0, deviation = 0.0;
+            for (u32 j = 0; j < cell->around_count; j++) {
+                const struct FieldCell *there = s->cells + cell->around[j];
+                difference = larger(difference, distance(cell->velocity, there->velocity));
+                deviation = larger(deviation, DOUBLE_OF(there->deviation));
+            }
+            double at_walls = speed_at_walls(s, cell, deviation);
+            cell->half_difference = 0.5 * difference;
+            s->bound[0][k] = larger(difference + 2.0 * deviation, at_walls);
+        }
+    }
+}
+
+/* Passes a bound on to the cells around. `number`: which of the four arrays is read. */
+RESIDENT_KERNEL(field_spread, Find) {
+    u32 cells = s->numbers->cells;
+    const double *from = s->bound[number];
+    double *to = s->bound[number ^ 1];
+    FOR_THREADS(thread) {
+        FOR_EACH(k, thread, cells) {
+            const struct FieldCell *cell = s->cells + k;
+            double most = 0.0;
+            for (u32 j = 0; j < cell->around_count; j++) {
+                double bound = from[cell->around[j]];
+                most = bound > most ? bound : most;
+            }
+            to[k] = larger(from[k], SPREAD_DECAY * most);
+        }
+    }
+}
+
+/* How far impacts may move a grain within the step. */
+DEVICE double impact_motion(const struct Find *s, u32 i) {
+    double difference = s->bound[DIFFERENCE][s->cell_of[i]];
+    double far = DOUBLE_OF(s->numbers->far);
+    return s->reach.step * (1.0 + s->reach.restitution) * larger(difference, far);
+}
+
+/* How far grains reach. */
+RESIDENT_KERNEL(field_reaches, Find) {
+    (void)number;
+    FOR_THREADS(thread) {
+        struct Vector mean = mean_velocity(s->numbers->sums);
+        double far = DOUBLE_OF(s->numbers->far), deviation = DOUBLE_OF(s->numbers->deviation);
+        double longest = 0.0, difference = 0.0;
+        FOR_EACH(k, thread, s->numbers->cells) {
+            difference = larger(difference, s->bound[DIFFERENCE][k]);
+        }
+        FOR_EACH(i, thread, s->grains->count) {
+            double radius = s->grains->radius[i];
+            struct Vector velocity = velocity_of(s->grains, i);
+            const struct FieldCell *cell = s->cells + s->cell_of[i];
+            double impact_reach = smaller(impact_motion(s, i), IMPACT_REACH_RADII * radius);
+            double speed = distance(velocity, cell->velocity) + cell->half_difference + 0.0;
+            if (!(far == 0.0 || stays_near(s, mean, i))) {
+                double of_others = smaller(deviation, 0.5 * s->edge / s->reach.step);
+                speed = larger(speed, distance(velocity, mean) + of_others + 0.0);
+            }
+            double reach = radius + beyond_surface(&s->reach, radius, speed, impact_reach);
+            s->impact_reach[i] = impact_reach;
+            s->reaches[i] = reach;
+            longest = larger(longest, reach);
+        }
+        if (difference > 0.0) ATOMIC_MAX_U64(&s->numbers->difference, BITS_OF(difference));
+        if (longest > 0.0) ATOMIC_MAX_U64(&s->numbers->longest_reach, BITS_OF(longest));
+    }
+}
+
+#endif

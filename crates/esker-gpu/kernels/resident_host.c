@@ -1,0 +1,2 @@
+/* The kernels of the other stages for the host. */
+#include "resident.cu"

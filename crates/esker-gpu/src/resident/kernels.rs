@@ -1,0 +1,62 @@
+//! The kernels of `kernels/resident.cu` by name.
+
+use crate::launch::ResidentKernel;
+
+macro_rules! kernels {
+    ($($name:ident),* $(,)?) => {
+        #[cfg(feature = "host")]
+        mod on_host {
+            use crate::host::Launch;
+
+            unsafe extern "C" {
+                $(pub(super) fn $name(launch: Launch, record: *mut u8, number: u32);)*
+            }
+        }
+
+        $(
+            #[allow(missing_docs, non_upper_case_globals, reason = "named as in their text")]
+            pub static $name: ResidentKernel = ResidentKernel {
+                name: stringify!($name),
+                #[cfg(feature = "host")]
+                on_host: on_host::$name,
+            };
+        )*
+
+        /// All of them.
+        pub static ALL: &[&ResidentKernel] = &[$(&$name),*];
+    };
+}
+
+kernels! {
+    scan_tiles,
+    scan_sums,
+    scan_entries,
+    sort_count,
+    sort_place,
+    field_begin,
+    field_claim,
+    field_sum,
+    field_means,
+    field_spread_of_cells,
+    field_deviations,
+    field_compare,
+    field_spread,
+    field_reaches,
+    grid_choose,
+    grid_begin,
+    grid_claim,
+    grid_divide,
+    grid_place,
+    pairs_of_level,
+    pairs_of_wide,
+    walls_sides,
+    walls_near,
+    impacts_find,
+    impacts_keep,
+    impacts_propagate,
+    pushes_sum,
+    pushes_bound,
+    choose,
+    measures_begin,
+    measure_grains,
+}
