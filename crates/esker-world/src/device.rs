@@ -20,9 +20,6 @@ pub enum DeviceObstacle {
     /// There are bodies of their own, and joints perhaps.
     #[error("devices compute spheres only, and there are bodies and machines")]
     Bodies,
-    /// Grains at rest are frozen.
-    #[error("devices compute worlds in which all grains are simulated, and `reduction` is on")]
-    Reduction,
 }
 
 impl WorldDef {
@@ -34,8 +31,6 @@ impl WorldDef {
             Some(DeviceObstacle::Bodies)
         } else if !self.shapes.is_empty() {
             Some(DeviceObstacle::Shapes)
-        } else if self.reduction.is_some() {
-            Some(DeviceObstacle::Reduction)
         } else {
             None
         }
