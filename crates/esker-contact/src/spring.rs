@@ -175,7 +175,7 @@ pub fn highest_cap(cap: f64, restitution: f64) -> f64 {
 
 /// By what share κ is raised in motion.
 #[inline]
-fn raise_of_cap(restitution: f64) -> f64 {
+pub fn raise_of_cap(restitution: f64) -> f64 {
     let loss = 1.0 - restitution;
     CAP_IN_MOTION * loss * loss
 }
@@ -216,13 +216,13 @@ impl Stabilisation {
 
     /// The phase up to which a collision needs no impact row.
     #[inline]
-    fn resolved_phase(&self) -> f64 {
+    pub fn resolved_phase(&self) -> f64 {
         RESOLVED_PHASE[usize::from(self.is_whole_step())]
     }
 
     /// Whether the row is that of a whole step.
     #[inline]
-    fn is_whole_step(&self) -> bool {
+    pub fn is_whole_step(&self) -> bool {
         self.step == self.whole_step
     }
 
@@ -268,17 +268,18 @@ impl Stabilisation {
 /// What makes the rows of one pair of materials in a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpringLaw {
-    stabilisation: Stabilisation,
+    /// What they follow from.
+    pub stabilisation: Stabilisation,
     /// `4/(e h)`, 1/s.
-    bias_rate: f64,
+    pub bias_rate: f64,
     /// `n_s H`, s.
-    unresolved_time: f64,
+    pub unresolved_time: f64,
     /// `Y` of that time.
-    unresolved_factor: f64,
+    pub unresolved_factor: f64,
     /// Whether (8) gives `n_s H` to every contact with `ω h ≥ 1`, whatever its speed.
-    is_slow_above_step: bool,
+    pub is_slow_above_step: bool,
     /// Whether rows can return the restitution by themselves.
-    returns_restitution: bool,
+    pub returns_restitution: bool,
 }
 
 /// How a contact is damped.

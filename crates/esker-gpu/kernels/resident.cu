@@ -4,3 +4,6 @@
 #include "pairs.h"
 #include "impacts.h"
 #include "measures.h"
+#include "plan.h"
+#include "rows.h"
+#include "finish.h"

@@ -8,7 +8,7 @@ use esker_solver::energy_losses::GROUPS_PER_LOSS;
 use esker_solver::plan::SweepPlan;
 
 use crate::layout::{BlockRecord, LawRecord, OriginalRecord, StepRecord};
-use crate::memory::{Array, Layout};
+use crate::memory::{Array, DeviceMemory, Layout};
 
 /// Arrays of the contacts' memory. Capacities of lists follow from the number of contacts, so
 /// that a block knows its places before others are done: `2 c` bodies, `c + 1` levels.
@@ -44,14 +44,37 @@ pub(crate) struct ContactArrays {
     pub(crate) rolls: bool,
 }
 
+/// Sizes of the contacts' memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ContactSizes {
+    pub(crate) contacts: usize,
+    pub(crate) groups: usize,
+    pub(crate) blocks: usize,
+    pub(crate) rolls: bool,
+}
+
+impl ContactSizes {
+    pub(crate) fn of(plan: &SweepPlan, rolls: bool) -> Self {
+        ContactSizes {
+            contacts: plan.contacts(),
+            groups: plan.group_count(),
+            blocks: plan.blocks.len() - 1,
+            rolls,
+        }
+    }
+}
+
 impl ContactArrays {
-    pub(crate) fn new(plan: &SweepPlan, rolls: bool) -> (Self, usize) {
-        let mut layout = Layout::default();
-        let (contacts, groups) = (plan.contacts(), plan.group_count());
-        let blocks = plan.blocks.len() - 1;
+    pub(crate) fn new(layout: &mut Layout, sizes: ContactSizes) -> Self {
+        let ContactSizes {
+            contacts,
+            groups,
+            blocks,
+            rolls,
+        } = sizes;
         let rolling = if rolls { contacts } else { 0 };
         // Fields are placed in the order in which they are written here.
-        let arrays = ContactArrays {
+        ContactArrays {
             block: layout.array(blocks),
             level: layout.array(contacts),
             body_list: layout.array(2 * contacts),
@@ -80,8 +103,7 @@ impl ContactArrays {
             wake: layout.array(groups),
             soonest: layout.array(groups),
             rolls,
-        };
-        (arrays, layout.end())
+        }
     }
 }
 
@@ -106,39 +128,120 @@ pub(crate) struct BodyArrays {
     pub(crate) impacted: Array<u32>,
 }
 
-impl BodyArrays {
-    pub(crate) fn new(
+/// Sizes of the bodies' memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BodySizes {
+    pub(crate) laws: usize,
+    pub(crate) originals: usize,
+    pub(crate) accelerations: usize,
+    pub(crate) contacts: usize,
+    pub(crate) bodies: usize,
+    pub(crate) movable: usize,
+    pub(crate) tracked: usize,
+    pub(crate) substeps: usize,
+    /// Contacts whose losses are found, and sums of them.
+    pub(crate) losses: [usize; 2],
+}
+
+impl BodySizes {
+    pub(crate) fn of(
         problem: SubstepProblem<'_>,
         run: &SubstepRun<'_>,
         bodies: usize,
         has_losses: bool,
-    ) -> (Self, usize) {
-        let mut layout = Layout::default();
+    ) -> Self {
         let plan = problem.plan;
-        let [contacts, ranges] = match has_losses {
-            true => [plan.contacts(), loss_ranges(plan).count()],
-            false => [0, 0],
-        };
+        BodySizes {
+            laws: problem.laws.len(),
+            originals: plan.copies.all().len(),
+            accelerations: run.accelerations.list.len(),
+            contacts: plan.contacts(),
+            bodies,
+            movable: run.movable,
+            tracked: run.tracked.len(),
+            substeps: run.substeps,
+            losses: match has_losses {
+                true => [plan.contacts(), loss_ranges(plan).count()],
+                false => [0, 0],
+            },
+        }
+    }
+}
+
+impl BodyArrays {
+    pub(crate) fn new(layout: &mut Layout, sizes: BodySizes) -> Self {
+        let [losses, ranges] = sizes.losses;
         // Fields are placed in the order in which they are written here.
-        let arrays = BodyArrays {
+        BodyArrays {
             step: layout.array(1),
-            laws: layout.array(problem.laws.len()),
-            original: layout.array(plan.copies.all().len()),
-            acceleration: layout.array(6 * run.accelerations.list.len()),
-            tracked: layout.array(plan.contacts()),
-            plan_place: layout.array(contacts),
+            laws: layout.array(sizes.laws),
+            original: layout.array(sizes.originals),
+            acceleration: layout.array(6 * sizes.accelerations),
+            tracked: layout.array(sizes.contacts),
+            plan_place: layout.array(losses),
             loss_ranges: layout.array(ranges),
-            state: layout.array(bodies),
-            moved: layout.array(8 * run.movable),
-            sums: layout.array(8 * run.tracked.len()),
-            impact_counts: layout.array(run.substeps),
+            state: layout.array(sizes.bodies),
+            moved: layout.array(8 * sizes.movable),
+            sums: layout.array(8 * sizes.tracked),
+            impact_counts: layout.array(sizes.substeps),
             loss_sum: layout.array(4 * ranges.saturating_sub(1)),
-            losses: layout.array(4 * contacts),
-            before: layout.array(8 * bodies),
-            change: layout.array(6 * run.movable),
-            impacted: layout.array(run.movable),
-        };
-        (arrays, layout.end())
+            losses: layout.array(4 * losses),
+            before: layout.array(8 * sizes.bodies),
+            change: layout.array(6 * sizes.movable),
+            impacted: layout.array(sizes.movable),
+        }
+    }
+}
+
+/// A record that says where all of these are, and nothing else.
+pub(crate) fn addresses<M: DeviceMemory>(
+    (c, contacts): (&ContactArrays, &M),
+    (b, own): (&BodyArrays, &M),
+) -> StepRecord {
+    StepRecord {
+        laws: b.laws.address(own),
+        block: c.block.address(contacts),
+        level: c.level.address(contacts),
+        body_list: c.body_list.address(contacts),
+        original: b.original.address(own),
+        acceleration: b.acceleration.address(own),
+        state: b.state.address(own),
+        before: b.before.address(own),
+        moved: b.moved.address(own),
+        change: b.change.address(own),
+        impacted: b.impacted.address(own),
+        open_time: c.open_time.address(contacts),
+        last_body: c.last_body.address(contacts),
+        wake: c.wake.address(contacts),
+        soonest: c.soonest.address(contacts),
+        contact_bodies: c.contact_bodies.address(contacts),
+        group: c.group.address(contacts),
+        law: c.law.address(contacts),
+        tracked: b.tracked.address(own),
+        plan_place: b.plan_place.address(own),
+        normal: c.normal.map(|array| array.address(contacts)),
+        overlap: c.overlap.address(contacts),
+        arms: c.arms.map(|array| array.address(contacts)),
+        compliance: c.compliance.address(contacts),
+        inverse_tangent: c.inverse_tangent.address(contacts),
+        cap: c.cap.address(contacts),
+        min_overlap: c.min_overlap.address(contacts),
+        damping_factor: c.damping_factor.address(contacts),
+        closing: c.closing.address(contacts),
+        impulse: c.impulse.address(contacts),
+        friction: c.friction.map(|array| array.address(contacts)),
+        rolling_limit: c.rolling_limit.address(contacts),
+        twisting_limit: c.twisting_limit.address(contacts),
+        inverse_rolling: c.inverse_rolling.address(contacts),
+        rolling: c.rolling.map(|array| array.address(contacts)),
+        twisting: c.twisting.address(contacts),
+        is_impact: c.is_impact.address(contacts),
+        sums: b.sums.address(own),
+        impact_counts: b.impact_counts.address(own),
+        losses: b.losses.address(own),
+        loss_sum: b.loss_sum.address(own),
+        loss_ranges: b.loss_ranges.address(own),
+        ..StepRecord::default()
     }
 }
 

@@ -19,12 +19,14 @@ use esker_solver::plan::SweepPlan;
 use esker_solver::substep::{Acceleration, Accelerations};
 use glam::DVec3;
 
-use crate::arrays::{BodyArrays, ContactArrays, loss_ranges, span};
+use crate::arrays::{
+    BodyArrays, BodySizes, ContactArrays, ContactSizes, addresses, loss_ranges, span,
+};
 use crate::launch::{Executor, StepShape};
 use crate::layout::{
     LawRecord, MOST_COLOURS, OriginalRecord, StepRecord, UNTRACKED, WOKEN, fitting_bodies,
 };
-use crate::memory::{Array, DeviceMemory, Plain, staged, staged_mut};
+use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
 use crate::upload::{BlockScratch, Blocks, SharedContacts};
 
 /// Substeps on a device.
@@ -215,48 +217,7 @@ impl<E: Executor> Gpu<E> {
                 false => 0,
             },
             colours,
-            laws: b.laws.address(own),
-            block: c.block.address(contacts),
-            level: c.level.address(contacts),
-            body_list: c.body_list.address(contacts),
-            original: b.original.address(own),
-            acceleration: b.acceleration.address(own),
-            state: b.state.address(own),
-            before: b.before.address(own),
-            moved: b.moved.address(own),
-            change: b.change.address(own),
-            impacted: b.impacted.address(own),
-            open_time: c.open_time.address(contacts),
-            last_body: c.last_body.address(contacts),
-            wake: c.wake.address(contacts),
-            soonest: c.soonest.address(contacts),
-            contact_bodies: c.contact_bodies.address(contacts),
-            group: c.group.address(contacts),
-            law: c.law.address(contacts),
-            tracked: b.tracked.address(own),
-            plan_place: b.plan_place.address(own),
-            normal: c.normal.map(|array| array.address(contacts)),
-            overlap: c.overlap.address(contacts),
-            arms: c.arms.map(|array| array.address(contacts)),
-            compliance: c.compliance.address(contacts),
-            inverse_tangent: c.inverse_tangent.address(contacts),
-            cap: c.cap.address(contacts),
-            min_overlap: c.min_overlap.address(contacts),
-            damping_factor: c.damping_factor.address(contacts),
-            closing: c.closing.address(contacts),
-            impulse: c.impulse.address(contacts),
-            friction: c.friction.map(|array| array.address(contacts)),
-            rolling_limit: c.rolling_limit.address(contacts),
-            twisting_limit: c.twisting_limit.address(contacts),
-            inverse_rolling: c.inverse_rolling.address(contacts),
-            rolling: c.rolling.map(|array| array.address(contacts)),
-            twisting: c.twisting.address(contacts),
-            is_impact: c.is_impact.address(contacts),
-            sums: b.sums.address(own),
-            impact_counts: b.impact_counts.address(own),
-            losses: b.losses.address(own),
-            loss_sum: b.loss_sum.address(own),
-            loss_ranges: b.loss_ranges.address(own),
+            ..addresses((&c, contacts), (&b, own))
         }
     }
 
@@ -270,10 +231,12 @@ impl<E: Executor> Gpu<E> {
         run: SubstepRun<'_>,
     ) -> Result<usize, DeviceError> {
         let plan = problem.plan;
-        let (arrays, bytes) = BodyArrays::new(problem, &run, bodies.len(), self.measures_losses);
+        let mut layout = Layout::default();
+        let sizes = BodySizes::of(problem, &run, bodies.len(), self.measures_losses);
+        let arrays = BodyArrays::new(&mut layout, sizes);
         self.body_arrays = arrays;
         let size = (bodies.len(), plan.contacts());
-        reserve(&mut self.executor, &mut self.bodies, bytes, size)?;
+        reserve(&mut self.executor, &mut self.bodies, layout.end(), size)?;
         self.stage_bodies(team, problem, bodies, &run);
         let record = self.record(problem, bodies.len(), &run);
         let memory = Self::memory(&mut self.bodies);
@@ -289,6 +252,7 @@ impl<E: Executor> Gpu<E> {
             cached_bodies: self.cached_bodies,
             bodies: bodies.len() as u32,
             rolls: self.contact_arrays.rolls,
+            is_one_launch: false,
             has_copies: !plan.copies.is_empty(),
             has_losses: self.measures_losses,
         };
@@ -356,10 +320,11 @@ impl<E: Executor> SubstepDevice for Gpu<E> {
             });
         }
         let rolls = problem.laws.iter().any(|law| law.rolls);
-        let (arrays, bytes) = ContactArrays::new(plan, rolls);
+        let mut layout = Layout::default();
+        let arrays = ContactArrays::new(&mut layout, ContactSizes::of(plan, rolls));
         self.contact_arrays = arrays;
         let size = (bodies.len(), plan.contacts());
-        reserve(&mut self.executor, &mut self.contacts, bytes, size)?;
+        reserve(&mut self.executor, &mut self.contacts, layout.end(), size)?;
         let bodies = if plan.copies.is_empty() {
             bodies
         } else {

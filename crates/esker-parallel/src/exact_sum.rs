@@ -37,9 +37,9 @@ impl ExactSum {
         beyond: 0.0,
     };
 
-    /// A sum that others added up limb by limb, as [`ExactSum::add`] does.
-    pub fn from_limbs(limbs: [i64; LIMBS]) -> Self {
-        ExactSum { limbs, beyond: 0.0 }.plus(&ExactSum::ZERO)
+    /// The sum of so many units of each limb, the lowest first.
+    pub fn of_limbs(limbs: [i64; LIMBS]) -> Self {
+        ExactSum { limbs, beyond: 0.0 }
     }
 
     /// Adds a number.

@@ -366,6 +366,11 @@ impl Equations {
         &self.law_of_pair
     }
 
+    /// What makes the normal rows of each pair of materials.
+    pub(crate) fn spring_laws(&self) -> &[SpringLaw] {
+        &self.spring_laws
+    }
+
     /// How much larger the index of a law is for contacts that follow their
     /// bodies.
     pub fn following(&self) -> u16 {

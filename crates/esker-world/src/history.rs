@@ -175,6 +175,13 @@ impl History {
         });
     }
 
+    /// Remembers these contacts and no others.
+    pub(crate) fn replace(&mut self, team: &mut Team, grains: &Grains, entries: Vec<Entry>) {
+        self.entries = entries;
+        self.number_rows(team, grains);
+        self.link(team);
+    }
+
     /// Remembers these contacts too.
     pub(crate) fn extend(&mut self, team: &mut Team, grains: &Grains, entries: Vec<Entry>) {
         if entries.is_empty() {

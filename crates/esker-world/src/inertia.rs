@@ -89,14 +89,8 @@ pub(crate) struct InertiaFloor {
 }
 
 impl InertiaFloor {
-    /// Raises the masses of bodies (grains first) to (1).
-    pub(crate) fn raise(
-        &mut self,
-        team: &mut Team,
-        load: LoadedInertia,
-        grains: &Grains,
-        (contacts, bodies): (&[ContactGeometry], &mut [BodyState]),
-    ) {
+    /// Whether the heaviest grain is a burden to the weakest one.
+    pub(crate) fn is_needed(team: &mut Team, load: LoadedInertia, grains: &Grains) -> bool {
         let extremes = team.fold(
             grains.len(),
             (f64::INFINITY, 0.0),
@@ -111,9 +105,19 @@ impl InertiaFloor {
             },
             |a, b| (f64::min(a.0, b.0), f64::max(a.1, b.1)),
         );
+        extremes.1 > extremes.0
+    }
+
+    /// Raises the masses of bodies (grains first) to (1).
+    pub(crate) fn raise(
+        &mut self,
+        team: &mut Team,
+        load: LoadedInertia,
+        grains: &Grains,
+        (contacts, bodies): (&[ContactGeometry], &mut [BodyState]),
+    ) {
         self.raised.clear();
-        // The heaviest grain is no burden even to the weakest one.
-        if extremes.1 <= extremes.0 {
+        if !Self::is_needed(team, load, grains) {
             return;
         }
         self.carried.clear();

@@ -85,6 +85,15 @@ impl PairConstants {
         matches!(self.elastic, Elastic::Hertz(_))
     }
 
+    /// Stiffness of a curved contact: of Hertz's law that of a unit of effective radius.
+    pub(crate) fn unit_stiffness(&self) -> f64 {
+        match self.elastic {
+            Elastic::Hertz(scale) => scale,
+            Elastic::Linear(stiffness) => stiffness,
+            Elastic::Flat(modulus) => modulus,
+        }
+    }
+
     /// Power of the overlap with which the force grows.
     #[inline]
     pub fn force_exponent(&self) -> f64 {

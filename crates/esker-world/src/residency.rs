@@ -35,8 +35,11 @@ pub trait ResidentDevice: Debug + Send + Sync {
     fn send(&mut self, world: &mut World) -> Result<(), DeviceError>;
 
     /// Makes a step of the grains that are there, with walls and settings of the world, and books
-    /// the loads of its walls.
-    fn step(&mut self, world: &mut World) -> Result<ResidentStep, DeviceError>;
+    /// the loads of its walls. `None` where the host has to make it: nothing has changed then.
+    fn step(&mut self, world: &mut World) -> Result<Option<ResidentStep>, DeviceError>;
+
+    /// Gives the world its grains.
+    fn fetch_grains(&mut self, world: &mut World) -> Result<(), DeviceError>;
 
     /// Gives the world back what it took.
     fn fetch(&mut self, world: &mut World) -> Result<(), DeviceError>;
@@ -88,6 +91,8 @@ enum Place {
     Host,
     /// On the device; the host has those of an earlier step.
     Device,
+    /// On the device, and the host knows how they are; not what is remembered of contacts.
+    Seen,
 }
 
 /// A world's device and what is there.
@@ -162,7 +167,16 @@ impl World {
 
     /// Whether the grains are on the device, and the world has those of an earlier step.
     pub fn is_on_device(&self) -> bool {
-        self.residency.place == Place::Device
+        self.residency.place != Place::Host
+    }
+
+    /// Brings grains back from a device, if they are there, where they stay.
+    pub fn fetch_grains(&mut self) -> Result<(), StepError> {
+        if self.residency.place == Place::Device {
+            self.with_resident_device(|device, world| device.fetch_grains(world))?;
+            self.residency.place = Place::Seen;
+        }
+        Ok(())
     }
 
     /// Brings grains and what is remembered of their contacts back from a device, if they are
@@ -214,6 +228,8 @@ impl World {
             Some(ResidentObstacle::PlainOrder)
         } else if self.acts_through_copies() {
             Some(ResidentObstacle::Sizes)
+        } else if !self.is_on_device() && self.raises_inertia() {
+            Some(ResidentObstacle::Inertia)
         } else {
             None
         }
@@ -290,8 +306,12 @@ impl World {
             }
             device.step(world)
         });
-        // A step that failed may have changed something there.
-        let outcome = outcome?;
+        let Some(outcome) = outcome? else {
+            self.fetch()?;
+            self.choose_threads();
+            clock.end(Stage::Begin);
+            return self.step_from_begin(clock, turnover);
+        };
         self.residency.place = Place::Device;
         self.residency.last = outcome;
         clock.end(Stage::Begin);

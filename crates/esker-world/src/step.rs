@@ -140,10 +140,28 @@ impl World {
             return self.step_on_device();
         }
         self.fetch()?;
+        self.step_with(|_| {})
+    }
+
+    /// The same with a look at the world before its contacts are found.
+    pub(crate) fn step_with(
+        &mut self,
+        observe: impl FnOnce(&mut World),
+    ) -> Result<StepReport, StepError> {
         let mut clock = StageClock::start();
         self.choose_threads();
         let turnover = self.begin();
+        observe(self);
         clock.end(Stage::Begin);
+        self.step_from_begin(clock, turnover)
+    }
+
+    /// A step whose stage `begin` is done.
+    pub(crate) fn step_from_begin(
+        &mut self,
+        mut clock: StageClock,
+        turnover: Turnover,
+    ) -> Result<StepReport, StepError> {
         let detection = self.find_pairs()?;
         clock.end(Stage::FindPairs);
         self.collide(detection);
@@ -163,7 +181,7 @@ impl World {
         Ok(report)
     }
 
-    fn choose_threads(&mut self) {
+    pub(crate) fn choose_threads(&mut self) {
         let freed = self.about_to_be_free();
         if let Some(choice) = &mut self.thread_choice {
             let work = self.grains.len() + freed + self.workspace.contacts.len();
@@ -744,7 +762,7 @@ impl World {
     }
 }
 
-fn step_constants<'a>(
+pub(crate) fn step_constants<'a>(
     settings: &'a ContactSettings,
     method: &Method,
     step: f64,

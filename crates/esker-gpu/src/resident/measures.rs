@@ -105,7 +105,7 @@ impl<E: Executor> Measures<E> {
 
     /// Kinetic energy, J, once it is there.
     pub fn kinetic_energy(&self) -> f64 {
-        ExactSum::from_limbs(self.numbers().energy.map(|limb| limb as i64)).value()
+        ExactSum::of_limbs(self.numbers().energy.map(|limb| limb as i64)).value()
     }
 
     /// Whether some grain may be in a sink or beyond the bounds.

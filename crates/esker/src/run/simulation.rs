@@ -190,7 +190,8 @@ impl Simulation {
         };
         let report = report.map_err(|source| self.failed(source))?;
         if wanted > Wanted::Report {
-            self.fetch()?;
+            let fetched = self.world.fetch_grains();
+            fetched.map_err(|source| self.failed(source))?;
         }
         self.totals.add(&report, self.world.walls());
         self.rows = self.probes.after_step(&self.world, &report);

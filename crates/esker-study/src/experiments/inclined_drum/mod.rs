@@ -27,7 +27,6 @@ use crate::bench::{self, Start};
 use crate::criterion::{Criterion, Reported};
 use crate::experiment::{About, Case, Experiment, Frame, Outcome, Size, Table};
 use crate::frame;
-use crate::machine::Machine;
 use crate::observe;
 use crate::results::{Results, StudyError};
 use shell::{Bumps, PLANT_BUMPS};
@@ -250,8 +249,6 @@ fn surface_velocity(snapshot: &Snapshot) -> Option<DVec3> {
 fn flow(size: Size, variant: Variant) -> Result<Flow, StudyError> {
     let drum = Drum::new(size);
     let mut world = bench::build(&drum.world(variant)?)?;
-    // There are more cores than cases, and results do not depend on threads.
-    world.set_max_threads((Machine::this().cores / VARIANTS.len()).max(1));
     let (mut angles, mut transports, mut depths) = (Vec::new(), Vec::new(), Vec::new());
     let mut surfaces = [Vec::new(), Vec::new(), Vec::new()];
     bench::run(&mut world, drum.time, |world, report| {
