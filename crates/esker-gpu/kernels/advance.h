@@ -56,6 +56,9 @@ struct AdvanceNumbers {
     u32 broken;
     u32 obstacle;
     u32 history;
+    /* Whether a sweep needs a launch per colour. */
+    u32 by_colour;
+    u32 unused;
     u32 colours[MOST_COLOURS + 1];
 };
 
@@ -129,6 +132,8 @@ struct Advance {
     /* From the bottom up, block by block. */
     u64 *sorted_height;
     u32 *sorted;
+    u32 *sorted_class;
+    /* Indices of bodies in the lists of blocks; those of ghosts are marked. */
     u32 *local_bodies;
     u32 *body_table;
     u32 *body_index;

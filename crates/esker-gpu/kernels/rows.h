@@ -6,6 +6,7 @@
 #define ESKER_ROWS_H
 
 #include "advance.h"
+#include "plan.h"
 
 #define SMALLEST_NORMAL 2.2250738585072014e-308
 /* Cosine above which a contact on another facet is one that moved on. */
@@ -206,7 +207,7 @@ RESIDENT_KERNEL(rows_set, Advance) {
             u32 group = s->group_of[i], law = s->group_law[group];
             u64 a = c->grain, b = c->partner;
             u32 local[2] = {s->local_bodies[2 * (u64)s->from[i]],
-                            s->local_bodies[2 * (u64)s->from[i] + 1]};
+                            s->local_bodies[2 * (u64)s->from[i] + 1] & ~IS_GHOST};
             double diameter;
             if (c->is_wall) {
                 const struct Wall *wall = s->walls + c->partner;

@@ -36,6 +36,9 @@ unsafe extern "C" {
     fn join_copies(launch: Launch, substep: u32);
     fn sweep(launch: Launch, colour: u32, substep: u32);
     fn sweep_rolling(launch: Launch, colour: u32, substep: u32);
+    fn sweep_all(launch: Launch);
+    fn sweep_all_rolling(launch: Launch);
+    fn repeat_alone(launch: Launch);
     fn find_losses(launch: Launch);
     fn sum_losses(launch: Launch);
     fn finish_step(launch: Launch);
@@ -245,6 +248,9 @@ unsafe fn execute(launch: KernelLaunch, step: *const StepRecord) {
                 Kernel::JoinCopies { substep } => join_copies(at, substep),
                 Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
                 Kernel::SweepRolling { colour, substep } => sweep_rolling(at, colour, substep),
+                Kernel::SweepAll => sweep_all(at),
+                Kernel::SweepAllRolling => sweep_all_rolling(at),
+                Kernel::RepeatAlone => repeat_alone(at),
                 Kernel::FindLosses => find_losses(at),
                 Kernel::SumLosses => sum_losses(at),
                 Kernel::FinishStep => finish_step(at),

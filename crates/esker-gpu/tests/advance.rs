@@ -141,8 +141,14 @@ impl<E: Executor> Twin<E> {
 
 /// Steps in a row, with everything but the candidates staying on the device. Worlds whose grains
 /// come and go begin anew in every step.
-fn compare<E: Executor>(executor: E, mut world: World, steps: usize, is_steady: bool) -> Twin<E> {
+fn compare<E: Executor>(
+    executor: E,
+    mut world: World,
+    (steps, is_steady): (usize, bool),
+    in_one_launch: bool,
+) -> Twin<E> {
     let mut twin = Twin::new(executor);
+    twin.advancer.set_in_one_launch(in_one_launch);
     for k in 0..steps {
         twin.step(&mut world, k == 0 || !is_steady);
     }
@@ -151,11 +157,14 @@ fn compare<E: Executor>(executor: E, mut world: World, steps: usize, is_steady: 
 }
 
 fn compare_on_all(world: impl Fn() -> World, steps: usize, is_steady: bool) {
-    let twin = compare(Host::default(), world(), steps, is_steady);
-    println!("{} contacts, {} impacts", twin.rows, twin.impacts);
-    #[cfg(feature = "cuda")]
-    if let Ok(cuda) = esker_gpu::Cuda::new(0) {
-        compare(cuda, world(), steps, is_steady);
+    for in_one_launch in [false, true] {
+        let how = (steps, is_steady);
+        let twin = compare(Host::default(), world(), how, in_one_launch);
+        println!("{} contacts, {} impacts", twin.rows, twin.impacts);
+        #[cfg(feature = "cuda")]
+        if let Ok(cuda) = esker_gpu::Cuda::new(0) {
+            compare(cuda, world(), how, in_one_launch);
+        }
     }
 }
 

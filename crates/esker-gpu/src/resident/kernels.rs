@@ -65,6 +65,7 @@ kernels! {
     plan_place,
     plan_sort,
     plan_pack,
+    plan_neighbours,
     plan_finish,
     rows_recall,
     rows_claim,
