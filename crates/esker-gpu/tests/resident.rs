@@ -11,7 +11,7 @@ fn world_of(scene: &str) -> World {
     let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
     let mut scene = esker_scene::load(scenes.join(scene)).expect("a shipped scene is right");
     // Whose energy is booked does not stay.
-    scene.world.energy = false;
+    scene.world.energy_ledger = false;
     World::new(&scene.world).expect("a shipped scene has a world")
 }
 
