@@ -92,9 +92,14 @@ impl BoxProblem {
         }
     }
 
-    /// From now on rows are expected to be where the last solve found them.
-    pub(crate) fn expect(&mut self) {
-        self.expected.copy_from_slice(&self.activity);
+    /// From now on rows that are `meant` are expected to be where the last solve found them.
+    pub(crate) fn expect(&mut self, meant: impl Fn(usize) -> bool) {
+        let rows = self.expected.iter_mut().zip(&self.activity).enumerate();
+        for (_, (expected, found)) in rows.filter(|(j, _)| meant(*j)) {
+            *expected = *found;
+        }
+        self.activity.copy_from_slice(&self.expected);
+        self.factorise();
     }
 
     /// The solution for `b` with all rows where they are expected to be, whatever (1) says.

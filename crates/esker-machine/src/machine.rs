@@ -416,12 +416,21 @@ impl Machine {
         self.solve_rows(Bounds::Met, impulses, velocities);
     }
 
-    /// From now on rows with bounds are expected to be where these impulses of contacts take them,
-    /// which stay an expectation: [`Self::articulated_inverse_mass`] and [`Self::solve_expected`]
-    /// have rows there.
+    /// From now on rows with bounds are expected to be where these impulses of contacts take them:
+    /// [`Self::articulated_inverse_mass`] and [`Self::solve_expected`] have them there.
     pub fn expect(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
         self.solve(impulses, velocities);
-        self.box_problem.expect();
+        self.box_problem.expect(|_| true);
+    }
+
+    /// [`Self::expect`] with impulses that contacts may come to give, for all rows but limits. A
+    /// limit that holds takes its coordinate there within the substep, however far it is, which is
+    /// for impulses that are there.
+    pub fn expect_more(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        self.solve(impulses, velocities);
+        let bounded = &self.sources[self.bilateral..];
+        let is_limit = |j: usize| matches!(bounded[j], RowSource::Limit(..));
+        self.box_problem.expect(|j| !is_limit(j));
     }
 
     /// [`Self::solve`] with rows at their bounds that are expected to be there, and free otherwise:

@@ -238,6 +238,13 @@ impl Machines {
         }
     }
 
+    /// [`Machine::expect_more`] of all.
+    pub fn expect_more(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        for machine in &mut self.machines {
+            machine.expect_more(impulses, velocities);
+        }
+    }
+
     /// [`Machine::solve_expected`] of all.
     pub fn solve_expected(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
         for machine in &mut self.machines {

@@ -99,6 +99,7 @@ fn a_motor_is_where_contacts_are_expected_to_leave_it() {
     let step = 1e-3;
     let mut plan = esker_machine::mechanisms::slider();
     plan.motor(0, Coordinate::Slide, 1.0, 40.0);
+    plan.joints[0].slide.limits = [-0.25, 1.0];
     let mut rig = build(&plan, step);
     rig.velocities[0].linear = DVec3::X;
     for (expected, is_at_limit) in [(-0.039, false), (-0.041, true)] {
@@ -120,6 +121,15 @@ fn a_motor_is_where_contacts_are_expected_to_leave_it() {
         rig.machines.solve_expected(&impulse(0.0), &mut velocities);
         let pushed = if is_at_limit { 1.0 + 0.04 / 2.0 } else { 1.0 };
         assert!((velocities[0].linear.x - pushed).abs() < 1e-9);
+        // A limit that such impulses would reach is not taken for one that holds.
+        rig.machines.expect(&impulse(0.0), &mut velocities);
+        rig.machines.expect_more(&impulse(-1e3), &mut velocities);
+        assert!(
+            (velocities[0].linear.x + 0.25 / step).abs() < 1e-6,
+            "it holds"
+        );
+        rig.machines.solve_expected(&impulse(0.0), &mut velocities);
+        assert!((velocities[0].linear.x - 1.02).abs() < 1e-9);
         // And what is there decides.
         rig.machines.solve(&impulse(-0.01), &mut velocities);
         assert!((velocities[0].linear.x - 1.0).abs() < 1e-9);

@@ -37,6 +37,7 @@ use esker_machine::{
     MachineDef, MachineError, Machines, Spatial, Substep,
 };
 use esker_solver::jointed::{Jointed, JointedBodies, JointedSide};
+use glam::DVec3;
 
 use crate::World;
 use crate::definition::{Method, WorldDef};
@@ -47,8 +48,10 @@ use crate::step::Workspace;
 /// Regularisation of rigid rows where they become part of the mass of a common problem.
 const WHOLE_STEP_REGULARISATION: f64 = 1e-6;
 
-/// Mass of what does not move, in masses of the body that meets it.
-const IMMOVABLE: f64 = 1e6;
+/// How often an impulse is doubled at most to find the one that stops a machine.
+const MAX_DOUBLINGS: usize = 40;
+/// What may be left of a closing speed.
+const STOPPED: f64 = 0.01;
 
 /// The machines of a world. Slices have an entry per body of its own, jointed or not.
 #[derive(Debug, Default)]
@@ -65,8 +68,33 @@ pub(crate) struct Machinery {
     /// What contacts are expected to give to each body within a substep. Written by stage
     /// `assemble`.
     expected: Vec<Spatial>,
-    /// Velocities that this leads to: scratch.
+    /// Velocities that this leads to, and what stands in the way: scratch.
     outcome: Vec<Spatial>,
+    stops: Vec<Stop>,
+}
+
+/// Something that does not move in the way of a machine.
+#[derive(Debug)]
+struct Stop {
+    body: usize,
+    /// From the body's centre of mass to the contact point, m.
+    arm: DVec3,
+    /// Direction in which it pushes the body.
+    push: DVec3,
+    /// Velocity of its surface, m/s.
+    velocity: DVec3,
+    /// Speed at which the body comes, m/s.
+    closing: f64,
+    /// What is tried next to stop it, N s.
+    impulse: f64,
+}
+
+impl Stop {
+    /// Speed at which the body comes with these velocities of all bodies, m/s.
+    fn closing_in(&self, velocities: &[Spatial]) -> f64 {
+        self.push
+            .dot(self.velocity - velocities[self.body].at(self.arm))
+    }
 }
 
 impl WorldDef {
@@ -158,8 +186,10 @@ impl Machinery {
             sides,
             expected,
             outcome,
+            stops,
             ..
         } = self;
+        stops.clear();
         for list in [&mut *expected, &mut *outcome] {
             list.clear();
             list.resize(self.velocities.len(), Spatial::ZERO);
@@ -169,7 +199,7 @@ impl Machinery {
             let given = side.given(work.contacts[i].normal, &work.impulses[i]);
             expected[side.body as usize] += given;
         }
-        machines.solve(expected, outcome);
+        machines.expect(expected, outcome);
         for side in &*sides {
             let (i, body) = (side.contact as usize, side.body as usize);
             let contact = &work.contacts[i];
@@ -191,20 +221,39 @@ impl Machinery {
             let towards: f64 = if side.side == 0 { 1.0 } else { -1.0 };
             let closing = (towards * contact.normal.dot(own - velocity)).max(0.0);
             // Grains come one after another; what does not move stops a machine whenever it comes.
-            let (mass, time) = if inverse_mass > 0.0 {
-                (inverse_mass.recip(), substep)
+            let is_grain = inverse_mass > 0.0;
+            let time = if is_grain { substep } else { step };
+            if -contact.overlap >= closing * time {
+                continue;
+            }
+            let push = -towards * contact.normal;
+            if is_grain {
+                let impulse = push * (closing / inverse_mass);
+                expected[body] += Spatial::from_impulse_at(impulse, side.arm);
             } else {
-                (IMMOVABLE * grains.mass[grains.count() + body], step)
-            };
-            if -contact.overlap < closing * time {
-                let impulse = Impulse {
-                    normal: mass * closing,
-                    ..Impulse::default()
-                };
-                expected[body] += side.given(contact.normal, &impulse);
+                stops.push(Stop {
+                    body,
+                    arm: side.arm,
+                    push,
+                    velocity,
+                    closing,
+                    impulse: closing * grains.mass[grains.count() + body],
+                });
             }
         }
-        machines.expect(expected, outcome);
+        for _ in 0..MAX_DOUBLINGS {
+            machines.solve(expected, outcome);
+            let before = stops.len();
+            stops.retain(|stop| stop.closing_in(outcome) > STOPPED * stop.closing);
+            for stop in &mut *stops {
+                expected[stop.body] += Spatial::from_impulse_at(stop.push * stop.impulse, stop.arm);
+                stop.impulse *= 2.0;
+            }
+            if before == 0 || stops.is_empty() {
+                break;
+            }
+        }
+        machines.expect_more(expected, outcome);
     }
 
     /// Where contacts have jointed bodies, and what moves these in a step that begins at `time`
