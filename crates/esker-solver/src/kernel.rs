@@ -258,7 +258,7 @@ unsafe fn prefetch_next(work: &Work<'_>, g: usize, substep: usize) {
     if let (true, false) = unsafe { work.due_and_awake(ahead, substep) } {
         // SAFETY: as above. Another thread may work on the group, but it borrows its
         // rows alone, and nobody writes to the indices of its bodies.
-        let bodies = unsafe { &*(&raw const (*work.groups.add(ahead)).bodies) };
+        let bodies = unsafe { &(*work.groups.add(ahead)).bodies };
         for body in bodies.as_flattened() {
             prefetch_address(work.moved.wrapping_add(*body as usize));
         }
