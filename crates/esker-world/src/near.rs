@@ -182,6 +182,10 @@ pub(crate) fn near_wall(
     {
         return;
     }
+    // In a drum half of the grains are, and all touches of a shell take several times as long.
+    if wall.shape.is_clear_of(local, radius + margin) {
+        return;
+    }
     let probe = Probe {
         centre: local,
         radius,
