@@ -288,19 +288,18 @@ impl Members {
 
     /// All internal contacts in the order of their keys.
     pub(crate) fn contacts_in_key_order(&self) -> Vec<&InternalContact> {
-        let mut all = Vec::new();
-        for owner in self.in_id_order() {
-            self.contacts_owned_by(owner, &mut all);
-        }
-        all
+        let owners = self.in_id_order().into_iter();
+        owners
+            .flat_map(|owner| self.contacts_owned_by(owner))
+            .collect()
     }
 
-    /// Adds the contacts of which a member is the first body, in the order of their keys.
-    fn contacts_owned_by<'a>(&'a self, owner: u32, out: &mut Vec<&'a InternalContact>) {
-        let start = out.len();
+    /// The contacts of which a member is the first body, in the order of their keys.
+    pub(super) fn contacts_owned_by(&self, owner: u32) -> Vec<&InternalContact> {
         let contacts = self.contacts_of(owner).map(|(_, contact)| contact);
-        out.extend(contacts.filter(|contact| contact.first == owner));
-        out[start..].sort_unstable_by_key(|contact| contact.key);
+        let mut owned: Vec<_> = contacts.filter(|contact| contact.first == owner).collect();
+        owned.sort_unstable_by_key(|contact| contact.key);
+        owned
     }
 
     /// What internal contacts give to walls: group, wall and load.
@@ -658,16 +657,8 @@ impl Members {
         }
     }
 
-    /// Takes all members out. Their contacts are given to `remember` in the order of their keys.
-    pub(crate) fn remove_all(&mut self, mut remember: impl FnMut(&Members, &InternalContact)) {
-        let mut contacts = Vec::new();
-        for owner in self.in_id_order() {
-            contacts.clear();
-            self.contacts_owned_by(owner, &mut contacts);
-            for contact in &contacts {
-                remember(self, contact);
-            }
-        }
+    /// Takes all members and contacts out.
+    pub(crate) fn remove_all(&mut self) {
         self.clear(self.grid.edge());
     }
 

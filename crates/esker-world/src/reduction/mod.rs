@@ -282,6 +282,16 @@ impl Aggregates {
         self.doubtful.iter().copied().filter(is_doubtful)
     }
 
+    /// A member with its pose in the world and its velocities at a time, in a step of this length
+    /// that begins then: a world that was restored knows no other.
+    fn frozen_at(&self, member: u32, time: f64, step: f64) -> (FrozenGrain, [DVec3; 2]) {
+        let of = self.members.get(member);
+        let pose = self.pose_at(member, time);
+        let twist = self.groups.get(of.group).twist_over(time, step);
+        let grain = FrozenGrain { pose, ..of.grain };
+        (grain, [twist.at(pose.position), twist.angular_velocity])
+    }
+
     /// Where a member is at a time.
     fn pose_at(&self, member: u32, time: f64) -> Pose {
         let member = self.members.get(member);
@@ -335,10 +345,10 @@ impl World {
         };
         let mut grains = self.grains.clone();
         grains.drop_held();
-        let time = self.time();
+        let (time, step) = (self.time(), self.next_step_length());
         for member in aggregates.members.in_id_order() {
-            let frozen = self.frozen_now(aggregates, member, time);
-            grains.thaw(&frozen.0, frozen.1);
+            let (grain, velocities) = aggregates.frozen_at(member, time, step);
+            grains.thaw(&grain, velocities);
         }
         std::borrow::Cow::Owned(grains)
     }
@@ -360,22 +370,6 @@ impl World {
                 |group: u8| !a.groups.get(group).is_still() && a.members.count_of(group) > 0;
             (0..a.groups.len() as u8).any(moves)
         })
-    }
-
-    /// A member with its pose in the world and its velocities at a time.
-    fn frozen_now(
-        &self,
-        aggregates: &Aggregates,
-        member: u32,
-        time: f64,
-    ) -> (FrozenGrain, [DVec3; 2]) {
-        let of = aggregates.members.get(member);
-        let pose = aggregates.pose_at(member, time);
-        // Of the step to come: a world that was restored knows no other.
-        let group = aggregates.groups.get(of.group);
-        let twist = group.twist_over(time, self.next_step_length());
-        let grain = FrozenGrain { pose, ..of.grain };
-        (grain, [twist.at(pose.position), twist.angular_velocity])
     }
 
     /// Contacts among frozen grains, and between them and walls, in the order of their names:
@@ -419,14 +413,14 @@ impl World {
 
     /// Kinetic energies of frozen grains, J, without those that stand still.
     pub(crate) fn frozen_kinetic_energies(&self) -> impl Iterator<Item = f64> {
-        let time = self.time();
+        let (time, step) = (self.time(), self.next_step_length());
         self.aggregates.iter().flat_map(move |aggregates| {
             let (groups, members) = (&aggregates.groups, &aggregates.members);
             let some_move = self.carries_frozen_grains();
             let all = some_move.then(|| members.all()).into_iter().flatten();
             let moving = all.filter(move |&m| !groups.get(members.get(m).group).is_still());
             moving.map(move |member| {
-                let (grain, velocities) = self.frozen_now(aggregates, member, time);
+                let (grain, velocities) = aggregates.frozen_at(member, time, step);
                 grain.kinetic_energy(velocities)
             })
         })

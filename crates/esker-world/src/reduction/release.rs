@@ -30,6 +30,8 @@ const GRAINS_CHANGED: f64 = 0.1;
 /// Share of all grains by which those that move may have become more after a refresh that found
 /// nothing.
 const GROWN: f64 = 0.005;
+/// The same as a share of those that moved before: what flows all the time flows more and less.
+const FLUCTUATING: f64 = 0.1;
 /// Share of all grains whose waking by imbalance in one step means that something is going on.
 const MANY: f64 = 0.01;
 /// Times of rest after which it is known what came of a refresh: forces that were stored while
@@ -195,12 +197,16 @@ impl World {
         }
         let is_whole = list.len() == aggregates.members.len();
         let (time, substep) = (self.time(), self.next_substep());
-        for &member in &list {
-            let (grain, velocities) = self.frozen_now(aggregates, member, time);
-            self.grains.thaw(&grain, velocities);
+        let step = self.next_step_length();
+        let mut freed = Vec::new();
+        let of = &*aggregates;
+        self.team.fill(&mut freed, list.len(), |k| {
+            of.frozen_at(list[k], time, step)
+        });
+        for (grain, velocities) in &freed {
+            self.grains.thaw(grain, *velocities);
         }
         let groups = &aggregates.groups;
-        let mut entries = Vec::new();
         let remember = |members: &Members, contact: &InternalContact| {
             let owner = members.get(contact.first);
             let frame = groups.get(owner.group).frame(time);
@@ -208,23 +214,33 @@ impl World {
                 Second::Member(second) => Some(members.get(second).grain.slot),
                 Second::Wall { .. } => None,
             };
-            entries.push(Entry {
+            Entry {
                 contact: remembered(contact, &frame, substep),
                 slot: owner.grain.slot,
                 other_slot: other.unwrap_or(NO_SLOT),
-            });
+            }
         };
+        let entries;
         if is_whole {
-            aggregates.members.remove_all(remember);
+            let members = &aggregates.members;
+            entries = gather(&mut self.team, list.len(), |k, found| {
+                let owned = members.contacts_owned_by(list[k]);
+                found.extend(owned.into_iter().map(|contact| remember(members, contact)));
+            });
+            aggregates.members.remove_all();
             aggregates.doubtful.clear();
         } else {
-            let mut touched = Vec::new();
+            let (mut list_of_entries, mut touched) = (Vec::new(), Vec::new());
+            let remember = |members: &Members, contact: &InternalContact| {
+                list_of_entries.push(remember(members, contact));
+            };
             aggregates.members.remove(&list, remember, &mut touched);
-            entries.sort_unstable_by_key(|entry| entry.contact.key);
+            list_of_entries.sort_unstable_by_key(|entry: &Entry| entry.contact.key);
             for &member in &touched {
                 aggregates.doubt(member);
             }
             aggregates.members.sum_forces(&mut self.team, &touched);
+            entries = list_of_entries;
         }
         let (team, grains) = (&mut self.team, &self.grains);
         self.history.extend(team, grains, entries);
@@ -314,16 +330,19 @@ impl World {
         held.extend(aggregates.doubtful());
         // In the order of ids, however they were found.
         aggregates.members.sort_by_id(&mut held);
-        let time = self.time();
-        let end = time + self.step;
-        for &member in &held {
-            let (mut grain, mut velocities) = self.frozen_now(aggregates, member, time);
-            let to = aggregates.pose_at(member, end).position;
-            velocities[0] = (to - grain.pose.position) / self.step;
-            if let Some(periodic) = self.periodic {
+        let (time, step, periodic) = (self.time(), self.step, self.periodic);
+        let mut copies = Vec::new();
+        self.team.fill(&mut copies, held.len(), |k| {
+            let (mut grain, mut velocities) = aggregates.frozen_at(held[k], time, step);
+            let to = aggregates.pose_at(held[k], time + step).position;
+            velocities[0] = (to - grain.pose.position) / step;
+            if let Some(periodic) = periodic {
                 grain.pose.position = periodic.wrapped(grain.pose.position);
             }
-            self.grains.hold(&grain, velocities);
+            (grain, velocities)
+        });
+        for (grain, velocities) in &copies {
+            self.grains.hold(grain, *velocities);
         }
         aggregates.held = held;
     }
@@ -507,7 +526,8 @@ impl World {
             }
             let known = clock.last + KNOWN_AFTER * settings.rest_time * scales.time;
             if let Some(before) = clock.moving_before.filter(|_| time >= known) {
-                let has_grown = moving > before + (GROWN * all as f64) as u64;
+                let slack = GROWN * all as f64 + FLUCTUATING * before as f64;
+                let has_grown = moving > before + slack as u64;
                 clock.growth = if has_grown {
                     1.0
                 } else {

@@ -214,7 +214,7 @@ fn stockpile(size: Size) -> Result<(WorldDef, f64), StudyError> {
     };
     // Fast enough that there is room for the next ones.
     feeder.velocity = size.pick(along + DVec3::NEG_Z, DVec3::ZERO);
-    let (rate, pellets) = size.pick((2000.0, 40_000), (300.0, 1000));
+    let (rate, pellets) = size.pick((2000.0, 10_000), (300.0, 1000));
     feeder.rate = Rate::Number(rate);
     feeder.total = Total::Number(pellets);
     Ok((def, pellets as f64 / rate + size.pick(2.0, 1.2)))
