@@ -214,7 +214,13 @@ impl World {
         if self.accuracy.is_none() && !is_look {
             return;
         }
-        let mut errors = self.errors();
+        let errors = self.errors();
+        self.judge_by(errors, report);
+    }
+
+    /// The same by errors that are known, but for the residual and the forces of tools.
+    pub(crate) fn judge_by(&mut self, mut errors: StepErrors, report: &mut StepReport) {
+        let is_look = self.steps_done.is_multiple_of(STEPS_PER_LOOK);
         errors.residual = report.residual;
         self.tool_work
             .follow(self.work_of_tools(), errors.stored_energy);

@@ -74,6 +74,7 @@ mod reach;
 mod reduction;
 mod report;
 pub mod resident;
+pub mod resident_look;
 pub mod resident_rows;
 mod shaped_contacts;
 mod sizes;

@@ -4,4 +4,5 @@ pub mod advance;
 pub mod find;
 pub mod grains;
 pub mod kernels;
+pub mod look;
 pub mod primitives;
