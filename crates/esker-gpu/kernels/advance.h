@@ -8,13 +8,12 @@
 #ifndef ESKER_ADVANCE_H
 #define ESKER_ADVANCE_H
 
+#include "exact_sum.h"
 #include "find.h"
 #include "step.h"
 #include "touches.h"
 
 #define NO_ENTRY 0xffffffffu
-/* Limbs of a sum of overlaps (`esker_parallel::ExactSum`). */
-#define LIMBS 8
 /* Why a step has to be made by the CPU. */
 #define FAR_AWAY 1u
 #define NEEDS_COPIES 2u
@@ -57,6 +56,9 @@ struct AdvanceNumbers {
     u32 broken;
     u32 obstacle;
     u32 history;
+    /* Whether a sweep needs a launch per colour. */
+    u32 by_colour;
+    u32 unused;
     u32 colours[MOST_COLOURS + 1];
 };
 
@@ -130,6 +132,8 @@ struct Advance {
     /* From the bottom up, block by block. */
     u64 *sorted_height;
     u32 *sorted;
+    u32 *sorted_class;
+    /* Indices of bodies in the lists of blocks; those of ghosts are marked. */
     u32 *local_bodies;
     u32 *body_table;
     u32 *body_index;

@@ -18,6 +18,7 @@
 /* Colour of the block behind all others. */
 #define OVERFLOW_COLOUR 8ull
 #define MUCH_SMALLER 0.25
+#define IS_GHOST 0x80000000u
 
 RESIDENT_KERNEL(plan_begin, Advance) {
     (void)number;
@@ -28,11 +29,12 @@ RESIDENT_KERNEL(plan_begin, Advance) {
         }
         FOR_EACH(i, thread, s->grains->count) {
             s->first_at_wall[i] = NOBODY;
+            s->step->first_block[i] = NO_BLOCK;
         }
         FOR_EACH(i, thread, 1) {
             struct AdvanceNumbers *n = s->numbers;
             n->max_overlap = n->blocks = n->fixed = n->cached_bodies = 0;
-            n->touching = n->broken = n->obstacle = 0;
+            n->touching = n->broken = n->obstacle = n->by_colour = 0;
             n->contacts = s->count;
             for (int k = 0; k < LIMBS; k++) n->overlap_sum[k] = 0;
         }
@@ -238,7 +240,9 @@ RESIDENT_KERNEL(plan_sort, Advance) {
                 for (u32 side = 0; side < 2; side++) {
                     if (side == 1 && c->is_wall) {
                         /* A ghost of its own; who it is comes later. */
-                        local[side] = FETCH_ADD_U32(s->block_bodies + block, 1);
+                        u32 ghost = FETCH_ADD_U32(s->block_bodies + block, 1);
+                        list[ghost] = NOBODY;
+                        local[side] = ghost | IS_GHOST;
                         continue;
                     }
                     u32 slot = (u32)((u64)bodies[side] * 0x9e3779b97f4a7c15ull >> 32) & (slots - 1);
@@ -261,7 +265,8 @@ RESIDENT_KERNEL(plan_sort, Advance) {
             for (u32 k = thread; k < n; k += THREADS) {
                 u32 *local = s->local_bodies + 2 * (u64)(start + k);
                 local[0] = index[local[0]];
-                if (!s->chosen[contacts[k]].is_wall) local[1] = index[local[1]];
+                if (!(local[1] & IS_GHOST)) local[1] = index[local[1]];
+                s->sorted_class[start + k] = s->law_and_class[contacts[k]];
             }
             for (u32 k = thread; k < s->block_bodies[block]; k += THREADS) {
                 s->masks[2 * (u64)start + k] = 0;
@@ -300,7 +305,7 @@ DEVICE u64 close_group(struct Packing *p, u32 slot) {
     for (u32 k = 0; k < size; k++) {
         u32 from = p->members[slot][k], out = start + p->done;
         const u32 *local = s->local_bodies + 2 * (u64)(start + from);
-        u32 is_wall = s->chosen[s->sorted[start + from]].is_wall;
+        u32 is_wall = local[1] >> 31;
         u32 level = last_level[local[0]];
         if (!is_wall && last_level[local[1]] > level) level = last_level[local[1]];
         last_level[local[0]] = level + 1;
@@ -348,7 +353,7 @@ DEVICE void sort_by_colour(struct Packing *p, u32 n) {
     for (u32 k = 0; k < OPEN_GROUPS; k++) counts[k] = 0;
     for (u32 k = 0; k < n; k++) {
         const u32 *local = s->local_bodies + 2 * (u64)(start + k);
-        u32 is_wall = s->chosen[s->sorted[start + k]].is_wall;
+        u32 is_wall = local[1] >> 31;
         u64 taken = p->masks[local[0]] | (is_wall ? 0 : p->masks[local[1]]);
         u32 colour = taken == EMPTY_KEY ? OPEN_GROUPS - 1 : lowest_bit(~taken);
         p->masks[local[0]] |= 1ull << colour;
@@ -366,7 +371,7 @@ DEVICE void sort_by_colour(struct Packing *p, u32 n) {
         const u32 *local = s->local_bodies + 2 * (u64)(start + k);
         s->coloured[start + counts[s->from[start + k]]++] = k;
         p->masks[local[0]] = 0;
-        if (!s->chosen[s->sorted[start + k]].is_wall) p->masks[local[1]] = 0;
+        if (!(local[1] & IS_GHOST)) p->masks[local[1]] = 0;
     }
 }
 
@@ -382,9 +387,9 @@ DEVICE void pack_block(const struct Advance *s, u32 block) {
     u64 in_use = 0;
     for (u32 i = 0; i < n; i++) {
         u32 k = s->coloured[start + i];
-        u32 contact = s->sorted[start + k], class_of = s->law_and_class[contact];
+        u32 class_of = s->sorted_class[start + k];
         const u32 *local = s->local_bodies + 2 * (u64)(start + k);
-        u32 is_wall = s->chosen[contact].is_wall;
+        u32 is_wall = local[1] >> 31;
         u64 taken = p.masks[local[0]] | (is_wall ? 0 : p.masks[local[1]]);
         /* Open groups of the class: looked for among those that are free. */
         u64 fit = 0;
@@ -420,17 +425,54 @@ DEVICE void pack_block(const struct Advance *s, u32 block) {
     for (u32 k = 0; k < n; k++) s->place[start + k] = start + level_starts[s->level_of[start + k]]++;
 }
 
-#define LANES_PER_BLOCK 32
+/* One of so many threads: blocks are spread over the device. */
+#define THREADS_PER_BLOCK 128
 
 /* Packs every block into groups, by one thread each. */
 RESIDENT_KERNEL(plan_pack, Advance) {
-    u32 blocks = s->numbers->blocks, per = THREADS / LANES_PER_BLOCK;
+    u32 blocks = s->numbers->blocks, per = THREADS / THREADS_PER_BLOCK;
     (void)number;
     FOR_THREADS(thread) {
-        if (thread % LANES_PER_BLOCK == 0) {
-            u32 first = THREAD_BLOCK * per + thread / LANES_PER_BLOCK;
+        if (thread % THREADS_PER_BLOCK == 0) {
+            u32 first = THREAD_BLOCK * per + thread / THREADS_PER_BLOCK;
             for (u32 block = first; block < blocks; block += THREAD_BLOCKS * per) {
                 pack_block(s, block);
+            }
+        }
+    }
+}
+
+/* The blocks around each, and the block in which a sweep meets a body first. */
+RESIDENT_KERNEL(plan_neighbours, Advance) {
+    u32 blocks = s->numbers->blocks;
+    (void)number;
+    for (u32 block = THREAD_BLOCK; block < blocks; block += THREAD_BLOCKS) {
+        u64 key = s->block_keys[block];
+        u32 *count = (u32 *)s->step->neighbour_count + block;
+        u32 *list = (u32 *)s->step->neighbours + NEIGHBOURS * (u64)block;
+        const u32 *bodies = s->step->body_list + 2 * (u64)s->block_start[block];
+        FOR_THREADS(thread) {
+            if (thread == 0) *count = 0;
+        }
+        BARRIER();
+        FOR_THREADS(thread) {
+            if (thread < 27 && thread != 13 && key >> 60 < OVERFLOW_COLOUR) {
+                u64 mask = (1ull << 20) - 1;
+                u64 x = (key & mask) + thread % 3 - 1, y = (key >> 20 & mask) + thread / 3 % 3 - 1;
+                u64 z = (key >> 40 & mask) + thread / 9 - 1;
+                /* Coordinates are an even number above those of cells. */
+                u64 colour = (x & 1) | (y & 1) << 1 | (z & 1) << 2;
+                u64 other = colour << 60 | (z & mask) << 40 | (y & mask) << 20 | (x & mask);
+                u32 slot = (u32)(other * 0x9e3779b97f4a7c15ull >> 32) & s->mask;
+                while (s->cell_keys[slot] != EMPTY_KEY && s->cell_keys[slot] != other) {
+                    slot = (slot + 1) & s->mask;
+                }
+                if (s->cell_keys[slot] == other) list[FETCH_ADD_U32(count, 1)] = s->cell_block[slot];
+            }
+            for (u32 k = thread; k < s->block_bodies[block]; k += THREADS) {
+                /* Ghosts are none yet. */
+                u32 body = bodies[k];
+                if (body < s->grains->count) ATOMIC_MIN_U32(s->step->first_block + body, block);
             }
         }
     }
@@ -441,6 +483,17 @@ RESIDENT_KERNEL(plan_finish, Advance) {
     u32 blocks = s->numbers->blocks;
     struct Step *step = s->step;
     (void)number;
+    for (u32 block = THREAD_BLOCK; block < blocks; block += THREAD_BLOCKS) {
+        u32 *bodies = (u32 *)step->body_list + 2 * (u64)s->block_start[block];
+        FOR_THREADS(thread) {
+            for (u32 k = thread; k < s->block_bodies[block]; k += THREADS) {
+                u32 body = bodies[k];
+                if (body < s->grains->count && step->first_block[body] == block) {
+                    bodies[k] = body | MEETS_FIRST;
+                }
+            }
+        }
+    }
     FOR_THREADS(thread) {
         FOR_EACH(b, thread, blocks) {
             struct Block *block = (struct Block *)step->block + b;
@@ -453,6 +506,8 @@ RESIDENT_KERNEL(plan_finish, Advance) {
             block->groups = start;
             block->groups_end = start + s->block_groups[b];
             if (fits) ATOMIC_MAX_U32(&s->numbers->cached_bodies, bodies);
+            /* One that does not fit, or is next to all others, asks for a launch per colour. */
+            if (!fits || s->block_keys[b] >> 60 == OVERFLOW_COLOUR) s->numbers->by_colour = 1;
         }
         FOR_EACH(i, thread, 1) {
             step->blocks = blocks;

@@ -3,6 +3,7 @@
 #include "field.h"
 #include "pairs.h"
 #include "impacts.h"
+#include "measures.h"
 #include "plan.h"
 #include "rows.h"
 #include "finish.h"

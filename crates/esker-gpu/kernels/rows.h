@@ -6,6 +6,7 @@
 #define ESKER_ROWS_H
 
 #include "advance.h"
+#include "plan.h"
 
 #define SMALLEST_NORMAL 2.2250738585072014e-308
 /* Cosine above which a contact on another facet is one that moved on. */
@@ -175,21 +176,6 @@ DEVICE struct Vector velocity_in(const double *state, u64 body) {
     return vector(state[8 * body], state[8 * body + 1], state[8 * body + 2]);
 }
 
-/* Adds a number to a sum of integers: `ExactSum::add` of numbers that are not negative. */
-DEVICE void add_exactly(u64 *limbs, double x) {
-    u64 bits = BITS_OF(x), mantissa = (bits & ((1ull << 52) - 1)) | 1ull << 52;
-    int last_bit = (int)(bits >> 52 & 0x7ff) - 1075 + 160;
-    if (last_bit < 0) {
-        mantissa = last_bit > -64 ? mantissa >> -last_bit : 0;
-        last_bit = 0;
-    }
-    u32 shift = (u32)last_bit % 32, first = (u32)last_bit / 32;
-    u64 low = mantissa << shift, high = mantissa >> 1 >> (63 - shift);
-    ATOMIC_ADD_U64(limbs + first, low & 0xffffffffull);
-    ATOMIC_ADD_U64(limbs + first + 1, low >> 32);
-    if (high) ATOMIC_ADD_U64(limbs + first + 2, high);
-}
-
 /* What overlaps add to the report of the step. Those that do not fit a sum of integers are no
  * overlaps of grains: diameters apart by forty powers of ten. */
 DEVICE void measure_overlap(u64 *limbs, u64 *max, u32 *touching, double overlap) {
@@ -221,7 +207,7 @@ RESIDENT_KERNEL(rows_set, Advance) {
             u32 group = s->group_of[i], law = s->group_law[group];
             u64 a = c->grain, b = c->partner;
             u32 local[2] = {s->local_bodies[2 * (u64)s->from[i]],
-                            s->local_bodies[2 * (u64)s->from[i] + 1]};
+                            s->local_bodies[2 * (u64)s->from[i] + 1] & ~IS_GHOST};
             double diameter;
             if (c->is_wall) {
                 const struct Wall *wall = s->walls + c->partner;

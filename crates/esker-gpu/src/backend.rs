@@ -252,6 +252,7 @@ impl<E: Executor> Gpu<E> {
             cached_bodies: self.cached_bodies,
             bodies: bodies.len() as u32,
             rolls: self.contact_arrays.rolls,
+            is_one_launch: false,
             has_copies: !plan.copies.is_empty(),
             has_losses: self.measures_losses,
         };

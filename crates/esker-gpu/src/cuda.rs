@@ -17,7 +17,7 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use esker_solver::device::{DeviceError, DeviceWork};
 
-use crate::launch::{Executor, Kernel, KernelLaunch, ResidentLaunch, StepShape};
+use crate::launch::{Executor, Kernel, KernelLaunch, MOMENTS, ResidentLaunch, StepShape};
 use crate::layout::{RESIDENT_THREADS, StepRecord, fitting_bodies};
 use crate::memory::{Array, DeviceMemory, Plain};
 use crate::resident::kernels;
@@ -212,6 +212,7 @@ pub struct Cuda {
     graph: Option<Graph>,
     /// Before and after the kernels of a step.
     events: [sys::CUevent; 2],
+    moments: [sys::CUevent; MOMENTS],
     launches: usize,
 }
 
@@ -229,6 +230,9 @@ struct Functions {
     join_copies: sys::CUfunction,
     sweep: sys::CUfunction,
     sweep_rolling: sys::CUfunction,
+    sweep_all: sys::CUfunction,
+    sweep_all_rolling: sys::CUfunction,
+    repeat_alone: sys::CUfunction,
     find_losses: sys::CUfunction,
     sum_losses: sys::CUfunction,
     finish_step: sys::CUfunction,
@@ -289,6 +293,9 @@ impl Cuda {
             join_copies: function(c"join_copies")?,
             sweep: function(c"sweep")?,
             sweep_rolling: function(c"sweep_rolling")?,
+            sweep_all: function(c"sweep_all")?,
+            sweep_all_rolling: function(c"sweep_all_rolling")?,
+            repeat_alone: function(c"repeat_alone")?,
             find_losses: function(c"find_losses")?,
             sum_losses: function(c"sum_losses")?,
             finish_step: function(c"finish_step")?,
@@ -313,10 +320,18 @@ impl Cuda {
         let Functions {
             sweep,
             sweep_rolling,
+            sweep_all,
+            sweep_all_rolling,
             apply_impulses,
             ..
         } = functions;
-        for function in [sweep, sweep_rolling, apply_impulses] {
+        for function in [
+            sweep,
+            sweep_rolling,
+            sweep_all,
+            sweep_all_rolling,
+            apply_impulses,
+        ] {
             let attribute =
                 sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function is one of the module.
@@ -327,6 +342,8 @@ impl Cuda {
             let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
             result::event::create(flags).map_err(failed("cuEventCreate"))
         };
+        let moments = (0..MOMENTS).map(|_| event());
+        let moments = moments.collect::<Result<Vec<_>, CudaError>>()?;
         Ok(Cuda {
             context,
             info,
@@ -336,6 +353,7 @@ impl Cuda {
             step,
             graph: None,
             events: [event()?, event()?],
+            moments: moments.try_into().expect("as many as were made just now"),
             launches: 0,
         })
     }
@@ -354,6 +372,9 @@ impl Cuda {
             Kernel::JoinCopies { substep } => (f.join_copies, [substep, 0]),
             Kernel::Sweep { colour, substep } => (f.sweep, [colour, substep]),
             Kernel::SweepRolling { colour, substep } => (f.sweep_rolling, [colour, substep]),
+            Kernel::SweepAll => (f.sweep_all, [0; 2]),
+            Kernel::SweepAllRolling => (f.sweep_all_rolling, [0; 2]),
+            Kernel::RepeatAlone => (f.repeat_alone, [0; 2]),
             Kernel::FindLosses => (f.find_losses, [0; 2]),
             Kernel::SumLosses => (f.sum_losses, [0; 2]),
             Kernel::FinishStep => (f.finish_step, [0; 2]),
@@ -474,7 +495,7 @@ impl Cuda {
 impl Drop for Cuda {
     fn drop(&mut self) {
         self.forget_graph();
-        for event in self.events {
+        for event in self.events.into_iter().chain(self.moments) {
             // SAFETY: made by this object; a lost device refuses.
             let _ = unsafe { result::event::destroy(event) };
         }
@@ -603,6 +624,21 @@ impl Executor for Cuda {
                 &mut arguments,
             )
         })
+    }
+
+    fn mark(&mut self, moment: usize) -> Result<(), DeviceError> {
+        // SAFETY: event and stream are this object's.
+        self.context.call("cuEventRecord", || unsafe {
+            result::event::record(self.moments[moment], self.context.stream)
+        })
+    }
+
+    fn seconds_between(&self, from: usize, to: usize) -> Result<f64, DeviceError> {
+        // SAFETY: the events are this object's.
+        let time = self.context.call("cuEventElapsedTime", || unsafe {
+            result::event::elapsed(self.moments[from], self.moments[to])
+        })?;
+        Ok(f64::from(time) * 1e-3)
     }
 
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {

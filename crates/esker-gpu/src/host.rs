@@ -7,10 +7,11 @@
 //! of this file's memories.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use esker_solver::device::{DeviceError, DeviceWork};
 
-use crate::launch::{Executor, Kernel, KernelLaunch, ResidentLaunch, StepShape};
+use crate::launch::{Executor, Kernel, KernelLaunch, MOMENTS, ResidentLaunch, StepShape};
 use crate::layout::{RESIDENT_THREADS, StepRecord};
 use crate::memory::{Array, DeviceMemory, Plain};
 
@@ -35,6 +36,9 @@ unsafe extern "C" {
     fn join_copies(launch: Launch, substep: u32);
     fn sweep(launch: Launch, colour: u32, substep: u32);
     fn sweep_rolling(launch: Launch, colour: u32, substep: u32);
+    fn sweep_all(launch: Launch);
+    fn sweep_all_rolling(launch: Launch);
+    fn repeat_alone(launch: Launch);
     fn find_losses(launch: Launch);
     fn sum_losses(launch: Launch);
     fn finish_step(launch: Launch);
@@ -45,6 +49,7 @@ unsafe extern "C" {
 pub struct Host {
     shared_bytes: usize,
     memory_bytes: usize,
+    moments: [Instant; MOMENTS],
 }
 
 impl Default for Host {
@@ -52,6 +57,7 @@ impl Default for Host {
         Host {
             shared_bytes: 200 << 10,
             memory_bytes: usize::MAX,
+            moments: [Instant::now(); MOMENTS],
         }
     }
 }
@@ -192,6 +198,15 @@ impl Executor for Host {
         Ok(())
     }
 
+    fn mark(&mut self, moment: usize) -> Result<(), DeviceError> {
+        self.moments[moment] = Instant::now();
+        Ok(())
+    }
+
+    fn seconds_between(&self, from: usize, to: usize) -> Result<f64, DeviceError> {
+        Ok((self.moments[to] - self.moments[from]).as_secs_f64())
+    }
+
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
         let step = step as *const StepRecord;
         for launch in shape.rounded_up().launches() {
@@ -233,6 +248,9 @@ unsafe fn execute(launch: KernelLaunch, step: *const StepRecord) {
                 Kernel::JoinCopies { substep } => join_copies(at, substep),
                 Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
                 Kernel::SweepRolling { colour, substep } => sweep_rolling(at, colour, substep),
+                Kernel::SweepAll => sweep_all(at),
+                Kernel::SweepAllRolling => sweep_all_rolling(at),
+                Kernel::RepeatAlone => repeat_alone(at),
                 Kernel::FindLosses => find_losses(at),
                 Kernel::SumLosses => sum_losses(at),
                 Kernel::FinishStep => finish_step(at),

@@ -15,6 +15,9 @@ pub enum Kernel {
     JoinCopies { substep: u32 },
     Sweep { colour: u32, substep: u32 },
     SweepRolling { colour: u32, substep: u32 },
+    SweepAll,
+    SweepAllRolling,
+    RepeatAlone,
     FindLosses,
     SumLosses,
     FinishStep,
@@ -47,11 +50,21 @@ pub struct StepShape {
     pub bodies: u32,
     /// Whether contacts resist rolling.
     pub rolls: bool,
+    /// Whether one kernel takes all blocks through all sweeps.
+    pub is_one_launch: bool,
     /// Whether there are copies.
     pub has_copies: bool,
     /// Whether energy losses are found.
     pub has_losses: bool,
 }
+
+fn sweep_threads() -> u32 {
+    std::env::var("ESKER_SWEEP_THREADS")
+        .map_or(SWEEP_THREADS, |v| v.parse().unwrap_or(SWEEP_THREADS))
+}
+
+/// Thread blocks that sweep at a time: more than a device runs.
+const MOST_AT_A_TIME: u32 = 1024;
 
 /// Launches of other sizes than these are not made for every step of its own size.
 const ROUNDING: u32 = 16;
@@ -70,6 +83,7 @@ impl StepShape {
             cached_bodies: up(self.cached_bodies),
             bodies: up(self.bodies),
             rolls: self.rolls,
+            is_one_launch: self.is_one_launch,
             has_copies: self.has_copies,
             has_losses: self.has_losses,
         }
@@ -80,6 +94,7 @@ impl StepShape {
         let near = |own: u32, theirs: u32| theirs <= own && own <= 2 * theirs + 2 * ROUNDING;
         self.substeps == other.substeps
             && self.rolls == other.rolls
+            && self.is_one_launch == other.is_one_launch
             && self.has_copies == other.has_copies
             && self.has_losses == other.has_losses
             && self.blocks.len() == other.blocks.len()
@@ -107,14 +122,27 @@ impl StepShape {
                     launches.push(KernelLaunch {
                         kernel: kernel(colour),
                         thread_blocks: blocks,
-                        threads: SWEEP_THREADS,
+                        threads: sweep_threads(),
                         shared_bytes: shared_bytes(self.cached_bodies as usize) as u32,
                     });
                 }
             }
         };
         sweep(&mut launches, &|colour| Kernel::ApplyImpulses { colour });
-        for substep in 0..self.substeps {
+        if self.is_one_launch {
+            launches.push(over_bodies(Kernel::RepeatAlone));
+            launches.push(KernelLaunch {
+                kernel: match self.rolls {
+                    false => Kernel::SweepAll,
+                    true => Kernel::SweepAllRolling,
+                },
+                thread_blocks: self.blocks.iter().sum::<u32>().clamp(1, MOST_AT_A_TIME),
+                threads: sweep_threads(),
+                shared_bytes: shared_bytes(self.cached_bodies as usize) as u32,
+            });
+        }
+        let by_colour = if self.is_one_launch { 0 } else { self.substeps };
+        for substep in 0..by_colour {
             if substep > 0 {
                 launches.push(over_bodies(Kernel::RepeatChanges { substep }));
                 if self.has_copies {
@@ -166,6 +194,9 @@ pub struct ResidentLaunch {
     pub number: u32,
 }
 
+/// Moments that can be marked.
+pub const MOMENTS: usize = 8;
+
 /// Who has memory and executes kernels.
 pub trait Executor: std::fmt::Debug + Send + Sync {
     /// Its memory.
@@ -196,6 +227,12 @@ pub trait Executor: std::fmt::Debug + Send + Sync {
 
     /// Begins a kernel.
     fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError>;
+
+    /// Marks a moment between what was begun before and after, one of [`MOMENTS`].
+    fn mark(&mut self, moment: usize) -> Result<(), DeviceError>;
+
+    /// Time between two moments that have passed, s.
+    fn seconds_between(&self, from: usize, to: usize) -> Result<f64, DeviceError>;
 
     /// Begins the kernels of a step of this shape, whose record is at this address.
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError>;

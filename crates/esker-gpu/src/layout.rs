@@ -5,7 +5,7 @@ use esker_solver::packed::Law;
 /// Colours of a plan: eight parities and the block behind them.
 pub const MOST_COLOURS: usize = 9;
 /// Threads of a thread block that sweeps.
-pub const SWEEP_THREADS: u32 = 256;
+pub const SWEEP_THREADS: u32 = 512;
 /// Threads of a thread block that passes over bodies.
 pub const BODY_THREADS: u32 = 256;
 /// Threads of a thread block of all kernels beside those of the substeps.
@@ -155,4 +155,12 @@ pub struct StepRecord {
     pub losses: u64,
     pub loss_sum: u64,
     pub loss_ranges: u64,
+    pub neighbours: u64,
+    pub neighbour_count: u64,
+    pub sweeps_done: u64,
+    pub next_item: u64,
+    pub first_block: u64,
 }
+
+/// Blocks around a block.
+pub const NEIGHBOURS: usize = 26;

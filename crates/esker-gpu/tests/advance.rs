@@ -8,8 +8,8 @@ use esker_gpu::resident::find::{Finder, HistoryAddress};
 use esker_gpu::resident::grains::ResidentGrains;
 use esker_gpu::resident::look::Looker;
 use esker_gpu::{Executor, Host};
-use esker_world::{StepErrors, StepReport, World};
 use esker_world::resident_rows::numbers_of;
+use esker_world::{StepErrors, StepReport, World};
 
 fn world_after(scene: &str, steps: usize) -> World {
     let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
@@ -105,14 +105,20 @@ impl<E: Executor> Twin<E> {
     /// Errors of the step, and its residual where the CPU has one.
     fn compare_looks(&mut self, world: &mut World, report: &StepReport) {
         let size = (world.grain_rows().len(), report.contacts);
-        let settings = world.look_settings();
+        let settings = world.look_settings(true);
         let looked = self
             .looker
             .look(&mut self.executor, &self.advancer, settings, size);
         let errors = world.errors_of_look(&looked.unwrap());
         let expected = world.errors();
         let residual = report.residual.or(errors.residual);
-        assert_eq!(errors, StepErrors { residual, ..expected });
+        assert_eq!(
+            errors,
+            StepErrors {
+                residual,
+                ..expected
+            }
+        );
         self.residuals += usize::from(report.residual.is_some_and(|r| r > 0.0));
     }
 
@@ -161,21 +167,33 @@ impl<E: Executor> Twin<E> {
 
 /// Steps in a row, with everything but the candidates staying on the device. Worlds whose grains
 /// come and go begin anew in every step.
-fn compare<E: Executor>(executor: E, mut world: World, steps: usize, is_steady: bool) -> Twin<E> {
+fn compare<E: Executor>(
+    executor: E,
+    mut world: World,
+    (steps, is_steady): (usize, bool),
+    in_one_launch: bool,
+) -> Twin<E> {
     let mut twin = Twin::new(executor);
+    twin.advancer.set_in_one_launch(in_one_launch);
     for k in 0..steps {
         twin.step(&mut world, k == 0 || !is_steady);
     }
-    assert!(twin.rows > 10 && twin.residuals > 0, "there is something to compare");
+    assert!(
+        twin.rows > 10 && twin.residuals > 0,
+        "there is something to compare"
+    );
     twin
 }
 
 fn compare_on_all(world: impl Fn() -> World, steps: usize, is_steady: bool) {
-    let twin = compare(Host::default(), world(), steps, is_steady);
-    println!("{} contacts, {} impacts", twin.rows, twin.impacts);
-    #[cfg(feature = "cuda")]
-    if let Ok(cuda) = esker_gpu::Cuda::new(0) {
-        compare(cuda, world(), steps, is_steady);
+    for in_one_launch in [false, true] {
+        let how = (steps, is_steady);
+        let twin = compare(Host::default(), world(), how, in_one_launch);
+        println!("{} contacts, {} impacts", twin.rows, twin.impacts);
+        #[cfg(feature = "cuda")]
+        if let Ok(cuda) = esker_gpu::Cuda::new(0) {
+            compare(cuda, world(), how, in_one_launch);
+        }
     }
 }
 

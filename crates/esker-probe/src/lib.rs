@@ -22,7 +22,7 @@ mod definition;
 mod gauge;
 mod track;
 
-use esker_world::{StepReport, World};
+use esker_world::{StepReport, Wanted, World};
 
 pub use definition::{Class, Column, Opening, OpeningShape, Path, ProbeDef, Quantity};
 use gauge::Gauge;
@@ -126,6 +126,20 @@ impl Probes {
                 values: probe.gauge.close(world, 0.0),
             })
             .collect()
+    }
+
+    /// What is read after the step of this report.
+    pub fn reads(&self, report: &StepReport) -> Wanted {
+        let probes = self.probes.iter().map(|probe| {
+            let sampling = probe.def.every / probe.gauge.samples_per_row();
+            let is_due = report.reached_multiple_of(probe.def.every);
+            match is_due || report.reached_multiple_of(sampling) {
+                true => probe.gauge.reads(),
+                false if probe.gauge.follows_grains() => Wanted::Grains,
+                false => Wanted::Report,
+            }
+        });
+        probes.max().unwrap_or_default()
     }
 
     /// Looks at the step that was just made; returns the rows that it completes.

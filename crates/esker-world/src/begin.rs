@@ -55,9 +55,7 @@ impl World {
         let (removed, lost) = self.book_grains(World::take_out_grains);
         let emitted = self.book_grains(World::emit_grains);
         self.set_wall_velocities();
-        if self.steps_done.is_multiple_of(STEPS_PER_MEMORY_ORDER)
-            && self.grains.len() > MEMORY_ORDER_GRAINS
-        {
+        if self.sorts_memory() {
             self.sort_grains_in_memory();
         }
         self.hold_near_members();
@@ -68,12 +66,33 @@ impl World {
         }
     }
 
+    /// Whether the next step's beginning changes grains, apart from sinks and bounds.
+    pub(crate) fn begin_needs_grains(&self) -> bool {
+        let (time, step) = (self.time(), self.next_step_length());
+        self.sorts_memory() || self.emitters.iter().any(|e| e.may_emit(time, step))
+    }
+
+    /// [`World::begin`] where no grain comes or goes.
+    pub(crate) fn begin_without_grains(&mut self) -> Turnover {
+        self.take_up_resolution();
+        self.emit_grains();
+        self.set_wall_velocities();
+        Turnover::default()
+    }
+
+    fn sorts_memory(&self) -> bool {
+        self.steps_done.is_multiple_of(STEPS_PER_MEMORY_ORDER)
+            && self.grains.len() > MEMORY_ORDER_GRAINS
+    }
+
     /// Decides the resolution of the next step. Remembered impulses belong to
     /// that step and are scaled to it: forces stay.
     pub(crate) fn set_next_resolution(&mut self, next: Resolution) {
         let substep = |resolution: Resolution| resolution.substep(&self.clock, &self.method);
         let (before, after) = (substep(self.next), substep(next));
-        if after != before {
+        if after != before && self.is_on_device() {
+            self.scale_on_device(after / before);
+        } else if after != before {
             self.history.scale(after / before);
         }
         self.next = next;

@@ -231,6 +231,9 @@ impl World {
 
     /// Kinetic energy of all grains and bodies, J, rotation included.
     pub fn kinetic_energy(&self) -> f64 {
+        if let Some(energy) = self.resident_kinetic_energy() {
+            return energy;
+        }
         let rows = (0..self.grains.len()).filter(|row| !self.grains.held_rows().contains(row));
         let of_rows = rows.map(|row| self.grains.kinetic_energy_of(row));
         of_rows

@@ -211,9 +211,9 @@ impl World {
             finished.contact_error(&contacts[i], &impulses[i])
         });
         let travel = finished.travel(team);
-        let totals = work.errors.summed(|i, excess| {
-            finished.worst_contact(&contacts[i], excess)
-        });
+        let totals = work
+            .errors
+            .summed(|i, excess| finished.worst_contact(&contacts[i], excess));
         self.errors_of(&ErrorTotals { travel, ..totals })
     }
 

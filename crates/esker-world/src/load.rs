@@ -19,11 +19,13 @@
 use std::ops::{AddAssign, Sub};
 
 use esker_contact::Impulse;
+use esker_geometry::Side;
 use glam::DVec3;
 
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
 use crate::grains::shape_of;
+use crate::resident_rows::{TrackedRecord, impulse_of};
 use crate::table::BodyKind;
 use crate::wall::Wall;
 
@@ -52,9 +54,9 @@ pub struct LoadIntegral {
 impl LoadIntegral {
     /// What a contact gives to one of its sides with the impulse of a whole step; `sign` is one
     /// for the second body of a contact, and minus one for the first.
-    fn of(loaded: &LoadedSide, contact: &ContactGeometry, impulse: &Impulse, sign: f64) -> Self {
-        let given = (contact.normal * impulse.normal + impulse.friction) * sign;
-        let torque_impulse = (contact.normal * impulse.twisting + impulse.rolling) * sign;
+    fn of(loaded: &LoadedSide, normal: DVec3, impulse: &Impulse, sign: f64) -> Self {
+        let given = (normal * impulse.normal + impulse.friction) * sign;
+        let torque_impulse = (normal * impulse.twisting + impulse.rolling) * sign;
         LoadIntegral {
             impulse: given,
             angular_impulse: loaded.arm.cross(given) + torque_impulse,
@@ -117,6 +119,17 @@ struct LoadedSide {
     angular_velocity: DVec3,
 }
 
+impl LoadedSide {
+    /// A wall at a contact point, m, with this normal.
+    fn of_wall(wall: &Wall, point: DVec3, normal: DVec3) -> Self {
+        LoadedSide {
+            arm: point - wall.pose.position,
+            velocity: wall.surface_velocity_at(point, normal),
+            angular_velocity: wall.twist.angular_velocity,
+        }
+    }
+}
+
 impl World {
     /// Work of tools on the grains since the start, J: of moving walls, and of bodies that joints
     /// hold.
@@ -145,14 +158,11 @@ impl World {
                     angular_velocity: state.angular_velocity,
                 })
             }
-            BodyKind::Wall(wall) => {
-                let wall = &self.walls[wall];
-                Some(LoadedSide {
-                    arm: point - wall.pose.position,
-                    velocity: wall.surface_velocity_at(point, contact.normal),
-                    angular_velocity: wall.twist.angular_velocity,
-                })
-            }
+            BodyKind::Wall(wall) => Some(LoadedSide::of_wall(
+                &self.walls[wall],
+                point,
+                contact.normal,
+            )),
         }
     }
 
@@ -169,7 +179,7 @@ impl World {
             };
             for (row, sign) in table.rows_of(contact).into_iter().zip([-1.0, 1.0]) {
                 if let Some(loaded) = self.loaded_side(table.kind(row), contact) {
-                    sums[row - first] += LoadIntegral::of(&loaded, contact, &net, sign);
+                    sums[row - first] += LoadIntegral::of(&loaded, contact.normal, &net, sign);
                 }
             }
         }
@@ -191,6 +201,32 @@ impl World {
             if impulse.normal > 0.0 && wall.is_held_outside(contact, shape) {
                 wall.outer_contacts += 1;
             }
+        }
+    }
+
+    /// Books what walls got in a step that a device made, contact by contact in the order of its
+    /// plan.
+    pub fn book_tracked(&mut self, tracked: &[TrackedRecord]) {
+        for wall in &mut self.walls {
+            wall.outer_contacts = 0;
+        }
+        let mut sums = vec![LoadIntegral::default(); self.walls.len()];
+        for record in tracked {
+            let index = record.wall as usize;
+            let wall = &mut self.walls[index];
+            let [normal, point] = [record.normal, record.point].map(DVec3::from_array);
+            let impulse = impulse_of(&record.impulse);
+            let is_outside = wall.shape.is_closed_container()
+                && wall.shape.side_of(record.feature) == Some(Side::Outside);
+            if impulse.normal > 0.0 && is_outside {
+                wall.outer_contacts += 1;
+            }
+            let loaded = LoadedSide::of_wall(wall, point, normal);
+            sums[index] += LoadIntegral::of(&loaded, normal, &impulse, 1.0);
+        }
+        for (wall, sum) in self.walls.iter_mut().zip(&sums) {
+            wall.load = sum.mean(self.step);
+            wall.total_load += *sum;
         }
     }
 

@@ -62,6 +62,14 @@ impl StageTimes {
         }
     }
 
+    /// With the times of a device for the stages behind the first, which waited for them.
+    pub(crate) fn with_device(mut self, times: [Duration; 5]) -> Self {
+        let all: Duration = times.iter().sum();
+        self.0[0] = self.0[0].saturating_sub(all);
+        self.0[1..].copy_from_slice(&times);
+        self
+    }
+
     /// Time of all stages.
     pub fn total(&self) -> Duration {
         self.0.iter().sum()

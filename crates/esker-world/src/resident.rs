@@ -5,7 +5,7 @@
 //! ([`World::resident_obstacle`] says why another has not).
 
 use esker_contact::BodyState;
-use esker_geometry::{Face, OpenFaces, Side, WallShape};
+use esker_geometry::{Aabb, Face, OpenFaces, Side, WallShape};
 use esker_parallel::Team;
 use glam::{DQuat, DVec3};
 
@@ -132,6 +132,15 @@ pub struct CandidateRecord {
     pub approach: f64,
     /// Curvature of the wall, 1/m.
     pub curvature: f64,
+}
+
+/// Where grains may leave a world.
+#[derive(Clone, Debug, Default)]
+pub struct Exits {
+    /// The bounds, lower and upper corner, m.
+    pub bounds: Option<[DVec3; 2]>,
+    /// Boxes that hold the sinks, lower and upper corners, m.
+    pub sinks: Vec<[DVec3; 2]>,
 }
 
 /// A contact that the last step left, as far as the search for contacts asks.
@@ -261,6 +270,20 @@ impl World {
     /// Its walls as they are in the step; `None` where one is a mesh.
     pub fn wall_records(&self) -> Option<Vec<WallRecord>> {
         self.walls.iter().map(WallRecord::of).collect()
+    }
+
+    /// Where grains may leave.
+    pub fn exits(&self) -> Exits {
+        let sinks = self.sinks.iter().map(|sink| {
+            let Aabb { min, max } = sink.def.region.bounds();
+            // More than rounding moves an edge.
+            let slack = (max - min) * 1e-9 + (min.abs() + max.abs()) * 1e-12;
+            [min - slack, max + slack]
+        });
+        Exits {
+            bounds: self.bounds,
+            sinks: sinks.collect(),
+        }
     }
 
     /// What the search for contacts goes by.

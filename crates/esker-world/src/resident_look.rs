@@ -11,8 +11,9 @@ use crate::table::BodyId;
 
 /// Numbers that a look goes by.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
 pub struct LookSettings {
+    /// Whether the residual is wanted.
+    pub with_residual: bool,
     /// Substeps over what is left of them where they are relaxed.
     pub relaxed: f64,
     /// Share of the friction bound below which a contact should stick.
@@ -24,8 +25,8 @@ pub struct LookSettings {
 /// What it came to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LookTotals {
-    /// Sums of a `ResidualSum`: current, start, weight, carried, rounding.
-    pub residual: [ExactSum; 5],
+    /// Sums of a `ResidualSum`, where that is wanted: current, start, weight, carried, rounding.
+    pub residual: Option<[ExactSum; 5]>,
     /// Contacts that touch at the end of the step.
     pub touching: usize,
     /// Sum of their excess.
@@ -57,8 +58,9 @@ pub struct WorstRecord {
 
 impl World {
     /// What a look goes by.
-    pub fn look_settings(&self) -> LookSettings {
+    pub fn look_settings(&self, with_residual: bool) -> LookSettings {
         LookSettings {
+            with_residual,
             relaxed: RELAXED,
             sticking: STICKING,
             shares: [LEFT_OUT, LEFT_OUT, MEDIAN],
@@ -86,23 +88,23 @@ impl World {
             travel: totals.travel,
             worst,
         });
-        let [current, start, weight, carried, rounding] = totals.residual.map(|sum| sum.value());
-        let residual = ResidualSum {
-            current,
-            start,
-            weight,
-            carried,
-            rounding,
-        };
-        StepErrors {
-            residual: Some(residual.relative()),
-            ..errors
-        }
+        let residual = totals.residual.map(|sums| {
+            let [current, start, weight, carried, rounding] = sums.map(|sum| sum.value());
+            let sum = ResidualSum {
+                current,
+                start,
+                weight,
+                carried,
+                rounding,
+            };
+            sum.relative()
+        });
+        StepErrors { residual, ..errors }
     }
 
     /// Judges a step that a device made and looked at: its report gets residual and errors, and
     /// the next step its resolution.
-    pub fn judge_look(&mut self, totals: &LookTotals, report: &mut StepReport) {
+    pub(crate) fn judge_look(&mut self, totals: &LookTotals, report: &mut StepReport) {
         let errors = self.errors_of_look(totals);
         report.residual = errors.residual;
         self.judge_by(errors, report);

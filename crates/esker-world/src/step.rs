@@ -136,6 +136,10 @@ struct Advanced {
 impl World {
     /// Advances the world by one step.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
+        if self.steps_on_device() {
+            return self.step_on_device();
+        }
+        self.fetch()?;
         self.step_with(|_| {})
     }
 
@@ -149,6 +153,15 @@ impl World {
         let turnover = self.begin();
         observe(self);
         clock.end(Stage::Begin);
+        self.step_from_begin(clock, turnover)
+    }
+
+    /// A step whose stage `begin` is done.
+    pub(crate) fn step_from_begin(
+        &mut self,
+        mut clock: StageClock,
+        turnover: Turnover,
+    ) -> Result<StepReport, StepError> {
         let detection = self.find_pairs()?;
         clock.end(Stage::FindPairs);
         self.collide(detection);
@@ -168,7 +181,7 @@ impl World {
         Ok(report)
     }
 
-    fn choose_threads(&mut self) {
+    pub(crate) fn choose_threads(&mut self) {
         if let Some(choice) = &mut self.thread_choice {
             let work = self.grains.len() + self.workspace.contacts.len();
             self.team.set_threads(choice.begin_step(work));
@@ -338,7 +351,7 @@ impl World {
         Ok(())
     }
 
-    fn device_error(&self, source: DeviceError) -> StepError {
+    pub(crate) fn device_error(&self, source: DeviceError) -> StepError {
         StepError::Device {
             step: self.steps_done + 1,
             source,
@@ -706,7 +719,7 @@ impl World {
         }
     }
 
-    fn check_finite(&self, time: f64) -> Result<(), StepError> {
+    pub(crate) fn check_finite(&self, time: f64) -> Result<(), StepError> {
         let grains = &self.grains;
         let broken = (0..grains.len()).filter(|&i| {
             let state = &grains.state[i];

@@ -99,6 +99,21 @@ impl Emitter {
         by_rate.min(by_total).max(0.0) as u64
     }
 
+    /// Whether a step of this length that starts at `time` may add grains.
+    pub(crate) fn may_emit(&self, time: f64, step: f64) -> bool {
+        if time + step <= self.def.start || self.is_finished(time) {
+            return false;
+        }
+        let EmitterProgress {
+            due, next_radius, ..
+        } = self.progress;
+        let (rate, price) = match self.def.rate {
+            Rate::Number(rate) => (rate, 1.0),
+            Rate::Mass(rate) => (rate, sphere_mass(self.density, next_radius)),
+        };
+        next_radius == 0.0 || due + rate * step >= price
+    }
+
     /// Adds the grains that are due in the step that starts at `time`.
     pub(crate) fn emit(&mut self, period: EmissionStep<'_>, grains: &mut Grains) -> usize {
         let EmissionStep {

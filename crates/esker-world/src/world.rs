@@ -26,6 +26,7 @@ use crate::material::{PairConstants, PairTable};
 use crate::packing::{self, PackingError, PlacedGrain, PlacedGrains};
 use crate::periodic::{Periodic, images};
 use crate::reduction::Aggregates;
+use crate::residency::Residency;
 use crate::step::Workspace;
 use crate::supply::{Emitter, Sink};
 use crate::tool_forces::ToolWork;
@@ -81,6 +82,7 @@ pub struct World {
     /// Regions whose grains are never frozen.
     pub(crate) watched: Vec<Region>,
     pub(crate) workspace: Workspace,
+    pub(crate) residency: Residency,
 }
 
 /// The equations of a step; see [`World::last_problem`].
@@ -213,6 +215,7 @@ impl World {
             thread_choice: None,
             plain_order: false,
             workspace: Workspace::default(),
+            residency: Residency::default(),
         }
     }
 

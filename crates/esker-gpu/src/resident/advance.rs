@@ -14,8 +14,18 @@ use super::primitives::{ScanRecord, over, scan, scan_scratch};
 use crate::arrays::{BodyArrays, BodySizes, ContactArrays, ContactSizes, addresses};
 use crate::backend::{reserve, reserve_scratch};
 use crate::launch::{Executor, ResidentKernel, ResidentLaunch, StepShape};
-use crate::layout::{LawRecord, MOST_COLOURS, RESIDENT_THREADS, StepRecord, fitting_bodies};
+use crate::layout::{
+    LawRecord, MOST_COLOURS, NEIGHBOURS, RESIDENT_THREADS, StepRecord, fitting_bodies,
+};
 use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
+
+/// Threads of which one packs a block of the plan.
+const THREADS_PER_BLOCK: usize = 128;
+
+/// Moments of a step: contacts are in order, rows are set, substeps are done.
+pub(super) const PLANNED: usize = 2;
+pub(super) const ASSEMBLED: usize = 3;
+pub(super) const ADVANCED: usize = 4;
 
 /// Limbs of an exact sum.
 const LIMBS: usize = 8;
@@ -35,6 +45,8 @@ pub struct AdvanceNumbers {
     pub broken: u32,
     pub obstacle: u32,
     pub history: u32,
+    pub by_colour: u32,
+    pub unused: u32,
     pub colours: [u32; MOST_COLOURS + 1],
 }
 
@@ -87,6 +99,7 @@ struct AdvanceRecord {
     fixed_start: u64,
     sorted_height: u64,
     sorted: u64,
+    sorted_class: u64,
     local_bodies: u64,
     body_table: u64,
     body_index: u64,
@@ -161,6 +174,7 @@ struct Scratch {
     of_blocks: [Array<u32>; 6],
     sorted_height: Array<u64>,
     sorted: Array<u32>,
+    sorted_class: Array<u32>,
     local_bodies: Array<u32>,
     body_table: [Array<u32>; 2],
     masks: Array<u64>,
@@ -170,6 +184,10 @@ struct Scratch {
     group_law: Array<u16>,
     open_time_of: Array<f64>,
     first_at_wall: Array<u32>,
+    first_block: Array<u32>,
+    neighbours: Array<u32>,
+    of_sweeps: [Array<u32>; 2],
+    next_item: Array<u32>,
     tiles: Array<u32>,
 }
 
@@ -186,6 +204,7 @@ impl Scratch {
             of_blocks: layout.arrays(contacts),
             sorted_height: layout.array(contacts),
             sorted: layout.array(contacts),
+            sorted_class: layout.array(contacts),
             local_bodies: layout.array(2 * contacts),
             body_table: layout.arrays(4 * contacts),
             masks: layout.array(2 * contacts),
@@ -195,6 +214,10 @@ impl Scratch {
             group_law: layout.array(contacts),
             open_time_of: layout.array(contacts),
             first_at_wall: layout.array(grains),
+            first_block: layout.array(grains),
+            neighbours: layout.array(NEIGHBOURS * contacts),
+            of_sweeps: layout.arrays(contacts),
+            next_item: layout.array(1),
             tiles: layout.array(scan_scratch(contacts)),
         }
     }
@@ -280,6 +303,7 @@ pub struct Advancer<E: Executor> {
     /// Which of the two is that of the last step.
     last: usize,
     fixed: usize,
+    in_one_launch: bool,
 }
 
 impl<E: Executor> Default for Advancer<E> {
@@ -295,11 +319,18 @@ impl<E: Executor> Default for Advancer<E> {
             history: [HistoryMemory::default(), HistoryMemory::default()],
             last: 0,
             fixed: 0,
+            in_one_launch: std::env::var_os("ESKER_ONE_LAUNCH").is_some(),
         }
     }
 }
 
 impl<E: Executor> Advancer<E> {
+    /// Whether one kernel takes all blocks through all sweeps, where it can; else every colour of
+    /// a sweep is a launch.
+    pub fn set_in_one_launch(&mut self, in_one_launch: bool) {
+        self.in_one_launch = in_one_launch;
+    }
+
     fn staged_memory(&mut self) -> &mut E::Memory {
         self.memory.as_mut().expect("a step was sent")
     }
@@ -426,6 +457,7 @@ impl<E: Executor> Advancer<E> {
             fixed_start,
             sorted_height: s.sorted_height.address(hidden),
             sorted: s.sorted.address(hidden),
+            sorted_class: s.sorted_class.address(hidden),
             local_bodies: s.local_bodies.address(hidden),
             body_table,
             body_index,
@@ -498,6 +530,11 @@ impl<E: Executor> Advancer<E> {
             rolls: rolls.into(),
             laws: staged.laws.address(memory),
             impact_counts: staged.impact_counts.address(memory),
+            neighbours: s.neighbours.address(hidden),
+            neighbour_count: s.of_sweeps[0].address(hidden),
+            sweeps_done: s.of_sweeps[1].address(hidden),
+            next_item: s.next_item.address(hidden),
+            first_block: s.first_block.address(hidden),
             ..addresses((&of_contacts, hidden), (&of_bodies, hidden))
         };
         staged_mut(memory, staged.step)[0] = record;
@@ -562,14 +599,21 @@ impl<E: Executor> Advancer<E> {
         scan(executor, scans[0], contacts)?;
         begin(executor, &plan_place, contacts)?;
         by_blocks(executor, &plan_sort, 1)?;
-        by_blocks(executor, &plan_pack, RESIDENT_THREADS as usize / 32)?;
+        by_blocks(
+            executor,
+            &plan_pack,
+            RESIDENT_THREADS as usize / THREADS_PER_BLOCK,
+        )?;
         scan(executor, scans[1], contacts)?;
-        begin(executor, &plan_finish, blocks)?;
+        by_blocks(executor, &plan_neighbours, 1)?;
+        by_blocks(executor, &plan_finish, 1)?;
+        executor.mark(PLANNED)?;
         begin(executor, &rows_recall, contacts)?;
         begin(executor, &rows_claim, grains)?;
         self.staged_memory().download(staged.numbers.bytes())?;
         begin(executor, &rows_set, contacts)?;
         by_blocks(executor, &rows_groups, 1)?;
+        executor.mark(ASSEMBLED)?;
         executor.wait()?;
         let numbers = staged_numbers::<E>(self);
         if numbers.obstacle != 0 {
@@ -585,11 +629,13 @@ impl<E: Executor> Advancer<E> {
             cached_bodies: numbers.cached_bodies,
             bodies: (grains + numbers.fixed as usize) as u32,
             rolls: input.settings.laws.iter().any(|law| law.rolls),
+            is_one_launch: self.in_one_launch && numbers.by_colour == 0,
             has_copies: false,
             has_losses: false,
         };
         let step = staged.step.address(self.staged_memory());
         executor.run(&shape, step)?;
+        executor.mark(ADVANCED)?;
         begin(executor, &finish_grains, grains)?;
         begin(executor, &finish_contacts, contacts)?;
         self.staged_memory()

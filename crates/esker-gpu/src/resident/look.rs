@@ -89,11 +89,11 @@ struct LookNumbers {
 }
 
 impl LookNumbers {
-    fn totals(&self) -> LookTotals {
+    fn totals(&self, has_residual: bool) -> LookTotals {
         let [excess, load @ ..] = self.errors.map(ExactSum::from);
         let [grains, walls, _] = self.selection;
         LookTotals {
-            residual: self.residual.map(ExactSum::from),
+            residual: has_residual.then(|| self.residual.map(ExactSum::from)),
             touching: (grains.count + walls.count) as usize,
             excess,
             load,
@@ -116,7 +116,9 @@ impl LookNumbers {
 struct LookRecord {
     advance: u64,
     numbers: u64,
-    settings: LookSettings,
+    relaxed: f64,
+    sticking: f64,
+    shares: [f64; LISTS],
     values: u64,
     keys: u64,
     bins: u64,
@@ -167,16 +169,18 @@ impl<E: Executor> Looker<E> {
         staged_mut(memory, record)[0] = LookRecord {
             advance: advancer.record(),
             numbers: numbers.address(memory),
-            settings,
+            relaxed: settings.relaxed,
+            sticking: settings.sticking,
+            shares: settings.shares,
             values: values.address(hidden),
             keys: keys.address(hidden),
             bins: bins.address(hidden),
         };
         memory.upload(record.bytes())?;
-        launch(executor, record.address(memory), grains, contacts)?;
+        launch(executor, record.address(memory), size, &settings)?;
         memory.download(numbers.bytes())?;
         executor.wait()?;
-        Ok(staged(memory, numbers)[0].totals())
+        Ok(staged(memory, numbers)[0].totals(settings.with_residual))
     }
 }
 
@@ -184,8 +188,8 @@ impl<E: Executor> Looker<E> {
 fn launch<E: Executor>(
     executor: &mut E,
     record: u64,
-    grains: usize,
-    contacts: usize,
+    (grains, contacts): (usize, usize),
+    settings: &LookSettings,
 ) -> Result<(), DeviceError> {
     use kernels::*;
     let mut begin = |kernel: &'static ResidentKernel, entries: usize, number: u32| {
@@ -196,8 +200,10 @@ fn launch<E: Executor>(
     };
     let summed = |lists: usize, entries: usize| lists * entries.div_ceil(SUMMED_BY_THREAD);
     begin(&look_begin, LISTS * BINS, 0)?;
-    begin(&look_residual, contacts, 0)?;
-    begin(&look_sum, summed(SUMS, contacts), SUM_RESIDUAL)?;
+    if settings.with_residual {
+        begin(&look_residual, contacts, 0)?;
+        begin(&look_sum, summed(SUMS, contacts), SUM_RESIDUAL)?;
+    }
     begin(&look_errors, contacts, 0)?;
     begin(&look_sum, summed(SUMS, contacts), SUM_ERRORS)?;
     begin(&look_worst, 1, 0)?;

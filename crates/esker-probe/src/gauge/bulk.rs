@@ -18,8 +18,8 @@
 //! boundaries count as what they are images of.
 
 use esker_geometry::Region;
-use esker_world::Partner;
 use esker_world::World;
+use esker_world::{Partner, Wanted};
 use glam::{DMat3, DVec3};
 
 use super::Gauge;
@@ -81,6 +81,10 @@ impl Bulk {
 }
 
 impl Gauge for Bulk {
+    fn reads(&self) -> Wanted {
+        Wanted::Contacts
+    }
+
     fn sample(&mut self, world: &World) {
         let grains = &*world.all_grains();
         let near = self.region.bounds();

@@ -9,7 +9,7 @@ mod mixing;
 mod profile;
 mod wall;
 
-use esker_world::World;
+use esker_world::{Wanted, World};
 
 use crate::definition::{Column, Quantity};
 use crate::track::Track;
@@ -22,6 +22,11 @@ pub(crate) trait Gauge: Send {
     /// Whether [`Gauge::after_step`] needs the track.
     fn follows_grains(&self) -> bool {
         false
+    }
+
+    /// What its samples and rows are made from.
+    fn reads(&self) -> Wanted {
+        Wanted::Grains
     }
 
     /// Takes a sample.

@@ -1,6 +1,6 @@
 //! Loads of the grains on a wall: exact means, from its load integral.
 
-use esker_world::{LoadIntegral, WallLoad, World};
+use esker_world::{LoadIntegral, WallLoad, Wanted, World};
 use glam::DVec3;
 
 use super::Gauge;
@@ -38,6 +38,10 @@ impl WallGauge {
 }
 
 impl Gauge for WallGauge {
+    fn reads(&self) -> Wanted {
+        Wanted::Report
+    }
+
     fn close(&mut self, world: &World, length: f64) -> Vec<f64> {
         let total = world.walls()[self.wall].total_load;
         let WallLoad {

@@ -11,7 +11,7 @@ use esker_record::{
     Precision, ProbeRow, RecordSettings, Recorder, RecordingHeader, WallSurface,
 };
 use esker_scene::{CheckpointDef, Field, RecordDef, Scene};
-use esker_world::{RestoreError, StepReport, World};
+use esker_world::{RestoreError, StepReport, Wanted, World};
 use glam::DVec3;
 
 use super::folder::ResultFolder;
@@ -199,23 +199,37 @@ impl Output {
         &self.folder
     }
 
-    /// Records the step that was just made with the rows of probes that it completed, and
-    /// saves a checkpoint when it is time.
+    /// What is recorded of the world after the step of this report.
+    pub fn reads(&self, report: &StepReport) -> Wanted {
+        match self.is_frame(report) {
+            true if self.scene.scene().record.contacts => Wanted::Contacts,
+            true => Wanted::Grains,
+            false => Wanted::Report,
+        }
+    }
+
+    /// Whether a frame is recorded after the step of this report.
+    fn is_frame(&self, report: &StepReport) -> bool {
+        let every = self.scene.scene().record.every;
+        every.is_some_and(|every| report.reached_multiple_of(every))
+    }
+
+    /// Whether a checkpoint is due now, after the step of this report.
+    pub fn is_checkpoint_due(&self, report: &StepReport) -> bool {
+        let elapsed = self.schedule.last.elapsed().as_secs_f64();
+        self.schedule.is_due(report, elapsed)
+    }
+
+    /// Records the step that was just made with the rows of probes that it completed.
     pub fn after_step(
         &mut self,
         world: &World,
         (report, rows): (&StepReport, &[Row]),
-        sums: Sums<'_>,
     ) -> Result<(), Error> {
         self.recorder.record_step(world, report)?;
         self.record_probes(rows)?;
-        let every = self.scene.scene().record.every;
-        if every.is_some_and(|every| report.reached_multiple_of(every)) {
+        if self.is_frame(report) {
             self.record(world)?;
-        }
-        let elapsed = self.schedule.last.elapsed().as_secs_f64();
-        if self.schedule.is_due(report, elapsed) {
-            self.save(world, sums)?;
         }
         Ok(())
     }

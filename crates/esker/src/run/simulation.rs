@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use esker_probe::{Probes, Row};
 use esker_record::RecordingHeader;
-use esker_world::{StepError, StepReport, World};
+use esker_world::{StepError, StepReport, Wanted, World};
 
 use super::folder::ResultFolder;
 use super::output::{Output, Sums, recording_header};
@@ -67,6 +67,7 @@ pub struct Simulation {
     output: Option<Output>,
     failure: Option<StepError>,
     warnings: Vec<String>,
+    leaves_on_device: bool,
 }
 
 impl Simulation {
@@ -95,6 +96,7 @@ impl Simulation {
             output: None,
             failure: None,
             warnings: Vec::new(),
+            leaves_on_device: false,
         };
         simulation.on_device()
     }
@@ -115,6 +117,7 @@ impl Simulation {
             output: Some(resumed.output),
             failure: None,
             warnings: resumed.warnings,
+            leaves_on_device: false,
         };
         simulation.on_device()
     }
@@ -124,8 +127,10 @@ impl Simulation {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.world.set_max_threads(cores);
         let scene = self.scene.scene();
-        let device = device_for(scene.run.device, &scene.world)?;
-        self.world.set_device(device);
+        if let Some(device) = device_for(scene.run.device, &scene.world)? {
+            let handed = device.hand_to(&mut self.world);
+            handed.map_err(|source| self.failed(source))?;
+        }
         Ok(self)
     }
 
@@ -143,31 +148,62 @@ impl Simulation {
         Ok(())
     }
 
+    /// Allows steps to leave the grains on the device, where it makes whole steps. Grains and
+    /// contacts of [`Simulation::world`] are then those of an earlier step, but for what is
+    /// recorded and measured, until [`Simulation::run`] has ended or [`Simulation::fetch`] is
+    /// called. Results do not change.
+    pub fn leave_on_device(&mut self, may_stay: bool) {
+        self.leaves_on_device = may_stay;
+    }
+
+    /// Brings grains back from the device, where they are there.
+    pub fn fetch(&mut self) -> Result<(), Error> {
+        let fetched = self.world.fetch();
+        fetched.map_err(|source| self.failed(source))
+    }
+
+    fn failed(&mut self, source: StepError) -> Error {
+        self.failure = Some(source.clone());
+        Error::Step {
+            scene: self.scene.scene().name.clone(),
+            checkpoint: self.output.as_ref().and_then(Output::last_good_checkpoint),
+            source: Box::new(source),
+        }
+    }
+
+    /// What probes and the recording read after the next step.
+    fn reads_after_next(&self) -> Wanted {
+        if !self.leaves_on_device {
+            return Wanted::Contacts;
+        }
+        let report = self.world.next_report();
+        let recorded = self.output.as_ref().map(|output| output.reads(&report));
+        self.probes.reads(&report).max(recorded.unwrap_or_default())
+    }
+
     /// Makes one step and records it. After a step that failed there is no other.
     pub fn step(&mut self) -> Result<StepReport, Error> {
         let start = Instant::now();
+        let wanted = self.reads_after_next();
+        self.world.leave_on_device(wanted < Wanted::Contacts);
         let report = match self.failure.clone() {
             Some(failure) => Err(failure),
             None => self.world.step(),
         };
-        let report = report.map_err(|source| {
-            self.failure = Some(source.clone());
-            Error::Step {
-                scene: self.scene.scene().name.clone(),
-                checkpoint: self.output.as_ref().and_then(Output::last_good_checkpoint),
-                source: Box::new(source),
-            }
-        })?;
+        let report = report.map_err(|source| self.failed(source))?;
+        if wanted > Wanted::Report {
+            let fetched = self.world.fetch_grains();
+            fetched.map_err(|source| self.failed(source))?;
+        }
         self.totals.add(&report, self.world.walls());
         self.rows = self.probes.after_step(&self.world, &report);
         let before = self.totals.wall;
         self.totals.wall = before + start.elapsed().as_secs_f64();
         if let Some(output) = &mut self.output {
-            let sums = Sums {
-                totals: &self.totals,
-                probes: &self.probes,
-            };
-            output.after_step(&self.world, (&report, &self.rows), sums)?;
+            output.after_step(&self.world, (&report, &self.rows))?;
+            if output.is_checkpoint_due(&report) {
+                self.checkpoint()?;
+            }
             self.totals.wall = before + start.elapsed().as_secs_f64();
         }
         Ok(report)
@@ -185,16 +221,19 @@ impl Simulation {
         self.until = until;
         while !until.is_reached(&self.world) {
             if stop() {
+                self.fetch()?;
                 return Ok(false);
             }
             let report = self.step()?;
             after_step(self, &report)?;
         }
+        self.fetch()?;
         Ok(true)
     }
 
     /// Saves a checkpoint now.
     pub fn checkpoint(&mut self) -> Result<(), Error> {
+        self.fetch()?;
         let output = self.output.as_mut().ok_or(Error::NoRecording)?;
         let sums = Sums {
             totals: &self.totals,
@@ -206,6 +245,7 @@ impl Simulation {
     /// Ends the recording, if there is one, with a checkpoint, the last state and the summary,
     /// and says what the run came to. The simulation may go on, unrecorded.
     pub fn finish(&mut self) -> Result<Summary, Error> {
+        self.fetch()?;
         let summary = self.summary();
         if let Some(output) = self.output.take() {
             let folder = output.folder().path().to_owned();

@@ -1,0 +1,70 @@
+/* What the host wants to know of grains after a step; field by field as
+ * `src/resident/measures.rs` has it. */
+#ifndef ESKER_MEASURES_H
+#define ESKER_MEASURES_H
+
+#include "primitives.h"
+#include "exact_sum.h"
+#include "grains.h"
+
+struct MeasuredNumbers {
+    /* Kinetic energy. */
+    u64 energy[LIMBS];
+    u32 may_leave;
+    u32 unused;
+};
+
+struct Measures {
+    const struct Grains *grains;
+    struct MeasuredNumbers *numbers;
+    /* Lower and upper corners of the boxes that hold sinks; those of the bounds come first. */
+    const double *boxes;
+    u32 sinks;
+    u32 has_bounds;
+};
+
+DEVICE int is_in_box(const double *corners, struct Vector x) {
+    return corners[0] <= x.x && x.x <= corners[3] && corners[1] <= x.y && x.y <= corners[4]
+        && corners[2] <= x.z && x.z <= corners[5];
+}
+
+RESIDENT_KERNEL(measures_begin, Measures) {
+    (void)number;
+    FOR_THREADS(thread) {
+        if (THREAD_BLOCK == 0 && thread < LIMBS) s->numbers->energy[thread] = 0;
+        if (THREAD_BLOCK == 0 && thread == 0) s->numbers->may_leave = 0;
+    }
+}
+
+RESIDENT_KERNEL(measure_grains, Measures) {
+    SHARED(u64, limbs[LIMBS]);
+    (void)number;
+    FOR_THREADS(thread) {
+        if (thread < LIMBS) limbs[thread] = 0;
+    }
+    BARRIER();
+    FOR_THREADS(thread) {
+        u32 may_leave = 0;
+        FOR_EACH(i, thread, s->grains->count) {
+            const double *state = s->grains->state + 8 * (u64)i;
+            struct Vector x = vector_at(s->grains->position, i);
+            struct Vector v = velocity_of(s->grains, i);
+            struct Vector spin = vector(state[4], state[5], state[6]);
+            double turning = state[7] > 0.0 ? dot(spin, spin) / state[7] : 0.0;
+            add_exactly(limbs, 0.5 * (s->grains->mass[i] * dot(v, v) + turning));
+            if (s->has_bounds && !is_in_box(s->boxes, x)) may_leave = 1;
+            for (u32 k = 1; k <= s->sinks; k++) {
+                if (is_in_box(s->boxes + 6 * k, x)) may_leave = 1;
+            }
+        }
+        if (may_leave) s->numbers->may_leave = 1;
+    }
+    BARRIER();
+    FOR_THREADS(thread) {
+        if (thread < LIMBS && limbs[thread] != 0) {
+            ATOMIC_ADD_U64(&s->numbers->energy[thread], limbs[thread]);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,138 @@
+//! Whole scenes whose grains stay on a device have the bits of the CPU. Kernels run on the host
+//! here; with the feature `cuda` and a GPU the same tests run there too.
+
+use std::path::Path;
+
+use esker_gpu::Host;
+use esker_gpu::resident::device::Resident;
+use esker_world::{ResidentDevice, World};
+
+fn world_of(scene: &str) -> World {
+    let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
+    let mut scene = esker_scene::load(scenes.join(scene)).expect("a shipped scene is right");
+    // Whose energy is booked does not stay.
+    scene.world.energy_ledger = false;
+    World::new(&scene.world).expect("a shipped scene has a world")
+}
+
+fn advance(world: &mut World, steps: usize) {
+    for _ in 0..steps {
+        world.step().expect("a step");
+    }
+}
+
+/// Steps of one world on the CPU and of another on a device. Returns how many the device made.
+fn compare(scene: &str, before: usize, steps: usize, device: Box<dyn ResidentDevice>) -> usize {
+    let [mut on_cpu, mut on_device] = [(); 2].map(|()| {
+        let mut world = world_of(scene);
+        advance(&mut world, before);
+        world
+    });
+    println!("{scene} on {}", device.name());
+    on_device
+        .set_resident_device(Some(device))
+        .expect("a device");
+    on_device.leave_on_device(true);
+    assert_eq!(on_device.resident_obstacle(), None);
+    let mut made = 0;
+    for k in 0..steps {
+        let [cpu, device] =
+            [&mut on_cpu, &mut on_device].map(|world| world.step().expect("a step"));
+        made += usize::from(on_device.is_on_device());
+        assert_eq!(cpu.contacts, device.contacts, "step {}", cpu.step);
+        assert_eq!(cpu.impacts, device.impacts, "impacts of step {}", cpu.step);
+        assert_eq!(cpu.grains, device.grains);
+        assert_eq!(
+            (cpu.emitted, cpu.removed, cpu.lost),
+            (device.emitted, device.removed, device.lost)
+        );
+        assert_eq!(cpu.touching, device.touching);
+        assert_eq!(cpu.max_overlap.to_bits(), device.max_overlap.to_bits());
+        assert_eq!(cpu.mean_overlap.to_bits(), device.mean_overlap.to_bits());
+        assert_eq!(
+            cpu.residual.map(f64::to_bits),
+            device.residual.map(f64::to_bits)
+        );
+        assert_eq!(
+            on_cpu.kinetic_energy().to_bits(),
+            on_device.kinetic_energy().to_bits()
+        );
+        for (one, other) in on_cpu.walls().iter().zip(on_device.walls()) {
+            assert_eq!(one.load, other.load, "{} in step {}", one.name, cpu.step);
+            assert_eq!(one.total_load, other.total_load);
+            assert_eq!(one.outer_contacts, other.outer_contacts);
+        }
+        // Now and then somebody looks at the grains.
+        if k % 7 == 3 {
+            on_device.fetch_grains().expect("grains");
+            assert_eq!(
+                on_cpu.grains().state_hash(),
+                on_device.grains().state_hash(),
+                "after step {}",
+                cpu.step
+            );
+        }
+    }
+    on_device.fetch().expect("grains");
+    assert_eq!(
+        on_cpu.grains().state_hash(),
+        on_device.grains().state_hash()
+    );
+    // What is remembered came back as well.
+    on_device
+        .set_resident_device(None)
+        .expect("the device goes");
+    for world in [&mut on_cpu, &mut on_device] {
+        advance(world, 2);
+    }
+    assert_eq!(
+        on_cpu.grains().state_hash(),
+        on_device.grains().state_hash(),
+        "back on the CPU"
+    );
+    made
+}
+
+fn scene_is_the_same(scene: &str, before: usize, steps: usize, least: usize) {
+    let made = compare(
+        scene,
+        before,
+        steps,
+        Box::new(Resident::new(Host::default())),
+    );
+    assert!(made >= least, "{made} of {steps} steps on the device");
+    #[cfg(feature = "cuda")]
+    match esker_gpu::Cuda::new(0) {
+        Ok(cuda) => {
+            let made = compare(scene, before, steps, Box::new(Resident::new(cuda)));
+            assert!(made >= least, "{made} of {steps} steps on the device");
+        }
+        Err(error) => println!("on the host alone: {error}"),
+    }
+}
+
+#[test]
+fn a_drum_that_stays_on_a_device_has_the_bits_of_the_cpu() {
+    scene_is_the_same("drum.toml", 0, 60, 50);
+    scene_is_the_same("drum.toml", 150, 60, 50);
+}
+
+#[test]
+fn a_silo_that_stays_on_a_device_has_the_bits_of_the_cpu() {
+    scene_is_the_same("silo.toml", 100, 40, 30);
+}
+
+#[test]
+fn a_hopper_that_stays_on_a_device_has_the_bits_of_the_cpu() {
+    scene_is_the_same("hopper.toml", 150, 40, 30);
+}
+
+#[test]
+fn a_pile_that_is_poured_has_the_bits_of_the_cpu() {
+    scene_is_the_same("pile.toml", 500, 150, 100);
+}
+
+#[test]
+fn a_conveyor_that_is_fed_has_the_bits_of_the_cpu() {
+    scene_is_the_same("conveyor.toml", 300, 150, 100);
+}

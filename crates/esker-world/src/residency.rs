@@ -1,0 +1,393 @@
+//! Worlds whose grains stay on a device from step to step.
+//!
+//! A [`ResidentDevice`] makes whole steps, with the CPU's bits. Grains and what is remembered of
+//! contacts then live there; the host keeps walls, emitters, sinks and the clock, and is told what
+//! a report says. What is rare is left to the host: the state is fetched, the host does it, and
+//! the state is sent again. Which step is made where does not show in any result.
+//!
+//! A step leaves grains on the device only where the caller allows it
+//! ([`World::leave_on_device`]), since whoever reads the world then has to fetch them first
+//! ([`World::fetch`]). Contacts are those of the last step that the host made.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use esker_contact::BodyState;
+use esker_solver::device::{DeviceError, DeviceWork};
+use esker_solver::plan::block_edge;
+use glam::{DQuat, DVec3};
+
+use crate::World;
+use crate::begin::Turnover;
+use crate::definition::Method;
+use crate::report::{Stage, StageClock, StepReport};
+use crate::resident_look::LookTotals;
+use crate::step::StepError;
+
+/// A device that makes whole steps of grains that stay there.
+pub trait ResidentDevice: Debug + Send + Sync {
+    /// What it is called, for people.
+    fn name(&self) -> &str;
+
+    /// What it did in its last step.
+    fn work(&self) -> Result<DeviceWork, DeviceError>;
+
+    /// Takes grains and what is remembered of their contacts from a world.
+    fn send(&mut self, world: &mut World) -> Result<(), DeviceError>;
+
+    /// Makes a step of the grains that are there, with walls and settings of the world, and books
+    /// the loads of its walls. `None` where the host has to make it: nothing has changed then.
+    fn step(&mut self, world: &mut World) -> Result<Option<ResidentStep>, DeviceError>;
+
+    /// Looks closely at the step that was just made.
+    fn look(&mut self, world: &World, with_residual: bool) -> Result<LookTotals, DeviceError>;
+
+    /// Multiplies the impulses that are remembered: for substeps of another length.
+    fn scale_remembered(&mut self, factor: f64) -> Result<(), DeviceError>;
+
+    /// Gives the world its grains.
+    fn fetch_grains(&mut self, world: &mut World) -> Result<(), DeviceError>;
+
+    /// Gives the world back what it took.
+    fn fetch(&mut self, world: &mut World) -> Result<(), DeviceError>;
+}
+
+/// What somebody reads of a world after a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wanted {
+    /// Its report, and walls.
+    #[default]
+    Report,
+    /// Grains, too.
+    Grains,
+    /// Contacts, too.
+    Contacts,
+}
+
+/// What a step on a device came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ResidentStep {
+    /// See [`StepReport::contacts`].
+    pub contacts: usize,
+    /// See [`StepReport::impacts`].
+    pub impacts: usize,
+    /// See [`StepReport::touching`].
+    pub touching: usize,
+    /// See [`StepReport::mean_overlap`].
+    pub mean_overlap: f64,
+    /// See [`StepReport::max_overlap`].
+    pub max_overlap: f64,
+    /// Kinetic energy after the step, J.
+    pub kinetic_energy: f64,
+    /// Whether some grain's state is not a number any more.
+    pub is_broken: bool,
+    /// Whether some grain may be in a sink or beyond the bounds.
+    pub may_leave: bool,
+    /// Time of the stages from `find_pairs` on.
+    pub times: [Duration; 5],
+}
+
+/// Edges of blocks in diameters of the largest grain, at least.
+const ROOM_IN_BLOCK: f64 = 1.05;
+
+/// Where the grains of a world are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// On the host alone.
+    #[default]
+    Host,
+    /// On the device; the host has those of an earlier step.
+    Device,
+    /// On the device, and the host knows how they are; not what is remembered of contacts.
+    Seen,
+}
+
+/// A world's device and what is there.
+#[derive(Debug, Default)]
+pub(crate) struct Residency {
+    device: Option<Box<dyn ResidentDevice>>,
+    place: Place,
+    may_stay: bool,
+    last: ResidentStep,
+    /// Factors that what is remembered there has still to be multiplied by, one by one.
+    scales: Vec<f64>,
+    /// The substep, s, for which no grain is given more inertia than it has.
+    light_substep: Option<f64>,
+}
+
+/// Why the grains of a world do not stay on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResidentObstacle {
+    /// No substeps, or a residual is wanted in every step.
+    #[error("only several substeps without a tolerance of their own stay on a device")]
+    Method,
+    /// Grains that are no spheres, bodies or machines.
+    #[error("only spheres stay on a device")]
+    Shapes,
+    /// A mesh.
+    #[error("a wall is a mesh")]
+    Mesh,
+    /// Bridges or other attraction.
+    #[error("grains attract each other")]
+    Cohesion,
+    /// A periodic axis.
+    #[error("an axis is periodic")]
+    Periodic,
+    /// Grains at rest are frozen.
+    #[error("grains at rest are frozen (`reduction`)")]
+    Reduction,
+    /// A ledger of energy is kept.
+    #[error("energy is booked (`energy`)")]
+    Energy,
+    /// The plain order of sweeps.
+    #[error("contacts are swept in the plain order")]
+    PlainOrder,
+    /// Some grains are so heavy that light ones below them are given more inertia.
+    #[error("some grains are far heavier than others")]
+    Inertia,
+    /// Some grains are so large that they act through copies.
+    #[error("some grains are far larger than others")]
+    Sizes,
+}
+
+impl World {
+    /// Hands whole steps to a device from now on, where they can be made there, or takes them
+    /// back from it. Grains that were on another device are fetched.
+    pub fn set_resident_device(
+        &mut self,
+        device: Option<Box<dyn ResidentDevice>>,
+    ) -> Result<(), StepError> {
+        self.fetch()?;
+        self.residency.device = device;
+        Ok(())
+    }
+
+    /// The device that makes whole steps, where there is one.
+    pub fn resident_device(&self) -> Option<&dyn ResidentDevice> {
+        self.residency.device.as_deref()
+    }
+
+    /// Allows the next steps to leave the grains on the device. Whoever reads them afterwards
+    /// calls [`World::fetch`] before.
+    pub fn leave_on_device(&mut self, may_stay: bool) {
+        self.residency.may_stay = may_stay;
+    }
+
+    /// Whether the grains are on the device, and the world has those of an earlier step.
+    pub fn is_on_device(&self) -> bool {
+        self.residency.place != Place::Host
+    }
+
+    /// Brings grains back from a device, if they are there, where they stay.
+    pub fn fetch_grains(&mut self) -> Result<(), StepError> {
+        if self.residency.place == Place::Device {
+            self.with_resident_device(|device, world| device.fetch_grains(world))?;
+            self.residency.place = Place::Seen;
+        }
+        Ok(())
+    }
+
+    /// Brings grains and what is remembered of their contacts back from a device, if they are
+    /// there.
+    pub fn fetch(&mut self) -> Result<(), StepError> {
+        if self.residency.place == Place::Host {
+            return Ok(());
+        }
+        self.catch_up_on_device()?;
+        self.with_resident_device(|device, world| device.fetch(world))?;
+        self.residency.place = Place::Host;
+        Ok(())
+    }
+
+    /// The report of the next step as far as it is known: its number, its length and its end.
+    pub fn next_report(&self) -> StepReport {
+        let mut clock = self.clock;
+        if self.next.level != clock.level() {
+            clock.set_level(self.next.level, self.steps_done);
+        }
+        StepReport {
+            step: self.steps_done + 1,
+            time: clock.time(self.steps_done + 1),
+            step_length: self.next_step_length(),
+            ..Default::default()
+        }
+    }
+
+    /// Why its grains do not stay on a device, if they do not.
+    pub fn resident_obstacle(&mut self) -> Option<ResidentObstacle> {
+        let substeps = matches!(&self.method, Method::SubStepped(m) if m.tolerance.is_none());
+        if !substeps || self.next.sweeps == 1 {
+            Some(ResidentObstacle::Method)
+        } else if self.grains.has_shapes() || !self.bodies.is_empty() || !self.machinery.is_empty()
+        {
+            Some(ResidentObstacle::Shapes)
+        } else if self.wall_records().is_none() {
+            Some(ResidentObstacle::Mesh)
+        } else if self.pairs.is_cohesive() {
+            Some(ResidentObstacle::Cohesion)
+        } else if self.periodic.is_some() {
+            Some(ResidentObstacle::Periodic)
+        } else if self.aggregates.is_some() {
+            Some(ResidentObstacle::Reduction)
+        } else if self.energy.is_some() {
+            Some(ResidentObstacle::Energy)
+        } else if self.plain_order {
+            Some(ResidentObstacle::PlainOrder)
+        } else if self.acts_through_copies() {
+            Some(ResidentObstacle::Sizes)
+        } else if self.has_burdens() {
+            Some(ResidentObstacle::Inertia)
+        } else {
+            None
+        }
+    }
+
+    /// Whether light grains are given more inertia in the next step; asked again where grains or
+    /// the substep have changed.
+    fn has_burdens(&mut self) -> bool {
+        let substep = self.next.substep(&self.clock, &self.method);
+        if self.is_on_device() && self.residency.light_substep == Some(substep) {
+            return false;
+        }
+        let has_burdens = self.raises_inertia();
+        self.residency.light_substep = (!has_burdens).then_some(substep);
+        has_burdens
+    }
+
+    /// Lets what is remembered on the device belong to substeps of another length.
+    pub(crate) fn scale_on_device(&mut self, factor: f64) {
+        self.residency.scales.push(factor);
+    }
+
+    /// Multiplies what is remembered on the device by what it has still to be multiplied by.
+    fn catch_up_on_device(&mut self) -> Result<(), StepError> {
+        for factor in std::mem::take(&mut self.residency.scales) {
+            self.with_resident_device(|device, _| device.scale_remembered(factor))?;
+        }
+        Ok(())
+    }
+
+    /// Whether some grain is so large that blocks of the plan do not hold it.
+    fn acts_through_copies(&mut self) -> bool {
+        let diameters = self.grains.diameters(&mut self.team);
+        let edge = block_edge(self.grains.len(), diameters.mean, diameters.max);
+        ROOM_IN_BLOCK * diameters.max > edge
+    }
+
+    /// Gives grains the state that a device left them in.
+    pub fn set_moved_grains(
+        &mut self,
+        position: &[DVec3],
+        state: &[BodyState],
+        orientation: &[DQuat],
+    ) {
+        self.grains.position.copy_from_slice(position);
+        self.grains.state.copy_from_slice(state);
+        self.grains.orientation.copy_from_slice(orientation);
+    }
+
+    /// Kinetic energy that the device measured, where the grains are there.
+    pub(crate) fn resident_kinetic_energy(&self) -> Option<f64> {
+        self.is_on_device()
+            .then_some(self.residency.last.kinetic_energy)
+    }
+
+    fn with_resident_device<T>(
+        &mut self,
+        with: impl FnOnce(&mut dyn ResidentDevice, &mut World) -> Result<T, DeviceError>,
+    ) -> Result<T, StepError> {
+        let mut device = self
+            .residency
+            .device
+            .take()
+            .expect("grains are on a device only where there is one");
+        let result = with(&mut *device, self);
+        self.residency.device = Some(device);
+        result.map_err(|source| self.device_error(source))
+    }
+
+    /// Whether the next step can be made on the device, and may be.
+    pub(crate) fn steps_on_device(&mut self) -> bool {
+        self.residency.device.is_some()
+            && self.residency.may_stay
+            && self.applied.is_empty()
+            && !self.grains.is_empty()
+            && self.resident_obstacle().is_none()
+    }
+
+    /// Stage `begin`, with the grains on the device if nothing happens to them.
+    fn begin_on_device(&mut self) -> Result<Turnover, StepError> {
+        if self.is_on_device() && (self.residency.last.may_leave || self.begin_needs_grains()) {
+            self.fetch()?;
+        }
+        if !self.is_on_device() {
+            return Ok(self.begin());
+        }
+        Ok(self.begin_without_grains())
+    }
+
+    /// A whole step on the device.
+    pub(crate) fn step_on_device(&mut self) -> Result<StepReport, StepError> {
+        let mut clock = StageClock::start();
+        let turnover = self.begin_on_device()?;
+        let was_here = !self.is_on_device();
+        self.catch_up_on_device()?;
+        let outcome = self.with_resident_device(|device, world| {
+            if was_here {
+                device.send(world)?;
+            }
+            device.step(world)
+        });
+        let Some(outcome) = outcome? else {
+            self.fetch()?;
+            self.choose_threads();
+            clock.end(Stage::Begin);
+            return self.step_from_begin(clock, turnover);
+        };
+        self.residency.place = Place::Device;
+        self.residency.last = outcome;
+        clock.end(Stage::Begin);
+        self.steps_done += 1;
+        let time = self.time();
+        let mut report = StepReport {
+            step: self.steps_done,
+            time,
+            step_length: self.step,
+            grains: self.grain_count(),
+            emitted: turnover.emitted,
+            removed: turnover.removed,
+            lost: turnover.lost,
+            owed: self.emitters.iter().map(|e| e.owed(time)).sum(),
+            contacts: outcome.contacts,
+            touching: outcome.touching,
+            mean_overlap: outcome.mean_overlap,
+            max_overlap: outcome.max_overlap,
+            sweeps: self.method.sweeps(),
+            impacts: outcome.impacts,
+            converged: true,
+            times: clock.times().with_device(outcome.times),
+            threads: self.team.threads(),
+            ..Default::default()
+        };
+        if outcome.is_broken {
+            self.fetch()?;
+            self.check_finite(time)?;
+        }
+        self.judge_on_device(&mut report)?;
+        for wall in &mut self.walls {
+            wall.move_to(time);
+        }
+        Ok(report)
+    }
+
+    /// Judges the step that was just made on the device, as [`World::judge`] does.
+    fn judge_on_device(&mut self, report: &mut StepReport) -> Result<(), StepError> {
+        let is_look = self.looked();
+        if self.accuracy.is_none() && !is_look {
+            return Ok(());
+        }
+        let totals = self.with_resident_device(|device, world| device.look(world, is_look))?;
+        self.judge_look(&totals, report);
+        Ok(())
+    }
+}
