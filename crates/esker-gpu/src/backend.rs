@@ -473,9 +473,7 @@ impl<E: Executor> SweptContacts for Swept<'_, E> {
             self.of_contact([arrays.overlap, arrays.compliance], place);
         let [cap, factor] = self.of_contact([arrays.cap, arrays.damping_factor], place);
         spring.cap = f64::from(cap);
-        let factor = f64::from(factor).abs();
-        spring.bias_rate *= factor / spring.damping_factor;
-        spring.damping_factor = factor;
+        spring.damping_factor = f64::from(factor).abs();
     }
 
     fn impulse(&self, _at: [usize; 2], place: usize) -> Impulse {

@@ -129,7 +129,17 @@ struct AdvanceRecord {
     tracked: u64,
 }
 
+/// `struct Scale` of `kernels/finish.h`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct ScaleRecord {
+    advance: u64,
+    factor: f64,
+}
+
 // SAFETY: records of numbers; so below.
+unsafe impl Plain for ScaleRecord {}
+// SAFETY: as above.
 unsafe impl Plain for AdvanceNumbers {}
 // SAFETY: as above.
 unsafe impl Plain for AdvanceRecord {}
@@ -285,6 +295,7 @@ pub struct Advancer<E: Executor> {
     memory: Option<E::Memory>,
     scratch: Option<E::Memory>,
     tracked: Option<E::Memory>,
+    scale: Option<E::Memory>,
     staged: Staged,
     scratch_arrays: Scratch,
     tracked_array: Array<TrackedRecord>,
@@ -301,6 +312,7 @@ impl<E: Executor> Default for Advancer<E> {
             memory: None,
             scratch: None,
             tracked: None,
+            scale: None,
             staged: Staged::default(),
             scratch_arrays: Scratch::default(),
             tracked_array: Array::default(),
@@ -637,6 +649,32 @@ impl<E: Executor> Advancer<E> {
         executor.wait()?;
         self.last = 1 - self.last;
         Ok(staged_numbers::<E>(self))
+    }
+
+    /// Address of the record of the last step (`struct Advance`): what it left is there until the
+    /// next one is sent.
+    pub(super) fn record(&self) -> u64 {
+        let memory = self.memory.as_ref().expect("a step was sent");
+        self.staged.advance.address(memory)
+    }
+
+    /// Begins to multiply all that is remembered: for substeps of another length.
+    pub fn scale_history(&mut self, executor: &mut E, factor: f64) -> Result<(), DeviceError> {
+        let mut layout = Layout::default();
+        let array: Array<ScaleRecord> = layout.array(1);
+        reserve(executor, &mut self.scale, layout.end(), (0, 0))?;
+        // What was sent before may be on its way still.
+        executor.wait()?;
+        let advance = self.record();
+        let memory = self.scale.as_mut().expect("just reserved");
+        staged_mut(memory, array)[0] = ScaleRecord { advance, factor };
+        memory.upload(array.bytes())?;
+        let entries = self.history[self.last].entries.count();
+        executor.launch(over(
+            &kernels::history_scale,
+            entries,
+            array.address(memory),
+        ))
     }
 
     /// What walls got in the last step, in the order of the plan.

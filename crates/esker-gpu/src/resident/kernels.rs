@@ -75,4 +75,13 @@ kernels! {
     finish_contacts,
     history_begin,
     history_link,
+    history_scale,
+    look_begin,
+    look_residual,
+    look_errors,
+    look_worst,
+    look_travel,
+    look_sum,
+    select_count,
+    select_digit,
 }
