@@ -232,7 +232,7 @@ fn boxes_of_giants_leave_out_what_is_far_from_them_alone() {
         pairs.sort_unstable();
         assert!(pairs == expected, "{threads} threads");
         let spared = (all - tried.into_inner()) as f64 / (all - expected.len()) as f64;
-        assert!(spared > 0.8, "{spared}");
+        assert!(spared > 0.5, "{spared}");
     }
 }
 
