@@ -17,7 +17,7 @@ const QUARTER_TURN: [f64; 3] = [
     6.077_100_506_303_966e-11,
     2.022_266_248_795_950_6e-21,
 ];
-const QUARTERS_PER_RADIAN: f64 = 0.636_619_772_367_581_4;
+const QUARTERS_PER_RADIAN: f64 = std::f64::consts::FRAC_2_PI;
 
 fn sine_of_reduced(x: f64) -> f64 {
     let z = x * x;

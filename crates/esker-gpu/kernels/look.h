@@ -8,6 +8,7 @@
 #ifndef ESKER_LOOK_H
 #define ESKER_LOOK_H
 
+#include "exact_sum.h"
 #include "rows.h"
 
 /* Rounding of relative velocities over velocities of bodies: 16 times the last bit. */
@@ -427,8 +428,8 @@ RESIDENT_KERNEL(look_travel, Look) {
 /* Adds a number to a sum of integers, as `ExactSum::add` does. */
 DEVICE void add_to_limbs(u64 *limbs, u32 *beyond, double x) {
     u64 bits = BITS_OF(x), mantissa = (bits & ((1ull << 52) - 1)) | 1ull << 52;
-    int last_bit = (int)(bits >> 52 & 0x7ff) - 1075 + 160;
-    if (last_bit >= (LIMBS - 2) * 32) {
+    int last_bit = (int)(bits >> 52 & 0x7ff) - 1075 + UNIT;
+    if (last_bit >= (LIMBS - 2) * LIMB_BITS) {
         *beyond |= x != x ? BEYOND_NUMBERS : bits >> 63 ? BEYOND_NEGATIVE : BEYOND_POSITIVE;
         return;
     }
@@ -437,7 +438,7 @@ DEVICE void add_to_limbs(u64 *limbs, u32 *beyond, double x) {
         last_bit = 0;
     }
     u64 sign = x < 0.0 ? ~0ull : 0;
-    u32 shift = (u32)last_bit % 32, first = (u32)last_bit / 32;
+    u32 shift = (u32)last_bit % LIMB_BITS, first = (u32)last_bit / LIMB_BITS;
     u64 low = mantissa << shift, high = mantissa >> 1 >> (63 - shift);
     u64 parts[3];
     parts[0] = ((low & 0xffffffffull) ^ sign) - sign;
