@@ -103,6 +103,8 @@ fn reserve_with<E: Executor>(
     (bodies, contacts): (usize, usize),
     allocate: Allocate<E>,
 ) -> Result<(), DeviceError> {
+    // A step without contacts has memory, too, if there is nothing in it.
+    let needed = needed.max(1);
     if memory.as_ref().is_some_and(|memory| memory.len() >= needed) {
         return Ok(());
     }
