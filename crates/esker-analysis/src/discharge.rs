@@ -50,9 +50,9 @@ pub struct Material {
     pub gravity: f64,
 }
 
-/// Fits (1) to points (orifice m, flow kg/s). `W^(2/5)` is linear in `D`, so
-/// that no start value is needed. `None` for fewer than two flows above zero.
-pub fn fit_beverloo(points: &[[f64; 2]], material: Material) -> Option<Beverloo> {
+/// Fits (1) to points (orifice m, flow kg/s) of the same relative standard `error`. `W^(2/5)` is
+/// linear in `D`, so that no start value is needed. `None` for fewer than two flows above zero.
+pub fn fit_beverloo(points: &[[f64; 2]], material: Material, error: f64) -> Option<Beverloo> {
     let flowing: Vec<[f64; 2]> = points.iter().copied().filter(|p| p[1] > 0.0).collect();
     let straight: Vec<[f64; 2]> = flowing.iter().map(|p| [p[0], p[1].powf(0.4)]).collect();
     let line = fit::line(&straight)?;
@@ -72,7 +72,7 @@ pub fn fit_beverloo(points: &[[f64; 2]], material: Material) -> Option<Beverloo>
         .map(|p| [(p[0] - offset).ln(), p[1].ln()])
         .collect();
     let coefficient = line.slope.powf(2.5) / unit;
-    let [slope_error, offset_error] = line_errors(&straight, &line);
+    let [slope_error, offset_error] = line_errors(&straight, &line, 0.4 * error);
     Some(Beverloo {
         coefficient,
         annulus: offset / material.diameter,
@@ -84,23 +84,24 @@ pub fn fit_beverloo(points: &[[f64; 2]], material: Material) -> Option<Beverloo>
     })
 }
 
-/// Standard errors of a line's slope and of the place where it meets zero.
-fn line_errors(points: &[[f64; 2]], line: &fit::Line) -> [f64; 2] {
+/// Standard errors of a line's slope and of the place where it meets zero, from the relative
+/// `error` of its points; infinite for two, which lie on a line always.
+fn line_errors(points: &[[f64; 2]], line: &fit::Line, error: f64) -> [f64; 2] {
     let count = points.len() as f64;
     if points.len() < 3 {
         return [f64::INFINITY; 2];
     }
     let mean = points.iter().map(|p| p[0]).sum::<f64>() / count;
     let spread: f64 = points.iter().map(|p| (p[0] - mean).powi(2)).sum();
-    let residual = |p: &[f64; 2]| p[1] - line.intercept - line.slope * p[0];
-    let square: f64 = points.iter().map(|p| residual(p).powi(2)).sum();
-    let deviation = (square / (count - 2.0)).sqrt();
     let zero = -line.intercept / line.slope;
-    let reach = (1.0 / count + (mean - zero).powi(2) / spread).sqrt();
-    [
-        deviation / spread.sqrt(),
-        deviation / line.slope.abs() * reach,
-    ]
+    // How much slope and zero change with the value of a point.
+    let of_slope = |x: f64| (x - mean) / spread;
+    let of_zero = |x: f64| (1.0 / count + (zero - mean) * of_slope(x)) / line.slope;
+    let propagated = |change: &dyn Fn(f64) -> f64| {
+        let parts = points.iter().map(|[x, y]| (change(*x) * error * y).powi(2));
+        parts.sum::<f64>().sqrt()
+    };
+    [propagated(&of_slope), propagated(&of_zero)]
 }
 
 /// When an orifice clogged: the time of the last outflow, if nothing has left
@@ -145,7 +146,7 @@ mod tests {
             .map(|i| 0.01 * i as f64)
             .map(|d| [d, flow(d)])
             .collect();
-        let fit = fit_beverloo(&points, material).unwrap();
+        let fit = fit_beverloo(&points, material, 0.0).unwrap();
         assert!((fit.coefficient - 0.6).abs() < 1e-9);
         assert!((fit.annulus - 1.3).abs() < 1e-9);
         assert!((fit.exponent - 2.5).abs() < 1e-9 && fit.worst < 1e-9);
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn scattered_flows_have_errors_that_cover_the_law() {
+    fn errors_of_the_constants_are_what_errors_of_the_flows_make_of_them() {
         let material = Material {
             bulk_density: 1500.0,
             diameter: 0.01,
@@ -162,14 +163,24 @@ mod tests {
         };
         let flow = |d: f64| 0.6 * 1500.0 * 9.81_f64.sqrt() * (d - 0.013).powf(2.5);
         let points: Vec<[f64; 2]> = (4..=10)
-            .map(|i| (0.01 * i as f64, if i % 2 == 0 { 1.05 } else { 0.95 }))
-            .map(|(d, noise)| [d, noise * flow(d)])
+            .map(|i| 0.01 * f64::from(i))
+            .map(|d| [d, flow(d)])
             .collect();
-        let fit = fit_beverloo(&points, material).unwrap();
-        assert!((fit.coefficient - 0.6).abs() < 2.0 * fit.coefficient_error);
-        assert!((fit.annulus - 1.3).abs() < 2.0 * fit.annulus_error);
-        assert!(fit.coefficient_error < 0.1 && fit.annulus_error < 0.3);
-        let two = fit_beverloo(&points[..2], material).unwrap();
+        let error = 1e-4;
+        let fit = fit_beverloo(&points, material, error).unwrap();
+        // One flow after the other, off by its error.
+        let mut squares = [0.0; 2];
+        for i in 0..points.len() {
+            let mut changed = points.clone();
+            changed[i][1] *= 1.0 + error;
+            let other = fit_beverloo(&changed, material, error).unwrap();
+            squares[0] += (other.coefficient - fit.coefficient).powi(2);
+            squares[1] += (other.annulus - fit.annulus).powi(2);
+        }
+        let [coefficient, annulus] = squares.map(f64::sqrt);
+        assert!((fit.coefficient_error / coefficient - 1.0).abs() < 1e-3);
+        assert!((fit.annulus_error / annulus - 1.0).abs() < 1e-3);
+        let two = fit_beverloo(&points[..2], material, error).unwrap();
         assert!(two.coefficient_error.is_infinite());
     }
 
@@ -192,6 +203,9 @@ mod tests {
             diameter: 0.01,
             gravity: 9.81,
         };
-        assert_eq!(fit_beverloo(&[[0.02, 0.0], [0.03, 0.0]], material), None);
+        assert_eq!(
+            fit_beverloo(&[[0.02, 0.0], [0.03, 0.0]], material, 0.0),
+            None
+        );
     }
 }

@@ -583,3 +583,61 @@ fn a_wrong_file_is_named() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("x.h5"));
     }
 }
+
+#[test]
+fn a_run_with_grains_frozen_says_so_resumes_exactly_and_shows_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let scene = dir.path().join("bed.toml");
+    let text = r#"
+        duration = 0.8
+        step = 4e-3
+        reduction = "on"
+        material.gravel = { density = 2600, young = 1e7 }
+        pair = [{ materials = ["gravel", "gravel"], friction = 0.6, rolling = 0.1 }]
+        record = { every = 0.1 }
+        [[wall]]
+        shape = "box"
+        side = "inside"
+        position = [0, 0, 0.1]
+        size = [0.08, 0.08, 0.2]
+        [[grains]]
+        place = "lattice"
+        region = { box = [[-0.04, -0.04, 0], [0.04, 0.04, 0.05]] }
+        diameter = 0.01
+    "#;
+    std::fs::write(&scene, text).unwrap();
+    let (whole, broken) = (dir.path().join("whole"), dir.path().join("broken"));
+    let output = succeed(run(&scene, &whole, &[]));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("% of grains frozen on average"), "{said}");
+    succeed(run(&scene, &broken, &["--steps", "110", "--threads", "1"]));
+    succeed(run(&scene, &broken, &["--resume"]));
+    assert_eq!(hash(&whole), hash(&broken));
+
+    let text = std::fs::read_to_string(whole.join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let reduction = &summary["reduction"];
+    let number = |name: &str| reduction[name].as_f64().unwrap_or_else(|| panic!("{name}"));
+    assert!(number("level") > 0.5 && number("mean_level") > 0.1);
+    assert!(number("mean_level") < number("level"));
+    assert!(number("energy_lost") > 0.0);
+    assert!((0.0..=1.0).contains(&number("worst_imbalance")));
+    let causes = ["impact", "imbalance", "support", "walls", "sensor"];
+    let freed: f64 = causes
+        .map(|c| number(&format!("split_by_{c}")))
+        .iter()
+        .sum();
+    let recording = Recording::open(&whole.join("recording.h5")).unwrap();
+    let last = recording.frame(recording.frames().len() - 1).unwrap();
+    let frozen = number("level") * last.aggregate.len() as f64;
+    // Whoever is frozen at the end was frozen once more than set free.
+    assert!(number("merges") >= frozen);
+    assert!(number("merges") <= frozen + freed + number("refreshed"));
+
+    let shown = last.aggregate.iter().filter(|&&a| a == 1).count() as f64;
+    assert_eq!(shown, frozen.round());
+    let picture = dir.path().join("bed.png");
+    let [from, to] = [&whole, &picture].map(|path| path.to_str().unwrap());
+    succeed(esker(&["render", from, "-o", to, "--color", "aggregate"]));
+    assert!(picture.exists());
+}

@@ -48,7 +48,7 @@ pub use body::{
     BodyShape, Clump, ClumpError, Compound, CompoundError, HullError, InertiaError, MassProperties,
     PlacedShape, Polyhedron, PolyhedronEdge, PolyhedronFace, principal_moments,
 };
-pub use broad_phase::{BroadPhase, PairEntry, TooManyPairs, UserData};
+pub use broad_phase::{BroadPhase, Crowd, PairEntry, TooManyPairs, UserData};
 pub use glam::{DQuat, DVec3};
 pub use manifold::{Conformity, ContactPoint, ContactRates, RigidMotion};
 pub use mesh::{

@@ -1,6 +1,6 @@
-//! Sines with the same bits everywhere.
+//! Sines and cube roots with the same bits everywhere.
 //!
-//! Every library computes sines with bits of its own, and devices have other libraries than
+//! Every library computes them with bits of its own, and devices have other libraries than
 //! processors. What enters the state of grains is therefore computed here, from operations that
 //! all round alike: sums of the series
 //!
@@ -17,7 +17,7 @@ const QUARTER_TURN: [f64; 3] = [
     6.077_100_506_303_966e-11,
     2.022_266_248_795_950_6e-21,
 ];
-const QUARTERS_PER_RADIAN: f64 = 0.636_619_772_367_581_4;
+const QUARTERS_PER_RADIAN: f64 = std::f64::consts::FRAC_2_PI;
 
 fn sine_of_reduced(x: f64) -> f64 {
     let z = x * x;
@@ -44,6 +44,19 @@ fn cosine_of_reduced(x: f64) -> f64 {
     sum = sum * z - 1.0 / 24.0;
     sum = sum * z + 0.5;
     1.0 - z * sum
+}
+
+/// Cube root of a number that is not negative: a third of the exponent, and Newton's method.
+pub fn cube_root(x: f64) -> f64 {
+    if x == 0.0 {
+        return 0.0;
+    }
+    // The offset makes 1 nearly 1.
+    let mut root = f64::from_bits(x.to_bits() / 3 + 0x2a9f_7893_7f80_0000);
+    for _ in 0..5 {
+        root = root - (root - x / (root * root)) * (1.0 / 3.0);
+    }
+    root
 }
 
 /// Sine and cosine of an angle, rad.
@@ -106,6 +119,15 @@ mod tests {
         // Small angles to the last bit or the one before it.
         let (sine, _) = sin_cos(1e-9);
         assert_eq!(sine, 1e-9);
+    }
+
+    #[test]
+    fn cube_roots_are_right_but_for_the_last_bits() {
+        assert_eq!(cube_root(0.0), 0.0);
+        for k in -400_i32..=100 {
+            let x = 10_f64.powf(0.1 * f64::from(k));
+            assert!((cube_root(x) / x.cbrt() - 1.0).abs() < 4e-16, "{x}");
+        }
     }
 
     #[test]

@@ -3,7 +3,9 @@
 mod common;
 
 use common::numbers;
-use esker_geometry::{BroadPhase, DVec3};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use esker_geometry::{Aabb, BroadPhase, Crowd, DVec3};
 use esker_parallel::Team;
 use proptest::prelude::*;
 
@@ -160,7 +162,7 @@ fn threads_share_the_pairs_out() {
         broad_phase
             .search(
                 &mut Team::new(threads),
-                (&centres, &reach),
+                Crowd::new(&centres, &reach),
                 |i| i as u32,
                 &mut lists,
                 |[a, b]| {
@@ -174,6 +176,63 @@ fn threads_share_the_pairs_out() {
         let mut pairs = lists.concat();
         pairs.sort_unstable();
         assert!(pairs == expected, "{threads} threads");
+    }
+}
+
+/// A ball around a plate holds half of a bed, of which only what is near the plate counts.
+#[test]
+fn boxes_of_giants_leave_out_what_is_far_from_them_alone() {
+    let mut next = numbers(11);
+    let mut centres: Vec<_> = (0..4000)
+        .map(|_| DVec3::new(next(), next(), next()))
+        .collect();
+    let mut reach: Vec<_> = (0..4000).map(|_| 0.005 + 0.02 * next()).collect();
+    let first = centres.len();
+    let plates = [
+        Aabb::new(DVec3::new(0.1, 0.2, 0.48), DVec3::new(0.9, 0.8, 0.52)),
+        Aabb::new(DVec3::new(0.3, -0.5, 0.1), DVec3::new(0.35, 1.5, 0.9)),
+    ];
+    for plate in &plates {
+        centres.push(0.5 * (plate.min + plate.max));
+        reach.push(0.5 * plate.min.distance(plate.max));
+    }
+    let near = |[a, b]: [u32; 2]| {
+        let (a, b) = (a as usize, b as usize);
+        let square = plates
+            .get(b - first.min(b))
+            .filter(|_| b >= first && a < first)
+            .map_or(0.0, |plate| plate.distance_squared(centres[a]));
+        square < reach[a] * reach[a]
+    };
+    let mut expected = brute_force(&centres, &reach);
+    let all = expected.len();
+    expected.retain(|&pair| near(pair));
+    let crowd = Crowd {
+        boxes: (first, &plates),
+        ..Crowd::new(&centres, &reach)
+    };
+    for threads in [1, 3] {
+        let mut lists = vec![Vec::new(); threads];
+        let tried = AtomicUsize::new(0);
+        BroadPhase::default()
+            .search(
+                &mut Team::new(threads),
+                crowd,
+                |_| (),
+                &mut lists,
+                |pair| {
+                    tried.fetch_add(1, Ordering::Relaxed);
+                    let [a, b] = pair.map(|entry| entry.index);
+                    let pair = [a.min(b), a.max(b)];
+                    (pair, near(pair))
+                },
+            )
+            .unwrap();
+        let mut pairs = lists.concat();
+        pairs.sort_unstable();
+        assert!(pairs == expected, "{threads} threads");
+        let spared = (all - tried.into_inner()) as f64 / (all - expected.len()) as f64;
+        assert!(spared > 0.5, "{spared}");
     }
 }
 

@@ -56,9 +56,6 @@ struct AdvanceNumbers {
     u32 broken;
     u32 obstacle;
     u32 history;
-    /* Whether a sweep needs a launch per colour. */
-    u32 by_colour;
-    u32 unused;
     u32 colours[MOST_COLOURS + 1];
 };
 

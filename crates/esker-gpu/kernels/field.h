@@ -222,6 +222,7 @@ DEVICE double impact_motion(const struct Find *s, u32 i) {
 
 /* How far grains reach. */
 RESIDENT_KERNEL(field_reaches, Find) {
+    SHARED(double, most[2][RESIDENT_THREADS]);
     (void)number;
     FOR_THREADS(thread) {
         struct Vector mean = mean_velocity(s->numbers->sums);
@@ -245,8 +246,25 @@ RESIDENT_KERNEL(field_reaches, Find) {
             s->reaches[i] = reach;
             longest = larger(longest, reach);
         }
-        if (difference > 0.0) ATOMIC_MAX_U64(&s->numbers->difference, BITS_OF(difference));
-        if (longest > 0.0) ATOMIC_MAX_U64(&s->numbers->longest_reach, BITS_OF(longest));
+        most[0][thread] = difference;
+        most[1][thread] = longest;
+    }
+    BARRIER();
+    for (u32 half = RESIDENT_THREADS / 2; half > 0; half /= 2) {
+        FOR_THREADS(thread) {
+            if (thread < half) {
+                for (int k = 0; k < 2; k++) {
+                    most[k][thread] = larger(most[k][thread], most[k][thread + half]);
+                }
+            }
+        }
+        BARRIER();
+    }
+    FOR_THREADS(thread) {
+        if (thread == 0) {
+            ATOMIC_MAX_U64(&s->numbers->difference, BITS_OF(most[0][0]));
+            ATOMIC_MAX_U64(&s->numbers->longest_reach, BITS_OF(most[1][0]));
+        }
     }
 }
 

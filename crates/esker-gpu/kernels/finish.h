@@ -102,4 +102,21 @@ RESIDENT_KERNEL(history_link, Advance) {
     }
 }
 
+/* What is remembered belongs to substeps of another length from now on. */
+struct Scale {
+    const struct Advance *advance;
+    double factor;
+};
+
+RESIDENT_KERNEL(history_scale, Scale) {
+    (void)number;
+    FOR_THREADS(thread) {
+        u32 entries = s->advance->numbers->history;
+        FOR_EACH(i, thread, entries) {
+            double *impulse = s->advance->next_history[i].impulse;
+            for (int k = 0; k < 8; k++) impulse[k] *= s->factor;
+        }
+    }
+}
+
 #endif

@@ -12,19 +12,19 @@
 /* Cells are this much wider than they had to be, to outweigh rounding. */
 #define CELL_SLACK (1.0 + 1e-6)
 /* Up to this ratio of sizes spheres are in one grid. */
-#define SPARE 1.1
+#define SPARE 1.25
 #define THROWN_RADII 4.0
 #define FOLLOWED_MOTION 0.01
 #define FOLLOWS 1u
-/* Pairs that a thread keeps before it writes them. */
-#define KEPT 8
+/* Pairs that a thread block keeps before it writes them. */
+#define KEPT 1024
 
 /* Chooses the width of the finest cells, from a sample: most spheres are to fit. */
 RESIDENT_KERNEL(grid_choose, Find) {
     SHARED(double, sample[RESIDENT_THREADS]);
     u32 count = s->grains->count;
     u32 taken = count < RESIDENT_THREADS ? count : RESIDENT_THREADS;
-    u32 rank = taken > 0 ? 9 * (taken - 1) / 10 : 0;
+    u32 rank = taken > 0 ? 97 * (taken - 1) / 100 : 0;
     double longest = DOUBLE_OF(s->numbers->longest_reach);
     (void)number;
     FOR_THREADS(thread) {
@@ -181,97 +181,143 @@ DEVICE int near_grains(const struct Find *s, u32 i, u32 j, struct Candidate *c) 
     return -overlap < larger(near, impacts) + s->reach.cohesive_gap;
 }
 
-/* Writes the pairs that a thread has kept. */
-DEVICE void write_kept(const struct Find *s, u32 i, const u32 *kept, u32 count) {
-    if (count == 0) return;
-    u32 place = FETCH_ADD_U32(&s->numbers->found, count);
-    for (u32 k = 0; k < count && place + k < s->room; k++) {
-        struct Candidate candidate;
-        near_grains(s, i, kept[k], &candidate);
-        s->found[place + k] = candidate;
+/* Pairs that a thread block has found and not written yet. */
+struct KeptPairs {
+    u32 count;
+    u32 place;
+    u32 pairs[KEPT][2];
+};
+
+/* Keeps a near pair; writes it at once where there is no room. */
+DEVICE void keep_near(const struct Find *s, struct KeptPairs *kept, u32 i, u32 j) {
+    struct Candidate candidate;
+    if (!near_grains(s, i, j, &candidate)) return;
+    u32 place = FETCH_ADD_U32(&kept->count, 1);
+    if (place < KEPT) {
+        kept->pairs[place][0] = i;
+        kept->pairs[place][1] = j;
+    } else {
+        append_candidate(s, &candidate);
     }
 }
 
-DEVICE u32 keep_near(const struct Find *s, u32 i, u32 from, u32 to, u32 *kept, u32 count) {
-    for (u32 q = from; q < to; q++) {
-        struct Candidate candidate;
-        u32 j = s->order[q];
-        if (!near_grains(s, i, j, &candidate)) continue;
-        kept[count++] = j;
-        if (count == KEPT) {
-            write_kept(s, i, kept, count);
-            count = 0;
-        }
-    }
-    return count;
-}
+/* Writes what was kept, with one place in the list for all of it. */
+#define WRITE_KEPT(s, kept) \
+    do { \
+        BARRIER(); \
+        u32 kept_count = kept.count < KEPT ? kept.count : KEPT; \
+        FOR_THREADS(t) { \
+            if (t == 0) kept.place = FETCH_ADD_U32(&s->numbers->found, kept_count); \
+        } \
+        BARRIER(); \
+        FOR_THREADS(t) { \
+            for (u32 k = t; k < kept_count && kept.place + k < s->room; k += THREADS) { \
+                struct Candidate candidate; \
+                near_grains(s, kept.pairs[k][0], kept.pairs[k][1], &candidate); \
+                s->found[kept.place + k] = candidate; \
+            } \
+        } \
+        BARRIER(); \
+        FOR_THREADS(t) { \
+            if (t == 0) kept.count = 0; \
+        } \
+        BARRIER(); \
+    } while (0)
 
-/* Pairs of spheres of one grid: of each two cells, one looks at the other. */
+/* A cell and those ahead of it: of each two cells, one looks at the other. */
+#define AHEAD 14
+
+/* Pairs of spheres of one grid, a thread per sphere and cell. */
 RESIDENT_KERNEL(pairs_of_level, Find) {
+    SHARED(struct KeptPairs, kept);
+    u32 items = AHEAD * s->numbers->placed;
     (void)number;
     FOR_THREADS(thread) {
-        FOR_EACH(p, thread, s->numbers->placed) {
-            u32 i = s->order[p], level = s->level[i], count = 0;
-            u32 kept[KEPT];
-            const int *at = s->grid_at + 3 * (u64)i;
-            if (level == LAST_LEVEL) continue;
-            u32 own = s->grid_slot_of[i];
-            count = keep_near(s, i, p + 1, s->grid_start[own] + s->grid_count[own], kept, count);
-            for (int k = 14; k < AROUND; k++) {
-                int there[3] = {at[0] + k % 3 - 1, at[1] + k / 3 % 3 - 1, at[2] + k / 9 - 1};
-                u32 slot = find_slot(s->grid_table, s->mask, s->grid_at, s->level, there, level);
-                if (slot == NOBODY) continue;
-                u32 start = s->grid_start[slot];
-                count = keep_near(s, i, start, start + s->grid_count[slot], kept, count);
-            }
-            write_kept(s, i, kept, count);
-        }
+        if (thread == 0) kept.count = 0;
     }
-}
-
-DEVICE void append_near(const struct Find *s, u32 i, u32 j) {
-    struct Candidate candidate;
-    if (near_grains(s, i, j, &candidate)) append_candidate(s, &candidate);
-}
-
-/* Pairs of a sphere with those of finer grids, a thread block per sphere. */
-RESIDENT_KERNEL(pairs_of_wide, Find) {
-    (void)number;
-    for (u32 w = THREAD_BLOCK; w < s->numbers->wide; w += THREAD_BLOCKS) {
-        u32 i = s->wide[w], level = s->level[i], all = s->grains->count;
-        struct Vector x = vector_at(s->grains->position, i);
-        for (u32 finer = 0; finer <= level; finer++) {
-            if (!(s->numbers->levels >> finer & 1)) continue;
-            if (finer == level && level < LAST_LEVEL) continue;
-            double around = s->reaches[i] + size_of_level(s, finer);
-            int low[3], wide[3];
-            double cells = 1.0;
-            for (int k = 0; k < 3; k++) {
-                double centre = component(x, k);
-                low[k] = grid_coordinate(s, finer, centre - around);
-                wide[k] = grid_coordinate(s, finer, centre + around) - low[k] + 1;
-                cells *= (double)wide[k];
-            }
-            int is_all = finer == level || cells > (double)all;
-            u32 items = is_all ? all : (u32)cells;
-            FOR_THREADS(thread) {
-                for (u32 k = thread; k < items; k += THREADS) {
-                    if (is_all) {
-                        int is_pair = s->level[k] == finer && (finer < level || k > i);
-                        if (is_pair) append_near(s, i, k);
-                        continue;
-                    }
-                    int at[3] = {low[0] + (int)(k % (u32)wide[0]),
-                                 low[1] + (int)(k / (u32)wide[0] % (u32)wide[1]),
-                                 low[2] + (int)(k / (u32)wide[0] / (u32)wide[1])};
-                    u32 slot =
-                        find_slot(s->grid_table, s->mask, s->grid_at, s->level, at, finer);
-                    if (slot == NOBODY) continue;
+    BARRIER();
+    for (u32 first = THREAD_BLOCK * THREADS; first < items; first += THREAD_BLOCKS * THREADS) {
+        FOR_THREADS(thread) {
+            u32 item = first + thread;
+            if (item < items) {
+                u32 p = item / AHEAD, i = s->order[p], level = s->level[i];
+                int k = (int)(item % AHEAD) + AROUND / 2;
+                const int *at = s->grid_at + 3 * (u64)i;
+                int there[3] = {at[0] + k % 3 - 1, at[1] + k / 3 % 3 - 1, at[2] + k / 9 - 1};
+                u32 slot = k == AROUND / 2
+                    ? s->grid_slot_of[i]
+                    : find_slot(s->grid_table, s->mask, s->grid_at, s->level, there, level);
+                if (slot != NOBODY && level != LAST_LEVEL) {
                     u32 start = s->grid_start[slot], end = start + s->grid_count[slot];
-                    for (u32 q = start; q < end; q++) append_near(s, i, s->order[q]);
+                    for (u32 q = k == AROUND / 2 ? p + 1 : start; q < end; q++) {
+                        keep_near(s, &kept, i, s->order[q]);
+                    }
                 }
             }
         }
+        WRITE_KEPT(s, kept);
+    }
+}
+
+/* Spheres that a thread block looks at together, and the threads that each has. */
+#define WIDE_TOGETHER 8
+#define WIDE_THREADS (RESIDENT_THREADS / WIDE_TOGETHER)
+
+/* Pairs of a sphere with those of a finer grid; `lane` of the threads that it has. */
+DEVICE void pairs_of_finer(const struct Find *s, struct KeptPairs *kept, u32 i, u32 finer,
+                           u32 lane) {
+    u32 level = s->level[i], all = s->grains->count;
+    struct Vector x = vector_at(s->grains->position, i);
+    double around = s->reaches[i] + size_of_level(s, finer);
+    int low[3], wide[3];
+    double cells = 1.0;
+    for (int k = 0; k < 3; k++) {
+        double centre = component(x, k);
+        low[k] = grid_coordinate(s, finer, centre - around);
+        wide[k] = grid_coordinate(s, finer, centre + around) - low[k] + 1;
+        cells *= (double)wide[k];
+    }
+    int is_all = finer == level || cells > (double)all;
+    u32 items = is_all ? all : (u32)cells;
+    for (u32 k = lane; k < items; k += WIDE_THREADS) {
+        if (is_all) {
+            int is_pair = s->level[k] == finer && (finer < level || k > i);
+            if (is_pair) keep_near(s, kept, i, k);
+            continue;
+        }
+        int at[3] = {low[0] + (int)(k % (u32)wide[0]),
+                     low[1] + (int)(k / (u32)wide[0] % (u32)wide[1]),
+                     low[2] + (int)(k / (u32)wide[0] / (u32)wide[1])};
+        u32 slot = find_slot(s->grid_table, s->mask, s->grid_at, s->level, at, finer);
+        if (slot == NOBODY) continue;
+        u32 start = s->grid_start[slot], end = start + s->grid_count[slot];
+        for (u32 q = start; q < end; q++) keep_near(s, kept, i, s->order[q]);
+    }
+}
+
+/* Pairs of spheres that reach farther than most with those of finer grids. */
+RESIDENT_KERNEL(pairs_of_wide, Find) {
+    SHARED(struct KeptPairs, kept);
+    (void)number;
+    FOR_THREADS(thread) {
+        if (thread == 0) kept.count = 0;
+    }
+    BARRIER();
+    for (u32 first = THREAD_BLOCK * WIDE_TOGETHER; first < s->numbers->wide;
+         first += THREAD_BLOCKS * WIDE_TOGETHER) {
+        FOR_THREADS(thread) {
+            u32 w = first + thread / WIDE_THREADS;
+            if (w < s->numbers->wide) {
+                u32 i = s->wide[w], level = s->level[i];
+                for (u32 finer = 0; finer <= level; finer++) {
+                    int is_own = finer == level && level < LAST_LEVEL;
+                    if ((s->numbers->levels >> finer & 1) && !is_own) {
+                        pairs_of_finer(s, &kept, i, finer, thread % WIDE_THREADS);
+                    }
+                }
+            }
+        }
+        WRITE_KEPT(s, kept);
     }
 }
 

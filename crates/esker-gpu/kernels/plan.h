@@ -29,12 +29,11 @@ RESIDENT_KERNEL(plan_begin, Advance) {
         }
         FOR_EACH(i, thread, s->grains->count) {
             s->first_at_wall[i] = NOBODY;
-            s->step->first_block[i] = NO_BLOCK;
         }
         FOR_EACH(i, thread, 1) {
             struct AdvanceNumbers *n = s->numbers;
             n->max_overlap = n->blocks = n->fixed = n->cached_bodies = 0;
-            n->touching = n->broken = n->obstacle = n->by_colour = 0;
+            n->touching = n->broken = n->obstacle = 0;
             n->contacts = s->count;
             for (int k = 0; k < LIMBS; k++) n->overlap_sum[k] = 0;
         }
@@ -241,7 +240,6 @@ RESIDENT_KERNEL(plan_sort, Advance) {
                     if (side == 1 && c->is_wall) {
                         /* A ghost of its own; who it is comes later. */
                         u32 ghost = FETCH_ADD_U32(s->block_bodies + block, 1);
-                        list[ghost] = NOBODY;
                         local[side] = ghost | IS_GHOST;
                         continue;
                     }
@@ -442,58 +440,11 @@ RESIDENT_KERNEL(plan_pack, Advance) {
     }
 }
 
-/* The blocks around each, and the block in which a sweep meets a body first. */
-RESIDENT_KERNEL(plan_neighbours, Advance) {
-    u32 blocks = s->numbers->blocks;
-    (void)number;
-    for (u32 block = THREAD_BLOCK; block < blocks; block += THREAD_BLOCKS) {
-        u64 key = s->block_keys[block];
-        u32 *count = (u32 *)s->step->neighbour_count + block;
-        u32 *list = (u32 *)s->step->neighbours + NEIGHBOURS * (u64)block;
-        const u32 *bodies = s->step->body_list + 2 * (u64)s->block_start[block];
-        FOR_THREADS(thread) {
-            if (thread == 0) *count = 0;
-        }
-        BARRIER();
-        FOR_THREADS(thread) {
-            if (thread < 27 && thread != 13 && key >> 60 < OVERFLOW_COLOUR) {
-                u64 mask = (1ull << 20) - 1;
-                u64 x = (key & mask) + thread % 3 - 1, y = (key >> 20 & mask) + thread / 3 % 3 - 1;
-                u64 z = (key >> 40 & mask) + thread / 9 - 1;
-                /* Coordinates are an even number above those of cells. */
-                u64 colour = (x & 1) | (y & 1) << 1 | (z & 1) << 2;
-                u64 other = colour << 60 | (z & mask) << 40 | (y & mask) << 20 | (x & mask);
-                u32 slot = (u32)(other * 0x9e3779b97f4a7c15ull >> 32) & s->mask;
-                while (s->cell_keys[slot] != EMPTY_KEY && s->cell_keys[slot] != other) {
-                    slot = (slot + 1) & s->mask;
-                }
-                if (s->cell_keys[slot] == other) list[FETCH_ADD_U32(count, 1)] = s->cell_block[slot];
-            }
-            for (u32 k = thread; k < s->block_bodies[block]; k += THREADS) {
-                /* Ghosts are none yet. */
-                u32 body = bodies[k];
-                if (body < s->grains->count) ATOMIC_MIN_U32(s->step->first_block + body, block);
-            }
-        }
-    }
-}
-
 /* What a sweep needs to know of the blocks, and of the step. */
 RESIDENT_KERNEL(plan_finish, Advance) {
     u32 blocks = s->numbers->blocks;
     struct Step *step = s->step;
     (void)number;
-    for (u32 block = THREAD_BLOCK; block < blocks; block += THREAD_BLOCKS) {
-        u32 *bodies = (u32 *)step->body_list + 2 * (u64)s->block_start[block];
-        FOR_THREADS(thread) {
-            for (u32 k = thread; k < s->block_bodies[block]; k += THREADS) {
-                u32 body = bodies[k];
-                if (body < s->grains->count && step->first_block[body] == block) {
-                    bodies[k] = body | MEETS_FIRST;
-                }
-            }
-        }
-    }
     FOR_THREADS(thread) {
         FOR_EACH(b, thread, blocks) {
             struct Block *block = (struct Block *)step->block + b;
@@ -506,8 +457,6 @@ RESIDENT_KERNEL(plan_finish, Advance) {
             block->groups = start;
             block->groups_end = start + s->block_groups[b];
             if (fits) ATOMIC_MAX_U32(&s->numbers->cached_bodies, bodies);
-            /* One that does not fit, or is next to all others, asks for a launch per colour. */
-            if (!fits || s->block_keys[b] >> 60 == OVERFLOW_COLOUR) s->numbers->by_colour = 1;
         }
         FOR_EACH(i, thread, 1) {
             step->blocks = blocks;

@@ -37,9 +37,6 @@ typedef unsigned long long u64;
 #define SHARED(type, name) __shared__ type name
 #define OWN(type, name) type name
 #define MINE(name, thread) (&name)
-/* All threads' for a part of a kernel, and that of a thread there. */
-#define ALL_OF(name) (&name)
-#define MINE_OF(all, thread) (all)
 #define PART_OF_KERNEL(name, ...) DEVICE void name(__VA_ARGS__)
 #define RUN_PART(name, ...) name(__VA_ARGS__)
 #define STATIC_ASSERT(condition, words) static_assert(condition, words)
@@ -48,27 +45,12 @@ typedef unsigned long long u64;
 #define ATOMIC_ADD_U64(address, value) atomicAdd(address, value)
 #define ATOMIC_MAX_U64(address, value) atomicMax(address, value)
 #define ATOMIC_MAX_U32(address, value) atomicMax(address, value)
-#define ATOMIC_MIN_U32(address, value) atomicMin(address, value)
 #define ATOMIC_OR_U32(address, value) atomicOr(address, value)
 /* These return what was there before. */
 #define FETCH_ADD_U32(address, value) atomicAdd(address, value)
 #define COMPARE_AND_SWAP_U32(address, expected, value) atomicCAS(address, expected, value)
 #define COMPARE_AND_SWAP_U64(address, expected, value) atomicCAS(address, expected, value)
 #define EXCHANGE_U32(address, value) atomicExch(address, value)
-/* What other thread blocks may have written meanwhile: not from a cache of one's own. */
-#define READ(address) __ldcg(address)
-/* Waits until another thread block has counted up to a number, and sees what it wrote before. */
-#define WAIT_FOR(address, number) \
-    do { \
-        while (*(volatile u32 *)(address) < (number)) __nanosleep(20); \
-        __threadfence(); \
-    } while (0)
-/* By one thread, after a barrier: lets others see what the thread block wrote. */
-#define PUBLISH(address, number) \
-    do { \
-        __threadfence(); \
-        *(volatile u32 *)(address) = (number); \
-    } while (0)
 #define BITS_OF(x) ((u64)__double_as_longlong(x))
 #define DOUBLE_OF(bits) __longlong_as_double((long long)(bits))
 #define BITS_OF_FLOAT(x) ((u32)__float_as_int(x))
@@ -77,7 +59,6 @@ typedef unsigned long long u64;
 #else
 
 #include <math.h>
-#include <sched.h>
 #include <string.h>
 
 /* Threads of a thread block at most. */
@@ -107,8 +88,6 @@ struct Launch {
 #define SHARED(type, name) type name
 #define OWN(type, name) type name[MOST_THREADS]
 #define MINE(name, thread) (&name[thread])
-#define ALL_OF(name) name
-#define MINE_OF(all, thread) (all + thread)
 #define PART_OF_KERNEL(name, ...) static void name(struct Launch launch, ##__VA_ARGS__)
 #define RUN_PART(name, ...) name(launch, ##__VA_ARGS__)
 #define STATIC_ASSERT(condition, words) _Static_assert(condition, words)
@@ -117,7 +96,7 @@ struct Launch {
         u64 *at = (address), new_value = (value); \
         if (new_value < *at) *at = new_value; \
     } while (0)
-#define ATOMIC_ADD_U32(address, value) __atomic_fetch_add(address, value, __ATOMIC_RELAXED)
+#define ATOMIC_ADD_U32(address, value) (*(address) += (value))
 #define ATOMIC_ADD_U64(address, value) (*(address) += (value))
 #define ATOMIC_MAX_U64(address, value) \
     do { \
@@ -129,23 +108,12 @@ struct Launch {
         u32 *at_max = (address), new_max = (value); \
         if (new_max > *at_max) *at_max = new_max; \
     } while (0)
-#define ATOMIC_MIN_U32(address, value) \
-    do { \
-        u32 *at_min = (address), new_min = (value); \
-        if (new_min < *at_min) *at_min = new_min; \
-    } while (0)
 #define ATOMIC_OR_U32(address, value) (*(address) |= (value))
 
-/* Thread blocks of kernels that wait for one another are threads of the host. */
-#define READ(address) (*(address))
-#define WAIT_FOR(address, number) \
-    do { \
-        while (__atomic_load_n(address, __ATOMIC_ACQUIRE) < (number)) sched_yield(); \
-    } while (0)
-#define PUBLISH(address, number) __atomic_store_n(address, number, __ATOMIC_RELEASE)
-
 DEVICE u32 FETCH_ADD_U32(u32 *address, u32 value) {
-    return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
+    u32 before = *address;
+    *address = before + value;
+    return before;
 }
 
 DEVICE u32 COMPARE_AND_SWAP_U32(u32 *address, u32 expected, u32 value) {

@@ -7,3 +7,4 @@
 #include "plan.h"
 #include "rows.h"
 #include "finish.h"
+#include "look.h"

@@ -141,21 +141,6 @@ struct Step {
     double *losses;
     double *loss_sum;
     const u32 *loss_ranges;
-
-    /* Where one kernel takes all blocks through all sweeps. Blocks around each, of those in use;
-     * sweeps that each is done with; the next item; and the block that a body meets first in a
-     * sweep, whose entry of `body_list` is marked. */
-    const u32 *neighbours;
-    const u32 *neighbour_count;
-    u32 *sweeps_done;
-    u32 *next_item;
-    u32 *first_block;
 };
-
-#define NEIGHBOURS 26
-#define NO_BLOCK 0xffffffffu
-/* The mark, and the rest. */
-#define MEETS_FIRST 0x80000000u
-#define BODY 0x7fffffffu
 
 #endif

@@ -60,7 +60,7 @@ struct Bodies {
 };
 
 DEVICE u32 body_of(const struct Bodies *bodies, u32 index) {
-    return bodies->list ? bodies->list[index] & BODY : index;
+    return bodies->list ? bodies->list[index] : index;
 }
 
 /* A contact on its way through a sweep. */
@@ -105,21 +105,21 @@ struct Contact {
 DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) {
     c->place = place;
     c->level = s->level[place];
-    c->wake = READ(s->wake + s->group[place]);
+    c->wake = s->wake[s->group[place]];
     c->law = s->laws + s->law[place];
     if (is_asleep(c->wake)) return;
     c->tracked = s->tracked[place];
     c->bodies[0] = s->contact_bodies[2 * place];
     c->bodies[1] = s->contact_bodies[2 * place + 1];
     for (int k = 0; k < 3; k++) {
-        c->normal[k] = READ(s->normal[k] + place);
-        c->friction[k] = READ(s->friction[k] + place);
+        c->normal[k] = s->normal[k][place];
+        c->friction[k] = s->friction[k][place];
     }
-    c->overlap = READ(s->overlap + place);
-    c->arms[0] = READ(s->arms[0] + place);
-    c->arms[1] = READ(s->arms[1] + place);
+    c->overlap = s->overlap[place];
+    c->arms[0] = s->arms[0][place];
+    c->arms[1] = s->arms[1][place];
     c->compliance = s->compliance[place];
-    c->impulse = READ(s->impulse + place);
+    c->impulse = s->impulse[place];
     c->inverse_tangent = s->inverse_tangent[place];
     c->cap = s->cap[place];
     c->min_overlap = s->min_overlap[place];
@@ -131,8 +131,8 @@ DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) 
         c->rolling_limit = s->rolling_limit[place];
         c->twisting_limit = s->twisting_limit[place];
         c->inverse_rolling = s->inverse_rolling[place];
-        for (int k = 0; k < 3; k++) c->rolling[k] = READ(s->rolling[k] + place);
-        c->twisting = READ(s->twisting + place);
+        for (int k = 0; k < 3; k++) c->rolling[k] = s->rolling[k][place];
+        c->twisting = s->twisting[place];
     }
 }
 
@@ -198,11 +198,11 @@ DEVICE void add_change(const struct Step *s, u32 body, const double *linear,
                        const double *angular) {
     if (body >= s->movable) return;
     double *change = s->change + 6 * (u64)body;
-    int is_first = !READ(s->impacted + body);
+    int is_first = !s->impacted[body];
     s->impacted[body] = 1;
     for (int k = 0; k < 3; k++) {
-        change[k] = is_first ? linear[k] : READ(change + k) + linear[k];
-        change[3 + k] = is_first ? angular[k] : READ(change + 3 + k) + angular[k];
+        change[k] = is_first ? linear[k] : change[k] + linear[k];
+        change[3 + k] = is_first ? angular[k] : change[3 + k] + angular[k];
     }
 }
 
@@ -371,11 +371,11 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
     }
     if (c->tracked != UNTRACKED && impulse > 0.0) {
         double *sum = s->sums + 8 * (u64)c->tracked;
-        sum[0] = READ(sum) + impulse;
-        for (int k = 0; k < 3; k++) sum[1 + k] = READ(sum + 1 + k) + c->friction[k];
+        sum[0] += impulse;
+        for (int k = 0; k < 3; k++) sum[1 + k] += c->friction[k];
         if (rolls) {
-            for (int k = 0; k < 3; k++) sum[4 + k] = READ(sum + 4 + k) + c->rolling[k];
-            sum[7] = READ(sum + 7) + c->twisting;
+            for (int k = 0; k < 3; k++) sum[4 + k] += c->rolling[k];
+            sum[7] += c->twisting;
         }
     }
     if (c->impacts) count_impact(s, bodies, substep, rolls, c, impulse);
@@ -433,17 +433,17 @@ DEVICE struct Bodies bodies_of(const struct Step *s, const struct Block *block, 
 DEVICE void fetch_bodies(const struct Step *s, const struct Block *block, double *cache,
                          u32 thread, u32 threads) {
     for (u32 i = thread; i < 8 * block->body_count; i += threads) {
-        u64 at = 8 * (u64)(s->body_list[block->bodies + i / 8] & BODY) + i % 8;
+        u64 at = 8 * (u64)s->body_list[block->bodies + i / 8] + i % 8;
         double *own = cache + CACHED * (i / 8);
-        own[i % 8] = READ(s->state + at);
-        if (i % 8 < 3) own[8 + i % 8] = READ(s->before + at);
+        own[i % 8] = s->state[at];
+        if (i % 8 < 3) own[8 + i % 8] = s->before[at];
     }
 }
 
 DEVICE void return_bodies(const struct Step *s, const struct Block *block, const double *cache,
                           u32 thread, u32 threads) {
     for (u32 i = thread; i < 8 * block->body_count; i += threads) {
-        u64 at = 8 * (u64)(s->body_list[block->bodies + i / 8] & BODY) + i % 8;
+        u64 at = 8 * (u64)s->body_list[block->bodies + i / 8] + i % 8;
         s->state[at] = cache[CACHED * (i / 8) + i % 8];
     }
 }
@@ -462,11 +462,11 @@ DEVICE double time_open(const struct Step *s, const struct Bodies *bodies, u32 p
     const double *before_b = bodies->before + (u64)bodies->stride * j;
     double n[3], moved[3], approach[3];
     for (int k = 0; k < 3; k++) {
-        n[k] = READ(s->normal[k] + place);
-        moved[k] = READ(moved_b + k) - READ(moved_a + k);
+        n[k] = s->normal[k][place];
+        moved[k] = moved_b[k] - moved_a[k];
         approach[k] = before_a[k] - before_b[k];
     }
-    double gap = dot(n, moved) * s->step - READ(s->overlap + place);
+    double gap = dot(n, moved) * s->step - s->overlap[place];
     double speed = dot(n, approach), closing = s->closing[place];
     return gap / MAX(closing, speed);
 }
@@ -477,22 +477,20 @@ DEVICE void bring_up_to_date(const struct Step *s, const struct Bodies *bodies, 
     const double *b = s->moved + 8 * (u64)body_of(bodies, s->contact_bodies[2 * place + 1]);
     double n[3], apart[3];
     for (int k = 0; k < 3; k++) {
-        n[k] = READ(s->normal[k] + place);
-        apart[k] = READ(b + k) - READ(a + k);
+        n[k] = s->normal[k][place];
+        apart[k] = b[k] - a[k];
     }
-    double overlap = READ(s->overlap + place);
     if (!s->laws[s->law[place]].follows) {
-        s->overlap[place] = overlap - dot(n, apart) * s->step;
+        s->overlap[place] -= dot(n, apart) * s->step;
         return;
     }
-    double arms[2] = {READ(s->arms[0] + place), READ(s->arms[1] + place)};
-    double distance = arms[0] + arms[1];
+    double distance = s->arms[0][place] + s->arms[1][place];
     double branch[3];
     for (int k = 0; k < 3; k++) branch[k] = n[k] * distance + apart[k] * s->step;
     double moved = sqrt(dot(branch, branch));
     for (int k = 0; k < 3; k++) s->normal[k][place] = branch[k] / moved;
-    for (int k = 0; k < 2; k++) s->arms[k][place] = arms[k] + 0.5 * (moved - distance);
-    s->overlap[place] = overlap + (distance - moved);
+    for (int k = 0; k < 2; k++) s->arms[k][place] += 0.5 * (moved - distance);
+    s->overlap[place] += distance - moved;
 }
 
 DEVICE void spread_after(const struct Step *s, u32 block, u32 thread, u32 threads) {
@@ -538,10 +536,6 @@ KERNEL(begin_step, BODY_THREADS) {
             s->wake[g] = s->last_body[g] < s->movable ? wake : 0;
         }
         for (u32 k = first; k < s->substeps; k += all) s->impact_counts[k] = 0;
-        if (s->next_item) {
-            for (u32 b = first; b < s->blocks; b += all) s->sweeps_done[b] = 0;
-            if (first == 0) *s->next_item = 0;
-        }
         for (u32 c = first; c < s->contacts; c += all) s->is_impact[c] = 0;
         for (u32 k = first; k < 8 * s->tracked_contacts; k += all) s->sums[k] = 0.0;
         for (u32 k = first; k < 4 * s->loss_sums; k += all) s->loss_sum[k] = 0.0;
@@ -684,7 +678,7 @@ PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
     FOR_THREADS(thread) {
         for (u32 place = block->contacts + thread; place < block->contacts_end; place += THREADS) {
             u32 group = s->group[place];
-            if (!is_due(READ(s->wake + group), substep)) continue;
+            if (!is_due(s->wake[group], substep)) continue;
             double time = time_open(s, bodies, place);
             /* What is no number does not count. */
             if (time == time) ATOMIC_MIN_U64(s->soonest + group, ascending(time));
@@ -693,8 +687,8 @@ PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
     BARRIER();
     FOR_THREADS(thread) {
         for (u32 g = block->groups + thread; g < block->groups_end; g += THREADS) {
-            if (!is_due(READ(s->wake + g), substep)) continue;
-            u64 soonest = READ(s->soonest + g);
+            if (!is_due(s->wake[g], substep)) continue;
+            u64 soonest = s->soonest[g];
             /* All but a long wait wakes; no number at all is no wait. */
             double time = of_ascending(soonest);
             int sleeps_on = soonest == ~0ull || time >= s->step;
@@ -706,38 +700,10 @@ PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
     BARRIER();
     FOR_THREADS(thread) {
         for (u32 place = block->contacts + thread; place < block->contacts_end; place += THREADS) {
-            if (READ(s->wake + s->group[place]) == WOKEN + substep) bring_up_to_date(s, bodies, place);
+            if (s->wake[s->group[place]] == WOKEN + substep) bring_up_to_date(s, bodies, place);
         }
     }
     BARRIER();
-}
-
-/* Marks groups that are due; whether there are any. */
-PART_OF_KERNEL(find_due_groups, const struct Step *s, const struct Block *block, u32 substep,
-               u32 *has_due) {
-    FOR_THREADS(thread) {
-        for (u32 g = block->groups + thread; g < block->groups_end; g += THREADS) {
-            if (is_due(READ(s->wake + g), substep)) {
-                s->soonest[g] = ~0ull;
-                *has_due = 1;
-            }
-        }
-    }
-}
-
-/* The contacts of a block from the one on whose rows threads have, level by level. */
-PART_OF_KERNEL(sweep_levels, const struct Step *s, const struct Bodies *bodies, u32 first, u32 count,
-               u32 substep, u32 rolls, struct Contact *own) {
-    u32 level = s->level[first], last_level = s->level[first + count - 1];
-    for (; level <= last_level; level++) {
-        FOR_THREADS(thread) {
-            struct Contact *contact = MINE_OF(own, thread);
-            if (thread < count && contact->level == level) {
-                relax(s, bodies, substep, rolls, contact);
-            }
-        }
-        BARRIER();
-    }
 }
 
 /* The sweep of a substep over the blocks of a colour. */
@@ -755,12 +721,20 @@ PART_OF_KERNEL(sweep_colour, u32 colour, u32 substep, u32 rolls) {
         if (thread == 0) has_due = 0;
     }
     BARRIER();
-    FOR_THREADS(thread) fetch_bodies(s, &block, cache, thread, THREADS);
-    RUN_PART(find_due_groups, s, &block, substep, &has_due);
+    FOR_THREADS(thread) {
+        fetch_bodies(s, &block, cache, thread, THREADS);
+        for (u32 g = block.groups + thread; g < block.groups_end; g += THREADS) {
+            if (is_due(s->wake[g], substep)) {
+                s->soonest[g] = ~0ull;
+                has_due = 1;
+            }
+        }
+    }
     BARRIER();
     if (has_due) RUN_PART(wake_due_groups, s, &block, &bodies, substep);
     for (u32 first = block.contacts; first < block.contacts_end; first += THREADS) {
         u32 count = block.contacts_end - first < THREADS ? block.contacts_end - first : THREADS;
+        u32 level = s->level[first], last_level = s->level[first + count - 1];
         FOR_THREADS(thread) {
             struct Contact *contact = MINE(own, thread);
             if (thread < count) {
@@ -768,7 +742,15 @@ PART_OF_KERNEL(sweep_colour, u32 colour, u32 substep, u32 rolls) {
                 prepare(s, &bodies, substep, contact);
             }
         }
-        RUN_PART(sweep_levels, s, &bodies, first, count, substep, rolls, ALL_OF(own));
+        for (; level <= last_level; level++) {
+            FOR_THREADS(thread) {
+                struct Contact *contact = MINE(own, thread);
+                if (thread < count && contact->level == level) {
+                    relax(s, &bodies, substep, rolls, contact);
+                }
+            }
+            BARRIER();
+        }
     }
     FOR_THREADS(thread) return_bodies(s, &block, cache, thread, THREADS);
     BARRIER();
@@ -782,143 +764,6 @@ KERNEL(sweep, SWEEP_THREADS, u32 colour, u32 substep) {
 
 KERNEL(sweep_rolling, SWEEP_THREADS, u32 colour, u32 substep) {
     RUN_PART(sweep_colour, colour, substep, 1);
-}
-
-/* As `fetch_bodies`, with `repeat_changes` for those that the block meets first in the sweep. */
-DEVICE void fetch_and_repeat(const struct Step *s, const struct Block *block, u32 substep,
-                             double *cache, u32 thread, u32 threads) {
-    for (u32 i = thread; i < 8 * block->body_count; i += threads) {
-        u32 entry = s->body_list[block->bodies + i / 8], k = i % 8;
-        u64 body = entry & BODY, at = 8 * body + k;
-        double *own = cache + CACHED * (i / 8), now = READ(s->state + at), start = 0.0;
-        if (k % 4 < 3) {
-            start = READ(s->before + at);
-            if (substep > 0 && (entry & MEETS_FIRST)) {
-                double next = now + (now - start);
-                int is_subtracted = READ(s->impacted + body) != 0;
-                s->moved[at] = READ(s->moved + at) + now;
-                s->before[at] = now;
-                start = now;
-                now = is_subtracted ? next - READ(s->change + 6 * body + k - k / 4) : next;
-            }
-        }
-        own[k] = now;
-        if (k < 3) own[8 + k] = start;
-    }
-}
-
-/* Impacts of the last substep are subtracted: those of this one may come. */
-DEVICE void forget_impacted(const struct Step *s, const struct Block *block, u32 thread,
-                            u32 threads) {
-    for (u32 i = thread; i < block->body_count; i += threads) {
-        u32 entry = s->body_list[block->bodies + i];
-        if (entry & MEETS_FIRST) s->impacted[entry & BODY] = 0;
-    }
-}
-
-/* All blocks through all sweeps. Items are taken in the order substep, colour, block. One begins
- * when the blocks around it that come before it in a sweep are done with this one, and the others
- * with the one before: who is waited for was taken before, so that somebody always goes on,
- * however many thread blocks there are. */
-PART_OF_KERNEL(sweep_items, u32 rolls) {
-    const struct Step *s = STEP;
-    DYNAMIC_SHARED(cache);
-    SHARED(u32, has_due);
-    SHARED(u32, taken);
-    OWN(struct Contact, own);
-    OWN(u32, next);
-    u32 items = s->blocks * s->substeps;
-    FOR_THREADS(thread) {
-        if (thread == 0) *MINE(next, thread) = FETCH_ADD_U32(s->next_item, 1);
-    }
-    for (;;) {
-        FOR_THREADS(thread) {
-            if (thread == 0) {
-                u32 item = *MINE(next, thread);
-                taken = item;
-                has_due = 0;
-                /* Rows are the block's own: its last sweep has to be done with them. */
-                if (item < items) WAIT_FOR(s->sweeps_done + item % s->blocks, item / s->blocks);
-            }
-        }
-        BARRIER();
-        u32 item = taken;
-        if (item >= items) return;
-        u32 substep = item / s->blocks, index = item % s->blocks;
-        struct Block block = s->block[index];
-        struct Bodies bodies = bodies_of(s, &block, cache);
-        u32 first = block.contacts;
-        u32 count = block.contacts_end - first < THREADS ? block.contacts_end - first : THREADS;
-        FOR_THREADS(thread) {
-            if (thread < count) load(s, first + thread, rolls, MINE(own, thread));
-            if (thread < s->neighbour_count[index]) {
-                u32 other = s->neighbours[NEIGHBOURS * (u64)index + thread];
-                WAIT_FOR(s->sweeps_done + other, substep + (other < index));
-            }
-            /* Asked for now, needed at the end. What is waited for is still before it. */
-            if (thread == 0) *MINE(next, thread) = FETCH_ADD_U32(s->next_item, 1);
-        }
-        BARRIER();
-        FOR_THREADS(thread) fetch_and_repeat(s, &block, substep, cache, thread, THREADS);
-        RUN_PART(find_due_groups, s, &block, substep, &has_due);
-        BARRIER();
-        if (has_due) RUN_PART(wake_due_groups, s, &block, &bodies, substep);
-        FOR_THREADS(thread) {
-            if (substep > 0) forget_impacted(s, &block, thread, THREADS);
-            if (has_due && thread < count) load(s, first + thread, rolls, MINE(own, thread));
-            if (thread < count) prepare(s, &bodies, substep, MINE(own, thread));
-        }
-        BARRIER();
-        RUN_PART(sweep_levels, s, &bodies, first, count, substep, rolls, ALL_OF(own));
-        for (first += THREADS; first < block.contacts_end; first += THREADS) {
-            count = block.contacts_end - first < THREADS ? block.contacts_end - first : THREADS;
-            FOR_THREADS(thread) {
-                if (thread < count) {
-                    load(s, first + thread, rolls, MINE(own, thread));
-                    prepare(s, &bodies, substep, MINE(own, thread));
-                }
-            }
-            RUN_PART(sweep_levels, s, &bodies, first, count, substep, rolls, ALL_OF(own));
-        }
-        FOR_THREADS(thread) return_bodies(s, &block, cache, thread, THREADS);
-        BARRIER();
-        FOR_THREADS(thread) {
-            if (thread == 0) PUBLISH(s->sweeps_done + index, substep + 1);
-        }
-    }
-}
-
-KERNEL(sweep_all, SWEEP_THREADS) {
-    RUN_PART(sweep_items, 0);
-}
-
-KERNEL(sweep_all_rolling, SWEEP_THREADS) {
-    RUN_PART(sweep_items, 1);
-}
-
-/* What `repeat_changes` does in all substeps to bodies that no contact moves. */
-KERNEL(repeat_alone, BODY_THREADS) {
-    const struct Step *s = STEP;
-    FOR_THREADS(thread) {
-        u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
-        for (u32 i = first; i < s->movable; i += all) {
-            if (s->first_block[i] != NO_BLOCK) continue;
-            for (int at = 0; at < 7; at++) {
-                if (at == 3) continue;
-                double now = s->state[8 * (u64)i + at], before = s->before[8 * (u64)i + at];
-                double moved = s->moved[8 * (u64)i + at];
-                for (u32 k = 1; k < s->substeps; k++) {
-                    double next = now + (now - before);
-                    moved += now;
-                    before = now;
-                    now = next;
-                }
-                s->state[8 * (u64)i + at] = now;
-                s->before[8 * (u64)i + at] = before;
-                s->moved[8 * (u64)i + at] = moved;
-            }
-        }
-    }
 }
 
 /* Energy that contacts took out of the motion in a substep, contact by contact. */
@@ -936,7 +781,7 @@ KERNEL(find_losses, SWEEP_THREADS) {
             int is_impact = impulse < 0.0;
             if (is_impact) impulse = 0.0 - impulse;
             u32 i = s->contact_bodies[2 * place], j = s->contact_bodies[2 * place + 1];
-            u64 a = 8 * (u64)(list ? list[i] & BODY : i), b = 8 * (u64)(list ? list[j] & BODY : j);
+            u64 a = 8 * (u64)(list ? list[i] : i), b = 8 * (u64)(list ? list[j] : j);
             double n[3], apart[3], turning[3], slip[3], u[3], friction[3], torque[3], omega[3];
             for (int k = 0; k < 3; k++) {
                 double va = 0.5 * (s->before[a + k] + s->state[a + k]);

@@ -143,6 +143,14 @@ DEVICE double cosine_of_reduced(double x) {
     return 1.0 - z * sum;
 }
 
+/* Cube root of a number that is not negative. */
+DEVICE double cube_root(double x) {
+    if (x == 0.0) return 0.0;
+    double root = DOUBLE_OF(BITS_OF(x) / 3 + 0x2a9f78937f800000ull);
+    for (int k = 0; k < 5; k++) root = root - (root - x / (root * root)) * (1.0 / 3.0);
+    return root;
+}
+
 /* Sine and cosine of an angle, rad. */
 DEVICE void sine_and_cosine(double angle, double *sine, double *cosine) {
     double turns = angle * 0.6366197723675814;

@@ -103,6 +103,8 @@ fn reserve_with<E: Executor>(
     (bodies, contacts): (usize, usize),
     allocate: Allocate<E>,
 ) -> Result<(), DeviceError> {
+    // A step without contacts has memory, too, if there is nothing in it.
+    let needed = needed.max(1);
     if memory.as_ref().is_some_and(|memory| memory.len() >= needed) {
         return Ok(());
     }
@@ -252,7 +254,6 @@ impl<E: Executor> Gpu<E> {
             cached_bodies: self.cached_bodies,
             bodies: bodies.len() as u32,
             rolls: self.contact_arrays.rolls,
-            is_one_launch: false,
             has_copies: !plan.copies.is_empty(),
             has_losses: self.measures_losses,
         };
@@ -473,9 +474,7 @@ impl<E: Executor> SweptContacts for Swept<'_, E> {
             self.of_contact([arrays.overlap, arrays.compliance], place);
         let [cap, factor] = self.of_contact([arrays.cap, arrays.damping_factor], place);
         spring.cap = f64::from(cap);
-        let factor = f64::from(factor).abs();
-        spring.bias_rate *= factor / spring.damping_factor;
-        spring.damping_factor = factor;
+        spring.damping_factor = f64::from(factor).abs();
     }
 
     fn impulse(&self, _at: [usize; 2], place: usize) -> Impulse {

@@ -230,9 +230,6 @@ struct Functions {
     join_copies: sys::CUfunction,
     sweep: sys::CUfunction,
     sweep_rolling: sys::CUfunction,
-    sweep_all: sys::CUfunction,
-    sweep_all_rolling: sys::CUfunction,
-    repeat_alone: sys::CUfunction,
     find_losses: sys::CUfunction,
     sum_losses: sys::CUfunction,
     finish_step: sys::CUfunction,
@@ -293,9 +290,6 @@ impl Cuda {
             join_copies: function(c"join_copies")?,
             sweep: function(c"sweep")?,
             sweep_rolling: function(c"sweep_rolling")?,
-            sweep_all: function(c"sweep_all")?,
-            sweep_all_rolling: function(c"sweep_all_rolling")?,
-            repeat_alone: function(c"repeat_alone")?,
             find_losses: function(c"find_losses")?,
             sum_losses: function(c"sum_losses")?,
             finish_step: function(c"finish_step")?,
@@ -320,18 +314,10 @@ impl Cuda {
         let Functions {
             sweep,
             sweep_rolling,
-            sweep_all,
-            sweep_all_rolling,
             apply_impulses,
             ..
         } = functions;
-        for function in [
-            sweep,
-            sweep_rolling,
-            sweep_all,
-            sweep_all_rolling,
-            apply_impulses,
-        ] {
+        for function in [sweep, sweep_rolling, apply_impulses] {
             let attribute =
                 sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function is one of the module.
@@ -372,9 +358,6 @@ impl Cuda {
             Kernel::JoinCopies { substep } => (f.join_copies, [substep, 0]),
             Kernel::Sweep { colour, substep } => (f.sweep, [colour, substep]),
             Kernel::SweepRolling { colour, substep } => (f.sweep_rolling, [colour, substep]),
-            Kernel::SweepAll => (f.sweep_all, [0; 2]),
-            Kernel::SweepAllRolling => (f.sweep_all_rolling, [0; 2]),
-            Kernel::RepeatAlone => (f.repeat_alone, [0; 2]),
             Kernel::FindLosses => (f.find_losses, [0; 2]),
             Kernel::SumLosses => (f.sum_losses, [0; 2]),
             Kernel::FinishStep => (f.finish_step, [0; 2]),

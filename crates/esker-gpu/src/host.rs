@@ -36,9 +36,6 @@ unsafe extern "C" {
     fn join_copies(launch: Launch, substep: u32);
     fn sweep(launch: Launch, colour: u32, substep: u32);
     fn sweep_rolling(launch: Launch, colour: u32, substep: u32);
-    fn sweep_all(launch: Launch);
-    fn sweep_all_rolling(launch: Launch);
-    fn repeat_alone(launch: Launch);
     fn find_losses(launch: Launch);
     fn sum_losses(launch: Launch);
     fn finish_step(launch: Launch);
@@ -226,38 +223,13 @@ impl Executor for Host {
     }
 }
 
-/// Thread blocks that run at the same time where they wait for one another.
-const AT_A_TIME: u32 = 3;
-
-/// Where a launch finds the step, for threads.
-#[derive(Clone, Copy)]
-struct SharedStep(*const StepRecord);
-
-// SAFETY: kernels whose thread blocks run at the same time see to it that no two of them touch the
-// same memory at a time.
-unsafe impl Send for SharedStep {}
-// SAFETY: as above.
-unsafe impl Sync for SharedStep {}
-
 /// # Safety
 /// `step` and all that it names are valid for the kernel.
 unsafe fn execute(launch: KernelLaunch, step: *const StepRecord) {
-    let step = SharedStep(step);
-    let run = |from: u32, stride: u32| {
-        let step = step;
-        for thread_block in (from..launch.thread_blocks).step_by(stride as usize) {
-            // SAFETY: passed on to the caller.
-            unsafe { execute_block(launch, thread_block, step.0) };
-        }
-    };
-    if !matches!(launch.kernel, Kernel::SweepAll | Kernel::SweepAllRolling) {
-        return run(0, 1);
+    for thread_block in 0..launch.thread_blocks {
+        // SAFETY: passed on to the caller.
+        unsafe { execute_block(launch, thread_block, step) };
     }
-    std::thread::scope(|scope| {
-        for from in 0..AT_A_TIME {
-            scope.spawn(move || run(from, AT_A_TIME));
-        }
-    });
 }
 
 /// # Safety
@@ -280,9 +252,6 @@ unsafe fn execute_block(launch: KernelLaunch, thread_block: u32, step: *const St
             Kernel::JoinCopies { substep } => join_copies(at, substep),
             Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
             Kernel::SweepRolling { colour, substep } => sweep_rolling(at, colour, substep),
-            Kernel::SweepAll => sweep_all(at),
-            Kernel::SweepAllRolling => sweep_all_rolling(at),
-            Kernel::RepeatAlone => repeat_alone(at),
             Kernel::FindLosses => find_losses(at),
             Kernel::SumLosses => sum_losses(at),
             Kernel::FinishStep => finish_step(at),

@@ -15,9 +15,6 @@ pub enum Kernel {
     JoinCopies { substep: u32 },
     Sweep { colour: u32, substep: u32 },
     SweepRolling { colour: u32, substep: u32 },
-    SweepAll,
-    SweepAllRolling,
-    RepeatAlone,
     FindLosses,
     SumLosses,
     FinishStep,
@@ -50,16 +47,11 @@ pub struct StepShape {
     pub bodies: u32,
     /// Whether contacts resist rolling.
     pub rolls: bool,
-    /// Whether one kernel takes all blocks through all sweeps.
-    pub is_one_launch: bool,
     /// Whether there are copies.
     pub has_copies: bool,
     /// Whether energy losses are found.
     pub has_losses: bool,
 }
-
-/// Thread blocks that sweep at a time: more than a device runs.
-const MOST_AT_A_TIME: u32 = 1024;
 
 /// Launches of other sizes than these are not made for every step of its own size.
 const ROUNDING: u32 = 16;
@@ -78,7 +70,6 @@ impl StepShape {
             cached_bodies: up(self.cached_bodies),
             bodies: up(self.bodies),
             rolls: self.rolls,
-            is_one_launch: self.is_one_launch,
             has_copies: self.has_copies,
             has_losses: self.has_losses,
         }
@@ -89,7 +80,6 @@ impl StepShape {
         let near = |own: u32, theirs: u32| theirs <= own && own <= 2 * theirs + 2 * ROUNDING;
         self.substeps == other.substeps
             && self.rolls == other.rolls
-            && self.is_one_launch == other.is_one_launch
             && self.has_copies == other.has_copies
             && self.has_losses == other.has_losses
             && self.blocks.len() == other.blocks.len()
@@ -124,20 +114,7 @@ impl StepShape {
             }
         };
         sweep(&mut launches, &|colour| Kernel::ApplyImpulses { colour });
-        if self.is_one_launch {
-            launches.push(over_bodies(Kernel::RepeatAlone));
-            launches.push(KernelLaunch {
-                kernel: match self.rolls {
-                    false => Kernel::SweepAll,
-                    true => Kernel::SweepAllRolling,
-                },
-                thread_blocks: self.blocks.iter().sum::<u32>().clamp(1, MOST_AT_A_TIME),
-                threads: SWEEP_THREADS,
-                shared_bytes: shared_bytes(self.cached_bodies as usize) as u32,
-            });
-        }
-        let by_colour = if self.is_one_launch { 0 } else { self.substeps };
-        for substep in 0..by_colour {
+        for substep in 0..self.substeps {
             if substep > 0 {
                 launches.push(over_bodies(Kernel::RepeatChanges { substep }));
                 if self.has_copies {

@@ -155,12 +155,4 @@ pub struct StepRecord {
     pub losses: u64,
     pub loss_sum: u64,
     pub loss_ranges: u64,
-    pub neighbours: u64,
-    pub neighbour_count: u64,
-    pub sweeps_done: u64,
-    pub next_item: u64,
-    pub first_block: u64,
 }
-
-/// Blocks around a block.
-pub const NEIGHBOURS: usize = 26;

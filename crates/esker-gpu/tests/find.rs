@@ -16,14 +16,6 @@ fn world_after(scene: &str, steps: usize) -> World {
     world
 }
 
-fn world_of(text: &str, steps: usize) -> World {
-    let scene = esker_scene::parse(text, "test.toml", Path::new("."))
-        .unwrap_or_else(|errors| panic!("{errors}"));
-    let mut world = World::new(&scene.world).expect("the scene has a world");
-    advance(&mut world, steps);
-    world
-}
-
 fn advance(world: &mut World, steps: usize) {
     for _ in 0..steps {
         world.step().expect("a step");

@@ -7,11 +7,16 @@ use esker_gpu::Host;
 use esker_gpu::resident::device::Resident;
 use esker_world::{ResidentDevice, World};
 
-fn world_of(scene: &str) -> World {
+/// A shipped scene, with a stated accuracy where there is one.
+fn world_of(scene: &str, accuracy: Option<f64>) -> World {
     let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
     let mut scene = esker_scene::load(scenes.join(scene)).expect("a shipped scene is right");
     // Whose energy is booked does not stay.
-    scene.world.energy = false;
+    scene.world.energy_ledger = false;
+    scene.world.accuracy = accuracy;
+    if accuracy.is_some() {
+        scene.world.longest_step = Some(2.0 * scene.world.step);
+    }
     World::new(&scene.world).expect("a shipped scene has a world")
 }
 
@@ -22,13 +27,18 @@ fn advance(world: &mut World, steps: usize) {
 }
 
 /// Steps of one world on the CPU and of another on a device. Returns how many the device made.
-fn compare(scene: &str, before: usize, steps: usize, device: Box<dyn ResidentDevice>) -> usize {
+fn compare(
+    make: &dyn Fn() -> World,
+    before: usize,
+    steps: usize,
+    device: Box<dyn ResidentDevice>,
+) -> usize {
     let [mut on_cpu, mut on_device] = [(); 2].map(|()| {
-        let mut world = world_of(scene);
+        let mut world = make();
         advance(&mut world, before);
         world
     });
-    println!("{scene} on {}", device.name());
+    println!("on {}", device.name());
     on_device
         .set_resident_device(Some(device))
         .expect("a device");
@@ -52,6 +62,12 @@ fn compare(scene: &str, before: usize, steps: usize, device: Box<dyn ResidentDev
         assert_eq!(
             cpu.residual.map(f64::to_bits),
             device.residual.map(f64::to_bits)
+        );
+        assert_eq!(cpu.errors, device.errors, "errors of step {}", cpu.step);
+        assert_eq!(cpu.missed, device.missed);
+        assert_eq!(
+            (cpu.step_length, cpu.sweeps),
+            (device.step_length, device.sweeps)
         );
         assert_eq!(
             on_cpu.kinetic_energy().to_bits(),
@@ -94,8 +110,12 @@ fn compare(scene: &str, before: usize, steps: usize, device: Box<dyn ResidentDev
 }
 
 fn scene_is_the_same(scene: &str, before: usize, steps: usize, least: usize) {
+    world_is_the_same(&|| world_of(scene, None), before, steps, least);
+}
+
+fn world_is_the_same(make: &dyn Fn() -> World, before: usize, steps: usize, least: usize) {
     let made = compare(
-        scene,
+        make,
         before,
         steps,
         Box::new(Resident::new(Host::default())),
@@ -104,7 +124,7 @@ fn scene_is_the_same(scene: &str, before: usize, steps: usize, least: usize) {
     #[cfg(feature = "cuda")]
     match esker_gpu::Cuda::new(0) {
         Ok(cuda) => {
-            let made = compare(scene, before, steps, Box::new(Resident::new(cuda)));
+            let made = compare(make, before, steps, Box::new(Resident::new(cuda)));
             assert!(made >= least, "{made} of {steps} steps on the device");
         }
         Err(error) => println!("on the host alone: {error}"),
@@ -135,4 +155,18 @@ fn a_pile_that_is_poured_has_the_bits_of_the_cpu() {
 #[test]
 fn a_conveyor_that_is_fed_has_the_bits_of_the_cpu() {
     scene_is_the_same("conveyor.toml", 300, 150, 100);
+}
+
+/// Every step is judged there, and steps and substeps change from one to the next.
+#[test]
+fn a_drum_that_keeps_an_accuracy_has_the_bits_of_the_cpu() {
+    let make = || world_of("drum.toml", Some(0.01));
+    let mut world = make();
+    let mut resolutions: Vec<_> = (0..100)
+        .map(|_| world.step().expect("a step"))
+        .map(|report| (report.step_length.to_bits(), report.sweeps))
+        .collect();
+    resolutions.dedup();
+    assert!(resolutions.len() > 3, "{resolutions:?}");
+    world_is_the_same(&make, 5, 80, 70);
 }

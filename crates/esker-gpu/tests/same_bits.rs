@@ -128,6 +128,37 @@ fn a_drum_with_lifters_of_a_mesh_has_the_bits_of_the_cpu() {
     scene_has_the_same_bits("lifter-drum.toml", 100, 12);
 }
 
+/// Grains that are frozen at rest, and set free as a wall vanishes.
+#[test]
+fn a_bed_with_frozen_grains_has_the_bits_of_the_cpu() {
+    let text = r#"
+        duration = 1.0
+        step = 4e-3
+        reduction = "on"
+        material.gravel = { density = 2600, young = 1e7 }
+        pair = [{ materials = ["gravel", "gravel"], friction = 0.6, rolling = 0.1 }]
+        [[wall]]
+        shape = "plane"
+        [[wall]]
+        shape = "cylinder"
+        position = [0, 0, 0.05]
+        radius = 0.04
+        length = 0.3
+        until = 0.5
+        [[grains]]
+        place = "lattice"
+        region = { cylinder = { position = [0, 0, 0.025], radius = 0.04, length = 0.05 } }
+        diameter = 0.01
+    "#;
+    for device in devices() {
+        let worlds = [(); 2].map(|()| world_of(text, 120));
+        let frozen = worlds[0].frozen_count();
+        assert!(frozen > worlds[0].grain_count() / 2, "{frozen}");
+        // They are free as it ends.
+        assert_same_bits(worlds, device, 8);
+    }
+}
+
 /// A boulder in gravel, whose contacts act on copies of it; cohesion, which accelerates grains;
 /// a periodic axis, across which contacts go into the last block.
 const BOULDER: &str = r#"

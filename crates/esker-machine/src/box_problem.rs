@@ -35,6 +35,8 @@ pub(crate) struct BoxProblem {
     matrix: Vec<f64>,
     /// Where rows are; the guess of the next solve.
     pub(crate) activity: Vec<Activity>,
+    /// Where they are expected to be once contacts have acted.
+    expected: Vec<Activity>,
     /// Rows that are free, in order, and the factor of their part of `C`.
     free: Vec<usize>,
     factor: Cholesky,
@@ -48,6 +50,7 @@ impl BoxProblem {
         self.size = size;
         self.matrix.resize(size * size, 0.0);
         self.activity.resize(size, Activity::Free);
+        self.expected.resize(size, Activity::Free);
         self.scratch.resize(size, 0.0);
         self.free.reserve(size);
         self.violators.reserve(size);
@@ -89,6 +92,48 @@ impl BoxProblem {
         }
     }
 
+    /// From now on rows that are `meant` are expected to be where the last solve found them.
+    pub(crate) fn expect(&mut self, meant: impl Fn(usize) -> bool) {
+        let rows = self.expected.iter_mut().zip(&self.activity).enumerate();
+        for (_, (expected, found)) in rows.filter(|(j, _)| meant(*j)) {
+            *expected = *found;
+        }
+        self.activity.copy_from_slice(&self.expected);
+        self.factorise();
+    }
+
+    /// The solution for `b` with all rows where they are expected to be, whatever (1) says.
+    pub(crate) fn solve_expected(
+        &mut self,
+        b: &[f64],
+        bounds: impl Fn(usize) -> [f64; 2],
+        x: &mut [f64],
+    ) {
+        self.activity.copy_from_slice(&self.expected);
+        self.solve_as_it_is(b, &bounds, x);
+    }
+
+    /// The solution for `b` with all rows where they are.
+    fn solve_as_it_is(&mut self, b: &[f64], bounds: impl Fn(usize) -> [f64; 2], x: &mut [f64]) {
+        let n = self.size;
+        self.factorise();
+        for (i, (x, activity)) in x.iter_mut().zip(&self.activity).enumerate() {
+            *x = match activity {
+                Activity::Lower => bounds(i)[0],
+                Activity::Free => 0.0,
+                Activity::Upper => bounds(i)[1],
+            };
+        }
+        for (s, &i) in self.scratch.iter_mut().zip(&self.free) {
+            *s = b[i] - dot(&self.matrix[i * n..][..n], x);
+        }
+        let count = self.free.len();
+        self.factor.solve(&mut self.scratch[..count]);
+        for (s, &i) in self.scratch.iter().zip(&self.free) {
+            x[i] = *s;
+        }
+    }
+
     /// Solves (1) for `b` into `x`; `bounds` of a row by its index. False where
     /// the rounds did not suffice.
     pub(crate) fn solve(
@@ -100,22 +145,7 @@ impl BoxProblem {
         let n = self.size;
         let (mut fewest, mut patience) = (n + 1, PATIENCE);
         for _ in 0..100 + 10 * n {
-            self.factorise();
-            for (i, (x, activity)) in x.iter_mut().zip(&self.activity).enumerate() {
-                *x = match activity {
-                    Activity::Lower => bounds(i)[0],
-                    Activity::Free => 0.0,
-                    Activity::Upper => bounds(i)[1],
-                };
-            }
-            for (s, &i) in self.scratch.iter_mut().zip(&self.free) {
-                *s = b[i] - dot(&self.matrix[i * n..][..n], x);
-            }
-            let count = self.free.len();
-            self.factor.solve(&mut self.scratch[..count]);
-            for (s, &i) in self.scratch.iter().zip(&self.free) {
-                x[i] = *s;
-            }
+            self.solve_as_it_is(b, &bounds, x);
             self.find_violators(b, &bounds, x);
             let count = self.violators.len();
             if count == 0 {

@@ -203,6 +203,15 @@ pub(crate) enum RowSource {
     Drive(usize),
 }
 
+/// Which rows a solve has at their bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bounds {
+    /// Those that meet them.
+    Met,
+    /// Those that are expected to.
+    Expected,
+}
+
 #[derive(Debug)]
 enum Factor {
     Dense(Cholesky),
@@ -404,10 +413,37 @@ impl Machine {
     /// Velocities at the end of the substep under these impulses of contacts, per body of the whole
     /// list. May be called again with others; rows start from where they were at their bounds.
     pub fn solve(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        self.solve_rows(Bounds::Met, impulses, velocities);
+    }
+
+    /// From now on rows with bounds are expected to be where these impulses of contacts take them:
+    /// [`Self::articulated_inverse_mass`] and [`Self::solve_expected`] have them there.
+    pub fn expect(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        self.solve(impulses, velocities);
+        self.box_problem.expect(|_| true);
+    }
+
+    /// [`Self::expect`] with impulses that contacts may come to give, for all rows but limits. A
+    /// limit that holds takes its coordinate there within the substep, however far it is, which is
+    /// for impulses that are there.
+    pub fn expect_more(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        self.solve(impulses, velocities);
+        let bounded = &self.sources[self.bilateral..];
+        let is_limit = |j: usize| matches!(bounded[j], RowSource::Limit(..));
+        self.box_problem.expect(|j| !is_limit(j));
+    }
+
+    /// [`Self::solve`] with rows at their bounds that are expected to be there, and free otherwise:
+    /// what contacts act on that are about to take them there.
+    pub fn solve_expected(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        self.solve_rows(Bounds::Expected, impulses, velocities);
+    }
+
+    fn solve_rows(&mut self, bounds: Bounds, impulses: &[Spatial], velocities: &mut [Spatial]) {
         for (k, &b) in self.bodies.iter().enumerate() {
             self.velocities[k] = self.free[k] + self.masses[k].velocity_of(impulses[b]);
         }
-        self.solve_joints();
+        self.solve_joints(bounds);
         for (k, &b) in self.bodies.iter().enumerate() {
             velocities[b] = self.velocities[k];
         }
@@ -531,7 +567,7 @@ impl Machine {
     }
 
     /// Solves (2) for `velocities`, which are `v_free` before.
-    fn solve_joints(&mut self) {
+    fn solve_joints(&mut self, kept: Bounds) {
         let (n, m) = (self.bilateral, self.bounded);
         for (r, row) in self.residuals.iter_mut().zip(&self.rows[..n + m]) {
             *r = row.target - row.velocity(&self.velocities);
@@ -541,9 +577,14 @@ impl Machine {
             *b -= dot(&self.columns[j * n..][..n], first);
         }
         let bounds = |j: usize| self.rows[n + j].bounds;
-        let solved = self
-            .box_problem
-            .solve(second, bounds, &mut self.scratch[n..]);
+        let impulses = &mut self.scratch[n..];
+        let solved = match kept {
+            Bounds::Met => self.box_problem.solve(second, bounds, impulses),
+            Bounds::Expected => {
+                self.box_problem.solve_expected(second, bounds, impulses);
+                true
+            }
+        };
         self.new_troubles.unsolved = u64::from(!(solved && self.is_factorised));
         self.scratch[..n].copy_from_slice(first);
         self.back_substitute_scratch();

@@ -231,6 +231,27 @@ impl Machines {
         }
     }
 
+    /// [`Machine::expect`] of all.
+    pub fn expect(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        for machine in &mut self.machines {
+            machine.expect(impulses, velocities);
+        }
+    }
+
+    /// [`Machine::expect_more`] of all.
+    pub fn expect_more(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        for machine in &mut self.machines {
+            machine.expect_more(impulses, velocities);
+        }
+    }
+
+    /// [`Machine::solve_expected`] of all.
+    pub fn solve_expected(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
+        for machine in &mut self.machines {
+            machine.solve_expected(impulses, velocities);
+        }
+    }
+
     /// Takes up impacts in the midst of a substep: `velocities` of bodies that joints hold go from
     /// those before to those after, and what joints and drives gave is booked.
     pub fn take_up_impacts(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {

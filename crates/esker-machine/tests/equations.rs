@@ -92,6 +92,61 @@ fn solved(rig: &mut Rig, body: usize, impulse: Spatial) -> Vec<Spatial> {
     velocities
 }
 
+/// A slider of 2 kg on a motor that holds 1 m/s with at most 40 N, for substeps of 1 ms: 0.04 N s.
+/// What is less than that moves nothing, what is more is felt by the mass alone.
+#[test]
+fn a_motor_is_where_contacts_are_expected_to_leave_it() {
+    let step = 1e-3;
+    let mut plan = esker_machine::mechanisms::slider();
+    plan.motor(0, Coordinate::Slide, 1.0, 40.0);
+    plan.joints[0].slide.limits = [-0.25, 1.0];
+    let mut rig = build(&plan, step);
+    rig.velocities[0].linear = DVec3::X;
+    for (expected, is_at_limit) in [(-0.039, false), (-0.041, true)] {
+        begin_free(&mut rig);
+        let impulse = |x: f64| [Spatial::new(DVec3::X * x, DVec3::ZERO)];
+        let mut velocities = [Spatial::ZERO];
+        rig.machines.expect(&impulse(expected), &mut velocities);
+        let left = 1.0 + (expected + 0.04_f64).min(0.0) / 2.0;
+        assert!((velocities[0].linear.x - left).abs() < 1e-9);
+        let along = rig
+            .machines
+            .articulated_inverse_mass(0)
+            .linear_linear
+            .x_axis
+            .x;
+        let inverse_mass = if is_at_limit { 0.5 } else { 0.0 };
+        assert!((along - inverse_mass).abs() < 1e-9, "{along}");
+        // Before contacts act, it pushes with all it has where they will need that.
+        rig.machines.solve_expected(&impulse(0.0), &mut velocities);
+        let pushed = if is_at_limit { 1.0 + 0.04 / 2.0 } else { 1.0 };
+        assert!((velocities[0].linear.x - pushed).abs() < 1e-9);
+        // A limit that such impulses would reach is not taken for one that holds.
+        rig.machines.expect(&impulse(0.0), &mut velocities);
+        rig.machines.expect_more(&impulse(-1e3), &mut velocities);
+        assert!(
+            (velocities[0].linear.x + 0.25 / step).abs() < 1e-6,
+            "it holds"
+        );
+        rig.machines.solve_expected(&impulse(0.0), &mut velocities);
+        assert!((velocities[0].linear.x - 1.02).abs() < 1e-9);
+        // And what is there decides.
+        rig.machines.solve(&impulse(-0.01), &mut velocities);
+        assert!((velocities[0].linear.x - 1.0).abs() < 1e-9);
+    }
+}
+
+/// Begins a substep without forces.
+fn begin_free(rig: &mut Rig) {
+    rig.machines.begin_substep(&Substep {
+        length: rig.step,
+        time: rig.time(),
+        poses: &rig.poses,
+        velocities: &rig.velocities,
+        forces: &rig.forces,
+    });
+}
+
 /// Small impulses leave rows at their bounds where they are: velocities then change by `A p`.
 #[test]
 fn contacts_see_the_articulated_inverse_mass() {

@@ -42,6 +42,12 @@ impl ExactSum {
         ExactSum { limbs, beyond: 0.0 }
     }
 
+    /// The same with this sum of what limbs do not hold.
+    #[must_use]
+    pub fn and_beyond(self, beyond: f64) -> Self {
+        ExactSum { beyond, ..self }
+    }
+
     /// Adds a number.
     #[inline]
     pub fn add(&mut self, x: f64) {

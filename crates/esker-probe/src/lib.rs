@@ -164,7 +164,7 @@ impl Probes {
             }
         }
         if self.need_track() {
-            self.track.update(&world.all_grains());
+            self.track.update(&world.grains_in_motion());
         }
         rows
     }

@@ -3,7 +3,7 @@
 use esker_world::{GrainId, Grains};
 use glam::DVec3;
 
-/// Positions of all grains after the step before, by slot.
+/// Positions of all grains after the step before, by slot. Who is not told about has not moved.
 #[derive(Default)]
 pub(crate) struct Track {
     places: Vec<Option<(GrainId, DVec3)>>,
@@ -12,8 +12,9 @@ pub(crate) struct Track {
 impl Track {
     /// Remembers where the grains are now.
     pub(crate) fn update(&mut self, grains: &Grains) {
-        self.places.clear();
-        self.places.resize(grains.slots(), None);
+        // Frozen grains are not in every table, and are where they were.
+        self.places
+            .resize(grains.slots().max(self.places.len()), None);
         for (row, (&id, &x)) in grains.id().iter().zip(grains.position()).enumerate() {
             self.places[grains.slot(row)] = Some((id, x));
         }

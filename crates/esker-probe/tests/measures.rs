@@ -450,3 +450,68 @@ fn a_profile_and_a_mixture_see_grains_across_a_periodic_face() {
     let row = rows(&mut world, &def, 0).remove(0);
     assert_eq!(value(&def, &row, "segregation"), 1.0);
 }
+
+/// Frozen grains that are set free and roll on are counted as all others are, though nobody looks
+/// at them while they are frozen.
+#[test]
+fn flow_counts_frozen_grains_that_are_set_free() {
+    let (d, gate) = (0.01, 0.5);
+    let column = (0..240).map(|i| {
+        let place = DVec3::new((i % 6) as f64, (i / 6 % 4) as f64, (i / 24) as f64 + 0.5);
+        let shift = DVec3::new(0.3, 0.2, 0.0) * f64::from(i / 24 % 2);
+        grain((place + shift) * d, DVec3::ZERO, 0.5 * d)
+    });
+    let wall = |name: &str, point: DVec3, normal: DVec3| {
+        let pose = Pose::new(point, glam::DQuat::from_rotation_arc(DVec3::Z, normal));
+        WallDef::new(name, WallShape::HalfSpace, pose)
+    };
+    let mut def = world(column.collect());
+    def.gravity = DVec3::NEG_Z * G;
+    def.step = 2e-3;
+    def.reduction = Some(Reduction::default());
+    def.pairs = vec![PairDef {
+        materials: [0, 0],
+        law: PairLaw {
+            friction: 0.5,
+            rolling: 0.1,
+            ..Default::default()
+        },
+    }];
+    def.walls = vec![
+        floor(),
+        wall("left", DVec3::NEG_X * 0.55 * d, DVec3::X),
+        wall("front", DVec3::NEG_Y * 0.55 * d, DVec3::Y),
+        wall("back", DVec3::Y * 3.75 * d, DVec3::NEG_Y),
+        wall("gate", DVec3::X * 5.85 * d, DVec3::NEG_X),
+    ];
+    def.walls[4].presence.until = gate;
+    let opening = Opening {
+        position: DVec3::X * 4.0 * d,
+        normal: DVec3::X,
+        shape: OpeningShape::Plane,
+    };
+    let def_of_probe = probe(Quantity::Flow(opening), 0.1);
+    let mut world = World::new(&def).unwrap();
+    let beyond = |world: &World| {
+        let all = world.all_grains();
+        let is_beyond = |x: &&DVec3| x.x >= opening.position.x;
+        all.position().iter().filter(is_beyond).count() as f64
+    };
+    let before = beyond(&world);
+    let mut most = 0;
+    let mut probes = Probes::new(std::slice::from_ref(&def_of_probe), &world);
+    let mut rows = Vec::new();
+    for _ in 0..600 {
+        let report = world.step().unwrap();
+        most = most.max(report.frozen);
+        rows.extend(probes.after_step(&world, &report));
+    }
+    assert!(most > 120, "{most} frozen");
+    let crossed = value(&def_of_probe, rows.last().unwrap(), "number");
+    assert_eq!(crossed, beyond(&world) - before);
+    assert!(crossed > 20.0, "{crossed}");
+    // Those that stand still are not copied to be looked at.
+    assert!(world.frozen_count() > 0);
+    let looked_at = world.grains_in_motion();
+    assert!(matches!(looked_at, std::borrow::Cow::Borrowed(_)));
+}

@@ -10,7 +10,7 @@ use crate::simulation::{Simulation, State};
 type Vector<'py> = PyResult<Bound<'py, PyArray1<f64>>>;
 
 /// The place of a name; tells the names that there are where it is none.
-fn find(names: &[String], what: &str, name: &str) -> PyResult<usize> {
+pub(crate) fn find(names: &[String], what: &str, name: &str) -> PyResult<usize> {
     names.iter().position(|known| known == name).ok_or_else(|| {
         let known = names.join(", ");
         PyKeyError::new_err(format!("there is no {what} \"{name}\"; there are: {known}"))

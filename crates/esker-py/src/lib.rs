@@ -10,6 +10,7 @@ mod bodies;
 mod conversion;
 mod error;
 mod grains;
+mod machines;
 mod recording;
 mod report;
 mod scene;
@@ -38,6 +39,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<bodies::Wall>()?;
     module.add_class::<bodies::Bodies>()?;
     module.add_class::<bodies::Body>()?;
+    module.add_class::<machines::Joints>()?;
+    module.add_class::<machines::Joint>()?;
+    module.add_class::<machines::Drives>()?;
+    module.add_class::<machines::Drive>()?;
     module.add_class::<report::StepReport>()?;
     module.add_class::<recording::RecordingFile>()?;
     module.add_function(wrap_pyfunction!(tools::solve, module)?)?;

@@ -18,6 +18,7 @@ use crate::bodies::{Bodies, Walls};
 use crate::conversion::{any_vectors, grain_ids, most_threads, numbers, to_array, vector, vectors};
 use crate::error::{of_intervention, of_library};
 use crate::grains::{Contacts, Grains};
+use crate::machines::{Drives, Joints};
 use crate::report::StepReport;
 use crate::scene::CheckedScene;
 
@@ -483,6 +484,18 @@ impl Simulation {
     #[getter]
     fn bodies(slf: Bound<'_, Self>) -> Bodies {
         Bodies(slf.unbind())
+    }
+
+    /// Joints between bodies, by name.
+    #[getter]
+    fn joints(slf: Bound<'_, Self>) -> Joints {
+        Joints(slf.unbind())
+    }
+
+    /// Drives of joints, by name.
+    #[getter]
+    fn drives(slf: Bound<'_, Self>) -> Drives {
+        Drives(slf.unbind())
     }
 
     /// Rows of probes that the last step completed: name and values in their order.

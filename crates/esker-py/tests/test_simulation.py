@@ -146,6 +146,51 @@ def test_what_cannot_be_is_refused(simulation: esker.Simulation) -> None:
 BOX_SCENE = esker.Scene.from_text(BOX)
 
 
+CART = """
+step = 1e-3
+duration = 1.0
+gravity = [0, 0, 0]
+material.steel = { density = 8000, young = 1e9 }
+[[body]]
+name = "cart"
+shape = { box = [0.2, 0.1, 0.1] }
+mass = 2
+[[joint]]
+name = "rail"
+kind = "prismatic"
+bodies = ["ground", "cart"]
+anchor = [0, 0, 0]
+axis = [1, 0, 0]
+[[drive]]
+name = "push"
+joint = "rail"
+kind = "force"
+external = 4
+"""
+
+
+def test_a_drive_is_set_while_the_scene_runs() -> None:
+    simulation = esker.Simulation(esker.Scene.from_text(CART))
+    rail, push = simulation.joints["rail"], simulation.drives["push"]
+    assert list(simulation.drives) == ["push"] and "rail" in simulation.joints
+    simulation.step(100)
+    assert simulation.bodies["cart"].velocity[0] == pytest.approx(0.2)
+    push.set(-12.0)
+    simulation.step(100)
+    assert simulation.bodies["cart"].velocity[0] == pytest.approx(-0.4)
+    assert push.impulse == pytest.approx(0.4 - 1.2)
+    assert push.work == pytest.approx(0.5 * 2 * 0.4**2, rel=0.02)
+    assert rail.slide == pytest.approx(0.01 + 0.02 - 0.03, abs=1e-3)
+    assert rail.angle is None and rail.gap < 1e-9
+    with pytest.raises(ValueError, match="finite"):
+        push.set(float("nan"))
+    with pytest.raises(KeyError, match="push"):
+        simulation.drives["pull"]
+    fixed = esker.Simulation(esker.Scene.from_text(CART.replace("external = 4", "value = 4")))
+    with pytest.raises(ValueError, match="external = 0"):
+        fixed.drives["push"].set(1.0)
+
+
 def test_a_callable_leads_a_wall() -> None:
     scene = esker.Scene.from_text(BOX.replace('shape = "box"', 'shape = "box"\nside = "inside"'))
     simulation = esker.Simulation(scene)

@@ -164,7 +164,7 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
         notes: [
             unnamed_pairs(world),
             bodies(world, scene.run.duration),
-            reduction(world),
+            reduction(world, scene.run.device),
         ]
         .concat(),
         advice: if has_grains {

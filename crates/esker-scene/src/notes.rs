@@ -7,6 +7,8 @@ use esker_geometry::{BodyShape, Region};
 use esker_world::definition::{Motion, PairLaw, Placement, Split, VectorOfTime, WallDef, WorldDef};
 use glam::DVec3;
 
+use crate::scene::Device;
+
 /// Points of a region that are held against a wall.
 const SAMPLES: usize = 256;
 
@@ -55,11 +57,18 @@ pub(crate) fn bodies(world: &WorldDef, duration: f64) -> Vec<String> {
 }
 
 /// Scenes in which freezing grains at rest changes the result, or gains nothing.
-pub(crate) fn reduction(world: &WorldDef) -> Vec<String> {
+pub(crate) fn reduction(world: &WorldDef, device: Device) -> Vec<String> {
     if world.reduction.is_none() {
         return Vec::new();
     }
     let mut notes = Vec::new();
+    if device == Device::Gpu {
+        notes.push(
+            "reduction: a GPU gives the same results, but frozen grains leave it little to do, and it is asked in every \
+             substep; while most grains are at rest the processor is faster"
+                .into(),
+        );
+    }
     let split = world.reduction.map(|reduction| reduction.split);
     if let Some(Split::Trial(_)) = split {
         notes.push(

@@ -49,6 +49,10 @@ fn reduction_is_a_word_or_a_table_of_settings() {
 #[test]
 fn settings_that_contradict_each_other_are_refused_with_advice() {
     for (settings, words) in [
+        ("\"maybe\"", "\"on\" or \"off\""),
+        ("{ rest_sped = 0.01 }", "`rest_speed`"),
+        ("{ imbalance = -0.1 }", "out of range"),
+        ("{ refresh_growth = 0.5 }", "out of range"),
         ("{ method = \"trail\" }", "trial"),
         ("{ method = \"trial\", imbalance = 0.2 }", "balance"),
         ("{ trial_sweeps = 50 }", "trial"),
@@ -76,4 +80,40 @@ fn check_notes_that_trial_steps_gain_nothing() {
     let notes = |settings: &str| estimate(&scene(settings), None).notes.join("\n");
     assert!(notes("{ method = \"trial\" }").contains("takes longer"));
     assert!(!notes("\"on\"").contains("takes longer"));
+}
+
+/// The floor made into something else, and more of the scene.
+fn notes_of(floor: &str, more: &str) -> String {
+    let scene = SCENE.replace("shape = \"plane\"", floor);
+    let pair = "pair = [{ materials = [\"glass\", \"glass\"], friction = 0.5 }]\n";
+    let text = format!("reduction = \"on\"\n{scene}{pair}{more}");
+    let scene = parse(&text, "scene.toml", Path::new("."));
+    let scene = scene.unwrap_or_else(|errors| panic!("{errors}"));
+    estimate(&scene, None).notes.join("\n")
+}
+
+#[test]
+fn check_notes_where_freezing_does_not_suit() {
+    let flat = "shape = \"plane\"";
+    assert!(!notes_of(flat, "").contains("reduction:"));
+    let turning = format!("{flat}, motion = {{ type = \"rotate\", axis = [0, 1, 0], rate = 1.0 }}");
+    let drum = notes_of(&turning, "");
+    assert!(drum.contains("turns over"), "{drum}");
+    let sink = "sink = [{ name = \"out\", region = { box = [[-1, -1, -1], [1, 1, -0.5]] } }]\n";
+    let hopper = notes_of(flat, sink);
+    assert!(hopper.contains("outlet"), "{hopper}");
+    let shear = notes_of(flat, "periodic = { x = [-0.1, 0.1] }\n");
+    assert!(shear.contains("shear cell"), "{shear}");
+}
+
+#[test]
+fn check_notes_that_frozen_grains_leave_a_gpu_little_to_do() {
+    let notes = |device: &str| {
+        let text = format!("device = \"{device}\"\nreduction = \"on\"\n{SCENE}");
+        let scene = parse(&text, "scene.toml", Path::new("."));
+        let scene = scene.unwrap_or_else(|errors| panic!("{errors}"));
+        estimate(&scene, None).notes.join("\n")
+    };
+    assert!(notes("gpu").contains("leave it little to do"));
+    assert!(!notes("cpu").contains("little to do"));
 }

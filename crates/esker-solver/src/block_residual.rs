@@ -16,7 +16,7 @@ use crate::substep::time_of_end;
 /// named by its group and lane, and by its place in the plan's order.
 pub trait SweptContacts: Sync {
     /// Gives a row the geometry that its contact has now and the spring that it is swept
-    /// with.
+    /// with, but for its bias rate, which follows.
     fn bring_up_to_date(&self, row: &mut Row, at: [usize; 2], place: usize);
 
     /// Impulse of the last substep; anything of an impact.
@@ -64,7 +64,9 @@ pub fn substep_residual(
     };
     residual_of(team, plan, |sum, g, lane, i| {
         let (at, mut row) = ([g, lane], row(i));
+        let law = &problem.laws[plan.laws[g] as usize];
         swept.bring_up_to_date(&mut row, at, i);
+        row.spring.bias_rate = law.bias_rate * row.spring.damping_factor;
         let contact = &row.contact;
         if swept.is_asleep(g) {
             // As it was at the start of the step.
@@ -86,7 +88,6 @@ pub fn substep_residual(
         let u_n = at_start.normal_velocity(&a, &b);
         let free = contact.bodies.map(free);
         if swept.is_impact(at, i) {
-            let law = &problem.laws[plan.laws[g] as usize];
             sum.add_impact(rows, -law.restitution * u_n, [&free[0], &free[1]]);
             return;
         }

@@ -777,6 +777,8 @@ unsafe fn sweep_block(
     impacts: &mut Vec<u32>,
 ) {
     let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
+    // Mostly the one that is swept next.
+    kernel::prefetch_bodies(work, plan.bodies_of(block + 1));
     // SAFETY: passed on to the caller; the block that joins is alone in its colour.
     unsafe {
         if plan.joins_copies(block) {

@@ -285,7 +285,12 @@ unsafe fn relax_lanes<V: Lanes, const SUBSTEP: bool, const ROLLING: bool>(
                 mobility,
                 impulse: p,
             };
-            (row, impacted) = NormalRow::of_substep(rows, law, step.step, first, approach);
+            let substep;
+            (substep, impacted) = NormalRow::of_substep(rows, law, step.step, first, approach);
+            let Some(substep) = substep else {
+                return impacted;
+            };
+            row = substep;
         } else {
             row = NormalRow::of_whole_step(rows, first);
         }

@@ -20,8 +20,8 @@ use crate::follow::turned;
 use crate::general_kernel::GeneralKernel;
 use crate::lanes::Instructions;
 #[cfg(target_arch = "x86_64")]
-use crate::lanes::{Avx2, Avx512, Pair};
-use crate::lanes::{Lanes, Portable, Quad};
+use crate::lanes::{Avx2, Avx512};
+use crate::lanes::{Half, Lanes, Portable, Quad};
 use crate::packed::{
     GeneralGroup, GeneralLockedGroup, GeneralRollingGroup, Group, Law, Line, RollingGroup, Rows,
     Wait, set_vector, vector,
@@ -148,8 +148,9 @@ pub(crate) struct SubstepTimes {
 /// Groups whose lines are prefetched: hardware does not
 /// follow a sweep across pages, nor to the bodies that contacts name.
 const GROUPS_AHEAD: usize = 3;
-/// Groups whose bodies are prefetched: the group itself must be there.
-const BODIES_AHEAD: usize = 1;
+/// Groups whose sums of velocities are prefetched where they are looked at: the group itself
+/// must be there.
+const LOOKS_AHEAD: usize = 1;
 
 /// Goes through `groups` once. Slots (group · LANES + lane) that became impact
 /// rows are appended to `impacts`.
@@ -184,7 +185,7 @@ unsafe fn sweep_avx2(
     impacts: &mut Vec<u32>,
 ) {
     // SAFETY: passed on to the caller.
-    unsafe { sweep_lanes::<Pair<Avx2>, Avx2>(work, groups, pass, impacts) }
+    unsafe { sweep_lanes::<Avx2, Avx2>(work, groups, pass, impacts) }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -235,7 +236,7 @@ fn prefetch_lines(lines: *const Line, count: usize) {
 
 /// Asks for what the groups after `g` will need.
 #[inline(always)]
-unsafe fn prefetch_next<const SUBSTEP: bool>(work: &Work<'_>, g: usize, substep: usize) {
+unsafe fn prefetch_next(work: &Work<'_>, g: usize, substep: usize) {
     let last = work.group_laws.len() - 1;
     let ahead = (g + GROUPS_AHEAD).min(last);
     // SAFETY: the group is one of the plan's; so below.
@@ -252,24 +253,28 @@ unsafe fn prefetch_next<const SUBSTEP: bool>(work: &Work<'_>, g: usize, substep:
             }
         }
     }
-    let ahead = (g + BODIES_AHEAD).min(last);
+    let ahead = (g + LOOKS_AHEAD).min(last);
     // SAFETY: `last` is a group, so this is one too.
-    let (is_due, is_awake) = unsafe { work.due_and_awake(ahead, substep) };
-    if !is_due {
-        return;
-    }
-    // SAFETY: as above. Another thread may work on the group, but it borrows its
-    // rows alone, and nobody writes to the indices of its bodies.
-    let bodies = unsafe { (&raw const (*work.groups.add(ahead)).bodies).read() };
-    for body in bodies.as_flattened() {
-        if is_awake {
-            prefetch_address(work.bodies.wrapping_add(*body as usize));
-        } else {
+    if let (true, false) = unsafe { work.due_and_awake(ahead, substep) } {
+        // SAFETY: as above. Another thread may work on the group, but it borrows its
+        // rows alone, and nobody writes to the indices of its bodies.
+        let bodies = unsafe { &(*work.groups.add(ahead)).bodies };
+        for body in bodies.as_flattened() {
             prefetch_address(work.moved.wrapping_add(*body as usize));
         }
-        if SUBSTEP {
-            prefetch_address(work.before.wrapping_add(*body as usize));
-        }
+    }
+}
+
+/// Prefetches the bodies of a block: they are few enough to stay near until it is swept, and
+/// every contact that names them finds them there.
+pub(crate) fn prefetch_bodies(work: &Work<'_>, bodies: &[u32]) {
+    if !work.looks_ahead {
+        return;
+    }
+    for &body in bodies {
+        prefetch_address(work.bodies.wrapping_add(body as usize));
+        // Null for a whole step; nothing faults.
+        prefetch_address(work.before.wrapping_add(body as usize));
     }
 }
 
@@ -279,7 +284,7 @@ unsafe fn start_rows<V: Lanes, N: GeneralKernel>(work: &Work<'_>, groups: std::o
     for g in groups {
         if work.looks_ahead {
             // SAFETY: passed on to the caller.
-            unsafe { prefetch_next::<false>(work, g, 0) };
+            unsafe { prefetch_next(work, g, 0) };
         }
         // SAFETY: passed on to the caller.
         if unsafe { !work.is_awake(g) } {
@@ -364,7 +369,7 @@ unsafe fn sweep_rows<V: Lanes, N: GeneralKernel, const SUBSTEP: bool>(
     for g in groups {
         if work.looks_ahead {
             // SAFETY: passed on to the caller.
-            unsafe { prefetch_next::<SUBSTEP>(work, g, times.index) };
+            unsafe { prefetch_next(work, g, times.index) };
         }
         let mut times = times;
         // SAFETY: passed on to the caller.
@@ -555,14 +560,15 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
         let one = V::splat(1.0);
 
         let mut n: [V; 3] = load3(g.normal.as_ptr(), first);
-        let [vax, vay, vaz, mass_a, wax, way, waz, inertia_a] =
-            V::gather_bodies(work.bodies, index_a);
-        let [vbx, vby, vbz, mass_b, wbx, wby, wbz, inertia_b] =
-            V::gather_bodies(work.bodies, index_b);
-        let (mut va, mut vb) = ([vax, vay, vaz], [vbx, vby, vbz]);
-        let (mut wa, mut wb) = ([wax, way, waz], [wbx, wby, wbz]);
-        let mobility = mass_a + mass_b;
         let p = load::<V>(&g.impulse, first);
+        let is_loaded = V::bits(zero.less(p)) != 0;
+        // Rotations are gathered where they are needed: of contacts that stay open they are
+        // not, and of others registers are short until then.
+        let [vax, vay, vaz, mass_a] = V::gather_half(work.bodies, index_a, Half::Linear);
+        let [vbx, vby, vbz, mass_b] = V::gather_half(work.bodies, index_b, Half::Linear);
+        let (mut va, mut vb) = ([vax, vay, vaz], [vbx, vby, vbz]);
+        let mobility = mass_a + mass_b;
+        let mut turning = None;
 
         let mut impacted = 0;
         let (u_n, dv, row);
@@ -579,7 +585,7 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
                 let change = moved - distance;
                 let longer = V::splat(0.5) * change;
                 let turned_arms = [arms[0] + longer, arms[1] + longer];
-                if V::bits(zero.less(p)) != 0 {
+                if is_loaded {
                     let old: [V; 3] = load3(g.friction.as_ptr(), first);
                     let new = minus(old, times(turned, dot(turned, old)));
                     store3(new, g.friction.as_mut_ptr(), first);
@@ -602,8 +608,7 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
                         torque_a = plus(torque_a, torque_impulse);
                         torque_b = minus(torque_b, torque_impulse);
                     }
-                    wa = minus(wa, times(torque_a, inertia_a));
-                    wb = minus(wb, times(torque_b, inertia_b));
+                    turning = Some([torque_a, torque_b]);
                 }
                 n = turned;
                 store3(n, g.normal.as_mut_ptr(), first);
@@ -624,7 +629,12 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
                 mobility,
                 impulse: p,
             };
-            (row, impacted) = NormalRow::of_substep(g, law, step.step, first, approach);
+            let substep;
+            (substep, impacted) = NormalRow::of_substep(g, law, step.step, first, approach);
+            let Some(substep) = substep else {
+                return impacted;
+            };
+            row = substep;
         } else {
             row = NormalRow::of_whole_step(g, first);
             dv = minus(vb, va);
@@ -637,6 +647,13 @@ unsafe fn relax<V: Lanes, const SUBSTEP: bool, const ROLLING: bool, const FOLLOW
         }
         p_new.store(g.impulse.as_mut_ptr().add(first));
         let mut linear_impulse = times(n, p_new - p);
+        let [wax, way, waz, inertia_a] = V::gather_half(work.bodies, index_a, Half::Angular);
+        let [wbx, wby, wbz, inertia_b] = V::gather_half(work.bodies, index_b, Half::Angular);
+        let (mut wa, mut wb) = ([wax, way, waz], [wbx, wby, wbz]);
+        if let Some([torque_a, torque_b]) = turning {
+            wa = minus(wa, times(torque_a, inertia_a));
+            wb = minus(wb, times(torque_b, inertia_b));
+        }
 
         if law.friction > 0.0 {
             let (arm_a, arm_b) = (load::<V>(&g.arms[0], first), load::<V>(&g.arms[1], first));

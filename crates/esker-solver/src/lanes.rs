@@ -19,6 +19,15 @@ use esker_contact::BodyState;
 #[repr(C, align(32))]
 pub struct Quad(pub [f64; 4]);
 
+/// A half of a body: four of its eight numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// Velocity and inverse mass.
+    Linear = 0,
+    /// Angular velocity and inverse inertia.
+    Angular = 4,
+}
+
 /// Which instructions the kernels use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instructions {
@@ -91,6 +100,8 @@ pub(crate) trait Lanes:
     fn bits(mask: Self::Mask) -> u32;
     /// Velocity, inverse mass, angular velocity and inverse inertia of the bodies at the indices.
     unsafe fn gather_bodies(bodies: *const BodyState, index: *const u32) -> [Self; 8];
+    /// One half of what [`Lanes::gather_bodies`] gives.
+    unsafe fn gather_half(bodies: *const BodyState, index: *const u32, half: Half) -> [Self; 4];
     /// Puts back what [`Lanes::gather_bodies`] gave, for the first `active` lanes.
     unsafe fn scatter_bodies(
         values: [Self; 8],
@@ -215,6 +226,13 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
+    unsafe fn gather_half(bodies: *const BodyState, index: *const u32, half: Half) -> [Self; 4] {
+        // SAFETY: passed on to the caller.
+        let all = unsafe { Self::gather_bodies(bodies, index) };
+        [0, 1, 2, 3].map(|k| all[half as usize + k])
+    }
+
+    #[inline(always)]
     unsafe fn scatter_bodies(
         values: [Self; 8],
         bodies: *mut BodyState,
@@ -251,170 +269,12 @@ impl Lanes for Portable {
     }
 }
 
-/// Two registers side by side: two chains of dependent instructions that a
-/// core can work on at the same time.
-#[derive(Clone, Copy)]
-pub(crate) struct Pair<V>(V, V);
-
-macro_rules! pair_operator {
-    ($trait:ident, $method:ident) => {
-        impl<V: Lanes> $trait for Pair<V> {
-            type Output = Self;
-            #[inline(always)]
-            fn $method(self, other: Self) -> Self {
-                Pair(self.0.$method(other.0), self.1.$method(other.1))
-            }
-        }
-    };
-}
-pair_operator!(Add, add);
-pair_operator!(Sub, sub);
-pair_operator!(Mul, mul);
-pair_operator!(Div, div);
-
-impl<V: Lanes> Lanes for Pair<V> {
-    const WIDTH: usize = 2 * V::WIDTH;
-    type Mask = (V::Mask, V::Mask);
-
-    #[inline(always)]
-    unsafe fn load(from: *const f64) -> Self {
-        // SAFETY: passed on to the caller.
-        unsafe { Pair(V::load(from), V::load(from.add(V::WIDTH))) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_single(from: *const f32) -> Self {
-        // SAFETY: passed on to the caller.
-        unsafe { Pair(V::load_single(from), V::load_single(from.add(V::WIDTH))) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut f64) {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            self.0.store(to);
-            self.1.store(to.add(V::WIDTH));
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn splat(x: f64) -> Self {
-        // SAFETY: passed on to the caller.
-        unsafe { Pair(V::splat(x), V::splat(x)) }
-    }
-
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        Pair(self.0.sqrt(), self.1.sqrt())
-    }
-
-    #[inline(always)]
-    fn max(self, other: Self) -> Self {
-        Pair(self.0.max(other.0), self.1.max(other.1))
-    }
-
-    #[inline(always)]
-    fn min(self, other: Self) -> Self {
-        Pair(self.0.min(other.0), self.1.min(other.1))
-    }
-
-    #[inline(always)]
-    fn less(self, other: Self) -> Self::Mask {
-        (self.0.less(other.0), self.1.less(other.1))
-    }
-
-    #[inline(always)]
-    fn both(a: Self::Mask, b: Self::Mask) -> Self::Mask {
-        (V::both(a.0, b.0), V::both(a.1, b.1))
-    }
-
-    #[inline(always)]
-    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
-        Pair(
-            V::select(mask.0, yes.0, no.0),
-            V::select(mask.1, yes.1, no.1),
-        )
-    }
-
-    #[inline(always)]
-    fn bits(mask: Self::Mask) -> u32 {
-        V::bits(mask.0) | V::bits(mask.1) << V::WIDTH
-    }
-
-    #[inline(always)]
-    unsafe fn gather_bodies(bodies: *const BodyState, index: *const u32) -> [Self; 8] {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            let low = V::gather_bodies(bodies, index);
-            let high = V::gather_bodies(bodies, index.add(V::WIDTH));
-            let [a, b, c, d, e, f, g, h] = low;
-            let [i, j, k, l, m, n, o, p] = high;
-            [
-                Pair(a, i),
-                Pair(b, j),
-                Pair(c, k),
-                Pair(d, l),
-                Pair(e, m),
-                Pair(f, n),
-                Pair(g, o),
-                Pair(h, p),
-            ]
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn scatter_bodies(
-        values: [Self; 8],
-        bodies: *mut BodyState,
-        index: *const u32,
-        active: usize,
-    ) {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            let [a, b, c, d, e, f, g, h] = values;
-            let low = [a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0];
-            let high = [a.1, b.1, c.1, d.1, e.1, f.1, g.1, h.1];
-            V::scatter_bodies(low, bodies, index, active);
-            let rest = active.saturating_sub(V::WIDTH);
-            V::scatter_bodies(high, bodies, index.add(V::WIDTH), rest);
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3] {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            let low = V::gather_quads(quads, index);
-            let high = V::gather_quads(quads, index.add(V::WIDTH));
-            [
-                Pair(low[0], high[0]),
-                Pair(low[1], high[1]),
-                Pair(low[2], high[2]),
-            ]
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn gather_differences(quads: *const Quad, [a, b]: [*const u32; 2]) -> [Self; 3] {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            let low = V::gather_differences(quads, [a, b]);
-            let high = V::gather_differences(quads, [a.add(V::WIDTH), b.add(V::WIDTH)]);
-            [
-                Pair(low[0], high[0]),
-                Pair(low[1], high[1]),
-                Pair(low[2], high[2]),
-            ]
-        }
-    }
-}
-
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{BodyState, Lanes, Quad};
+    use super::{BodyState, Half, Lanes, Quad};
     use std::arch::x86_64::*;
     use std::ops::{Add, Div, Mul, Sub};
 
@@ -597,13 +457,26 @@ mod x86 {
         unsafe fn gather_bodies(bodies: *const BodyState, index: *const u32) -> [Self; 8] {
             // SAFETY: the caller's indices are those of bodies.
             unsafe {
-                let a = line(bodies, index, 0);
-                let b = line(bodies, index, 1);
-                let c = line(bodies, index, 2);
-                let d = line(bodies, index, 3);
-                let [vx, vy, vz, im] = Self::columns([a, b, c, d]);
-                let [wx, wy, wz, ii] = Self::columns([a.add(4), b.add(4), c.add(4), d.add(4)]);
+                let [vx, vy, vz, im] = Self::gather_half(bodies, index, Half::Linear);
+                let [wx, wy, wz, ii] = Self::gather_half(bodies, index, Half::Angular);
                 [vx, vy, vz, im, wx, wy, wz, ii]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn gather_half(
+            bodies: *const BodyState,
+            index: *const u32,
+            half: Half,
+        ) -> [Self; 4] {
+            // SAFETY: the caller's indices are those of bodies.
+            unsafe {
+                Self::columns([
+                    line(bodies, index, 0).add(half as usize),
+                    line(bodies, index, 1).add(half as usize),
+                    line(bodies, index, 2).add(half as usize),
+                    line(bodies, index, 3).add(half as usize),
+                ])
             }
         }
 
@@ -617,8 +490,10 @@ mod x86 {
             let [vx, vy, vz, im, wx, wy, wz, ii] = values;
             let velocity = Self::rows([vx, vy, vz, im]);
             let angular_velocity = Self::rows([wx, wy, wz, ii]);
+            // Most groups are full: one branch for all of their lanes.
+            let is_full = active >= 4;
             for k in 0..4 {
-                if k < active {
+                if is_full || k < active {
                     // SAFETY: the caller's indices are those of bodies.
                     unsafe {
                         let line = line(bodies, index, k);
@@ -689,6 +564,22 @@ mod x86 {
         }
     }
 
+    /// A half of the bodies at places k and k + 4 of the index list.
+    #[inline(always)]
+    unsafe fn two_halves(
+        bodies: *const BodyState,
+        index: *const u32,
+        half: Half,
+        k: usize,
+    ) -> __m512d {
+        // SAFETY: the caller's indices are those of bodies.
+        unsafe {
+            let low = _mm256_load_pd(line(bodies, index, k).add(half as usize));
+            let high = _mm256_load_pd(line(bodies, index, k + 4).add(half as usize));
+            _mm512_insertf64x4(_mm512_castpd256_pd512(low), high, 1)
+        }
+    }
+
     /// The differences of the quads at places k and k + 4 of two index lists.
     #[inline(always)]
     unsafe fn two_differences(quads: *const Quad, index: [*const u32; 2], k: usize) -> __m512d {
@@ -700,9 +591,9 @@ mod x86 {
     }
 
     impl Avx512 {
-        /// The first three columns of eight rows of four: row k beside row k + 4.
+        /// The columns of eight rows of four: row k beside row k + 4.
         #[inline(always)]
-        unsafe fn first_columns([a, b, c, d]: [__m512d; 4]) -> [Self; 3] {
+        unsafe fn columns([a, b, c, d]: [__m512d; 4]) -> [Self; 4] {
             // SAFETY: the caller has the instructions.
             unsafe {
                 let (ab, cd) = (_mm512_unpacklo_pd(a, b), _mm512_unpacklo_pd(c, d));
@@ -712,7 +603,8 @@ mod x86 {
                 let z = _mm512_permutex2var_pd(ab, odd, cd);
                 let (ab, cd) = (_mm512_unpackhi_pd(a, b), _mm512_unpackhi_pd(c, d));
                 let y = _mm512_permutex2var_pd(ab, even, cd);
-                [Avx512(x), Avx512(y), Avx512(z)]
+                let w = _mm512_permutex2var_pd(ab, odd, cd);
+                [Avx512(x), Avx512(y), Avx512(z), Avx512(w)]
             }
         }
 
@@ -836,6 +728,23 @@ mod x86 {
         }
 
         #[inline(always)]
+        unsafe fn gather_half(
+            bodies: *const BodyState,
+            index: *const u32,
+            half: Half,
+        ) -> [Self; 4] {
+            // SAFETY: the caller's indices are those of bodies.
+            unsafe {
+                Self::columns([
+                    two_halves(bodies, index, half, 0),
+                    two_halves(bodies, index, half, 1),
+                    two_halves(bodies, index, half, 2),
+                    two_halves(bodies, index, half, 3),
+                ])
+            }
+        }
+
+        #[inline(always)]
         unsafe fn scatter_bodies(
             values: [Self; 8],
             bodies: *mut BodyState,
@@ -858,12 +767,13 @@ mod x86 {
         unsafe fn gather_quads(quads: *const Quad, index: *const u32) -> [Self; 3] {
             // SAFETY: the caller's indices are those of quads.
             unsafe {
-                Self::first_columns([
+                let [x, y, z, _] = Self::columns([
                     two_quads(quads, index, 0),
                     two_quads(quads, index, 1),
                     two_quads(quads, index, 2),
                     two_quads(quads, index, 3),
-                ])
+                ]);
+                [x, y, z]
             }
         }
 
@@ -871,12 +781,13 @@ mod x86 {
         unsafe fn gather_differences(quads: *const Quad, index: [*const u32; 2]) -> [Self; 3] {
             // SAFETY: the caller's indices are those of quads.
             unsafe {
-                Self::first_columns([
+                let [x, y, z, _] = Self::columns([
                     two_differences(quads, index, 0),
                     two_differences(quads, index, 1),
                     two_differences(quads, index, 2),
                     two_differences(quads, index, 3),
-                ])
+                ]);
+                [x, y, z]
             }
         }
     }

@@ -375,13 +375,11 @@ impl PackedContacts {
         let g = &self.groups[group].rows;
         row.contact.normal = vector(&g.normal, lane);
         row.contact.arms = g.arms.map(|a| a[lane]);
-        let factor = f64::from(g.damping_factor[lane]).abs();
         let spring = &mut row.spring;
         spring.overlap = g.overlap[lane];
         spring.unit_compliance = g.compliance[lane];
         spring.cap = f64::from(g.cap[lane]);
-        spring.bias_rate *= factor / spring.damping_factor;
-        spring.damping_factor = factor;
+        spring.damping_factor = f64::from(g.damping_factor[lane]).abs();
     }
 }
 

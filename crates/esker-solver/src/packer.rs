@@ -41,10 +41,15 @@ impl SortRecord {
 pub(crate) struct Packer {
     /// Size and law of every group made, in order.
     pub(crate) groups: Vec<(u8, u16)>,
+    /// Bodies of every block, in order, those that others may move too.
+    pub(crate) bodies: Vec<u32>,
     /// Places of contacts with a fixed body, in order.
     pub(crate) fixed: Vec<u32>,
     /// Per body, the open groups that it is in, as bits.
     in_groups: Vec<u64>,
+    /// Per body, the last block that had it.
+    last_block: Vec<u32>,
+    block: u32,
     /// Per law and kind, the open groups, as bits.
     of_class: Vec<u64>,
     open: Vec<OpenGroup>,
@@ -93,9 +98,11 @@ const OPEN_GROUPS: usize = u64::BITS as usize;
 impl Packer {
     pub(crate) fn start(&mut self, bodies: usize, contacts: usize) {
         self.groups.clear();
+        self.bodies.clear();
         clear_and_reserve(&mut self.fixed, contacts);
         // Left at zero by what was packed before.
         self.in_groups.resize(bodies, 0);
+        self.last_block.resize(bodies, self.block);
         self.of_class.clear();
         self.open.clear();
         self.open.resize(OPEN_GROUPS, OpenGroup::default());
@@ -147,6 +154,7 @@ impl Packer {
             done: 0,
         };
         let (mut in_use, mut born) = (0_u64, 0);
+        self.block = self.block.wrapping_add(1);
         let written = self.fixed.len();
         for record in records {
             let law_and_class = record.law_and_class as usize;
@@ -200,6 +208,10 @@ impl Packer {
             out.push(record);
             for body in record.shared_bodies() {
                 self.in_groups[body] &= !bit;
+                let last = std::mem::replace(&mut self.last_block[body], self.block);
+                if last != self.block {
+                    self.bodies.push(body as u32);
+                }
             }
         }
         self.of_class[group.law_and_class] &= !bit;

@@ -104,6 +104,10 @@ pub struct SweepPlan {
     pub colours: Vec<u32>,
     /// Places in `order` of contacts with a [`FIXED`] body, ascending.
     pub fixed: Vec<u32>,
+    /// The bodies of each block, block after block, without [`FIXED`] ones.
+    bodies: Vec<u32>,
+    /// Block `b` has the bodies `bodies[body_ends[b]..body_ends[b + 1]]`.
+    body_ends: Vec<u32>,
     /// Copies of large bodies.
     pub copies: Copies,
     scratch: Scratch,
@@ -122,6 +126,7 @@ struct Scratch {
     /// First contact of each block, and the end.
     starts: Vec<u32>,
     group_counts: Vec<u32>,
+    body_counts: Vec<u32>,
     packers: Vec<Packer>,
 }
 
@@ -260,6 +265,8 @@ impl SweepPlan {
         self.laws.clear();
         self.laws
             .extend(self.order.iter().map(|&i| descriptors[i as usize].law));
+        self.bodies.clear();
+        self.body_ends.clear();
         self.blocks.clear();
         self.blocks.extend([0, count]);
         self.colours.clear();
@@ -401,6 +408,7 @@ impl SweepPlan {
             records,
             starts,
             group_counts,
+            body_counts,
             packers,
             ..
         } = &mut self.scratch;
@@ -409,13 +417,16 @@ impl SweepPlan {
         let mut acted_on = std::mem::take(&mut copies.contacts);
         let bodies = bodies + copies.count();
         resize(&mut self.order, records.len());
-        group_counts.clear();
-        group_counts.reserve(starts.capacity());
-        group_counts.resize(blocks, 0);
+        for counts in [&mut *group_counts, &mut *body_counts] {
+            counts.clear();
+            counts.reserve(starts.capacity());
+            counts.resize(blocks, 0);
+        }
         packers.resize_with(team.threads(), Packer::default);
         let count = records.len();
         let (records, order) = (SharedSlice::new(records), SharedSlice::new(&mut self.order));
         let (packers, counts) = (SharedSlice::new(packers), SharedSlice::new(group_counts));
+        let body_counts = SharedSlice::new(body_counts);
         let named = SharedSlice::new(&mut acted_on);
         team.run(|worker| {
             // SAFETY: every worker has a packer of its own, and blocks (hence
@@ -437,7 +448,7 @@ impl SweepPlan {
                         level.sort_unstable_by(|a, b| exactly(&descriptor(a), &descriptor(b)));
                     }
                 }
-                let before = packer.groups.len();
+                let before = (packer.groups.len(), packer.bodies.len());
                 if copies.is_empty() {
                     packer.sort_by_colour(records);
                     packer.pack(records, (order, &mut []), first);
@@ -449,7 +460,10 @@ impl SweepPlan {
                     packer.pack(records, (order, unsafe { named.part(range) }), first);
                 }
                 // SAFETY: as above.
-                unsafe { *counts.at(block) = (packer.groups.len() - before) as u32 };
+                unsafe {
+                    *counts.at(block) = (packer.groups.len() - before.0) as u32;
+                    *body_counts.at(block) = (packer.bodies.len() - before.1) as u32;
+                }
             }
         });
         copies.contacts = acted_on;
@@ -472,14 +486,34 @@ impl SweepPlan {
         for packer in &self.scratch.packers {
             self.fixed.extend_from_slice(&packer.fixed);
         }
-        self.blocks.clear();
-        self.blocks.push(0);
-        let mut groups = 0;
-        for &count in &self.scratch.group_counts {
-            groups += count;
-            self.blocks.push(groups);
+        self.bodies.clear();
+        for packer in &self.scratch.packers {
+            self.bodies.extend_from_slice(&packer.bodies);
+        }
+        add_up(&self.scratch.group_counts, &mut self.blocks);
+        add_up(&self.scratch.body_counts, &mut self.body_ends);
+    }
+
+    /// The bodies of a block that other contacts may move too, to be prefetched; none of a
+    /// plain sweep's, nor beyond the last.
+    #[inline]
+    pub(crate) fn bodies_of(&self, block: usize) -> &[u32] {
+        match self.body_ends.get(block..block + 2) {
+            Some(ends) => &self.bodies[ends[0] as usize..ends[1] as usize],
+            None => &[],
         }
     }
+}
+
+/// Zero and the sums of the first counts, the last of all.
+fn add_up(counts: &[u32], sums: &mut Vec<u32>) {
+    let mut sum = 0;
+    sums.clear();
+    sums.push(0);
+    sums.extend(counts.iter().map(|count| {
+        sum += count;
+        sum
+    }));
 }
 
 /// The blocks of a worker: those that start in its part of the contacts.
@@ -616,6 +650,19 @@ mod tests {
                 }
             }
         }
+        // What is prefetched of a block is what its contacts act on, once.
+        for block in 0..plan.blocks.len() - 1 {
+            let groups = plan.blocks[block] as usize..plan.blocks[block + 1] as usize;
+            let range = plan.groups[groups.start] as usize..plan.groups[groups.end] as usize;
+            let mut acted_on = plan.copies.contacts[range].concat();
+            acted_on.retain(|&body| body != FIXED);
+            acted_on.sort_unstable();
+            acted_on.dedup();
+            let mut listed = plan.bodies_of(block).to_vec();
+            listed.sort_unstable();
+            assert_eq!(listed, acted_on);
+        }
+        assert!(plan.bodies_of(plan.blocks.len() - 1).is_empty());
         assert!(
             plan.fill() > 0.6,
             "lanes are filled to {} only",

@@ -53,7 +53,8 @@ impl<V: Lanes> NormalRow<V> {
     }
 
     /// The row of a substep of this length, s, with a bit for every lane that is
-    /// an impact; keeps the overlap.
+    /// an impact; keeps the overlap. `None` where all lanes are open before and after:
+    /// roots and quotients are slow, and nothing else can change.
     ///
     /// # Safety
     /// There are as many lanes as `V` has from `first` on.
@@ -64,7 +65,7 @@ impl<V: Lanes> NormalRow<V> {
         step: f64,
         first: usize,
         approach: Approach<V>,
-    ) -> (Self, u32) {
+    ) -> (Option<Self>, u32) {
         let Approach {
             overlap,
             before,
@@ -76,14 +77,6 @@ impl<V: Lanes> NormalRow<V> {
         unsafe {
             let (zero, one) = (V::splat(0.0), V::splat(1.0));
             overlap.store(rows.overlap.as_mut_ptr().add(first));
-            let mut root = if law.hertz {
-                let min = V::load_single(rows.min_overlap.as_ptr().add(first));
-                overlap.max(min).sqrt()
-            } else {
-                one
-            };
-            let cap = V::load_single(rows.cap.as_ptr().add(first));
-            let mut compliance = load::<V>(&rows.compliance, first).max(mobility * cap * root);
             let factor = V::load_single(rows.damping_factor.as_ptr().add(first));
             let damping = factor.max(zero - factor);
             let mut target = V::select(
@@ -96,21 +89,36 @@ impl<V: Lanes> NormalRow<V> {
             let is_fast = before.less(V::splat(-law.impact_speed));
             let closes = (before * V::splat(step)).less(overlap);
             let impacts = V::both(V::both(is_fast, zero.less(factor)), closes);
-            let impacted = V::bits(impacts) & !V::bits(zero.less(p));
+            let loaded = V::bits(zero.less(p));
+            let impacted = V::bits(impacts) & !loaded;
+            let unloaded_impacts = V::both(impacts, p.less(V::splat(f64::MIN_POSITIVE)));
             if impacted != 0 {
-                let impacts = V::both(impacts, p.less(V::splat(f64::MIN_POSITIVE)));
                 // An approach that others have slowed already is returned as such.
                 let returned = V::splat(law.restitution) * before.max(now).min(zero);
-                target = V::select(impacts, zero - returned, target);
-                compliance = V::select(impacts, zero, compliance);
-                root = V::select(impacts, one, root);
+                target = V::select(unloaded_impacts, zero - returned, target);
+            }
+            // What is not loaded and faster than its target stays so.
+            if loaded | V::bits(now.less(target)) == 0 {
+                return (None, impacted);
+            }
+            let mut root = if law.hertz {
+                let min = V::load_single(rows.min_overlap.as_ptr().add(first));
+                overlap.max(min).sqrt()
+            } else {
+                one
+            };
+            let cap = V::load_single(rows.cap.as_ptr().add(first));
+            let mut compliance = load::<V>(&rows.compliance, first).max(mobility * cap * root);
+            if impacted != 0 {
+                compliance = V::select(unloaded_impacts, zero, compliance);
+                root = V::select(unloaded_impacts, one, root);
             }
             let row = NormalRow {
                 target,
                 compliance,
                 root,
             };
-            (row, impacted)
+            (Some(row), impacted)
         }
     }
 

@@ -1,5 +1,6 @@
 //! The laboratory bench: what experiments do with worlds again and again.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 
@@ -57,9 +58,21 @@ pub fn failed(case: &str, reason: impl std::fmt::Display) -> StudyError {
     }
 }
 
+thread_local! {
+    /// Threads of the worlds that cases on this thread build.
+    static THREADS: Cell<usize> = const { Cell::new(1) };
+}
+
+/// Worlds that this thread builds from now on step with so many threads (at first one).
+pub(crate) fn set_threads(threads: usize) {
+    THREADS.set(threads.max(1));
+}
+
 /// Builds a world.
 pub fn build(def: &WorldDef) -> Result<World, StudyError> {
-    World::new(def).map_err(|e| failed("build", e))
+    let mut world = World::new(def).map_err(|e| failed("build", e))?;
+    world.set_threads(THREADS.get());
+    Ok(world)
 }
 
 /// Steps a world for some seconds; `watch` sees every step. An error when the

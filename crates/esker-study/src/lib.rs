@@ -24,6 +24,7 @@ pub mod experiments;
 mod frame;
 pub mod grain_forms;
 mod machine;
+mod measured;
 pub mod observe;
 pub mod pages;
 pub mod registry;

@@ -20,6 +20,14 @@ pub enum StudyError {
     /// A measure needs what the world was not asked for.
     #[error(transparent)]
     Missing(#[from] esker_analysis::MissingField),
+    /// Cases were asked for of which there is none.
+    #[error("no case has `{text}` in its name; there are:\n  {}", cases.join("\n  "))]
+    NoSuchCase {
+        /// What was asked for.
+        text: String,
+        /// Names of all cases.
+        cases: Vec<String>,
+    },
     /// A judgement asked for a case that was not run.
     #[error("there is no result of case `{0}`")]
     NoResult(String),
@@ -56,6 +64,11 @@ impl Results {
     /// Takes the result of a case away.
     pub fn remove(&mut self, case: &str) -> Option<Value> {
         self.0.remove(case)
+    }
+
+    /// Whether a case has a result.
+    pub fn has(&self, case: &str) -> bool {
+        self.0.contains_key(case)
     }
 
     /// The result of a case.

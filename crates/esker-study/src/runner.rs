@@ -13,6 +13,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::bench;
 use crate::criterion::{Criterion, Judgement, Reported};
 use crate::experiment::{Case, Experiment, Outcome, Size};
 use crate::machine::Machine;
@@ -27,6 +28,8 @@ pub struct Options {
     pub size: Size,
     /// Cases run at the same time.
     pub workers: usize,
+    /// Threads of the worlds of each case; results do not depend on it.
+    pub threads: usize,
 }
 
 impl Options {
@@ -36,6 +39,7 @@ impl Options {
             folder,
             size,
             workers: Machine::this().cores,
+            threads: 1,
         }
     }
 }
@@ -120,8 +124,68 @@ pub fn run(
     options: &Options,
     progress: &(dyn Fn(&Progress) + Sync),
 ) -> Result<Finished, StudyError> {
-    let name = experiment.about().name;
     let cases = experiment.cases(options.size);
+    let ran = run_cases(experiment, &cases, options, |_| true, progress)?;
+    let mut outcome = judge(experiment, options.size, &ran.results);
+    outcome
+        .criteria
+        .extend(ran.failures.into_iter().map(|(case, reason)| {
+            Criterion::missing(format!("case “{case}” runs to its end"), reason)
+        }));
+    Ok(Finished {
+        experiment: experiment.about().name,
+        size: options.size,
+        outcome,
+        results: ran.results,
+        seconds: ran.seconds,
+    })
+}
+
+/// Runs those cases without a stored result whose names contain one of these texts, and judges
+/// nothing: parts of an experiment may run on several machines. Returns the names of the cases
+/// that have no result yet.
+pub fn run_some(
+    experiment: &dyn Experiment,
+    options: &Options,
+    texts: &[String],
+    progress: &(dyn Fn(&Progress) + Sync),
+) -> Result<Vec<String>, StudyError> {
+    let cases = experiment.cases(options.size);
+    let is_one = |text: &&String| cases.iter().any(|case| case.name.contains(*text));
+    if let Some(text) = texts.iter().find(|text| !is_one(text)) {
+        return Err(StudyError::NoSuchCase {
+            text: text.clone(),
+            cases: cases.into_iter().map(|case| case.name).collect(),
+        });
+    }
+    let is_meant = |case: &Case| texts.iter().any(|text| case.name.contains(text));
+    let ran = run_cases(experiment, &cases, options, is_meant, progress)?;
+    if let Some((case, reason)) = ran.failures.into_iter().next() {
+        return Err(StudyError::Case { case, reason });
+    }
+    let names = cases.into_iter().map(|case| case.name);
+    Ok(names.filter(|name| !ran.results.has(name)).collect())
+}
+
+/// Cases that were run or had stored results.
+#[derive(Default)]
+struct Ran {
+    results: Results,
+    /// Cases that could not be run to their end, and why.
+    failures: Vec<(String, String)>,
+    /// Time that the cases took, s.
+    seconds: f64,
+}
+
+/// Runs the cases that are meant, stage by stage; of the others stored results are taken.
+fn run_cases(
+    experiment: &dyn Experiment,
+    cases: &[Case],
+    options: &Options,
+    is_meant: impl Fn(&Case) -> bool + Sync,
+    progress: &(dyn Fn(&Progress) + Sync),
+) -> Result<Ran, StudyError> {
+    let name = experiment.about().name;
     let folder = options.folder.join("cases").join(name);
     fs::create_dir_all(&folder).map_err(|source| StudyError::File {
         path: folder.clone(),
@@ -133,24 +197,27 @@ pub fn run(
         scene: hash(experiment.scene().bytes()),
         program: program(),
     };
-    let mut results = Results::default();
-    let mut failures = Vec::new();
-    let mut seconds = 0.0;
+    let mut ran = Ran::default();
     let done = AtomicUsize::new(0);
     let last_stage = cases.iter().map(|c| c.stage).max().unwrap_or(0);
     for stage in 0..=last_stage {
         let of_stage: Vec<&Case> = cases.iter().filter(|c| c.stage == stage).collect();
         let next = AtomicUsize::new(0);
         let found: Mutex<Vec<(usize, TimedResult)>> = Mutex::default();
+        let results = &ran.results;
         std::thread::scope(|scope| {
             for _ in 0..options.workers.clamp(1, of_stage.len().max(1)) {
                 scope.spawn(|| {
+                    bench::set_threads(options.threads);
                     loop {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(case) = of_stage.get(index) else {
                             break;
                         };
-                        let (result, stored) = store.result_of(case, &results);
+                        let Some((result, stored)) = store.result_of(case, results, is_meant(case))
+                        else {
+                            continue;
+                        };
                         progress(&Progress {
                             done: done.fetch_add(1, Ordering::Relaxed) + 1,
                             cases: cases.len(),
@@ -172,26 +239,15 @@ pub fn run(
             let case = &of_stage[index].name;
             match result {
                 Ok((value, time)) => {
-                    seconds += time;
-                    results.insert(case, value);
+                    ran.seconds += time;
+                    ran.results.insert(case, value);
                 }
                 Err(error @ StudyError::File { .. }) => return Err(error),
-                Err(error) => failures.push(Criterion::missing(
-                    format!("case “{case}” runs to its end"),
-                    error.to_string(),
-                )),
+                Err(error) => ran.failures.push((case.clone(), error.to_string())),
             }
         }
     }
-    let mut outcome = judge(experiment, options.size, &results);
-    outcome.criteria.extend(failures);
-    Ok(Finished {
-        experiment: name,
-        size: options.size,
-        outcome,
-        results,
-        seconds,
-    })
+    Ok(ran)
 }
 
 /// Judges results. Those that are missing or cannot be read fail.
@@ -217,14 +273,22 @@ struct Store<'a> {
 }
 
 impl Store<'_> {
-    /// The stored or newly computed result of a case, the time it took, and
-    /// whether it was stored.
-    fn result_of(&self, case: &Case, earlier: &Results) -> (TimedResult, bool) {
+    /// The stored or newly computed result of a case, the time it took, and whether it was
+    /// stored; `None` where there is none and it is not meant to run.
+    fn result_of(
+        &self,
+        case: &Case,
+        earlier: &Results,
+        is_meant: bool,
+    ) -> Option<(TimedResult, bool)> {
         let path = self
             .folder
             .join(format!("{:016x}.json", hash(case.name.bytes())));
         if let Some(stored) = self.read(&path, case) {
-            return (Ok((stored.result, stored.seconds)), true);
+            return Some((Ok((stored.result, stored.seconds)), true));
+        }
+        if !is_meant {
+            return None;
         }
         let start = Instant::now();
         let result = (case.job)(earlier).and_then(|result| {
@@ -232,7 +296,7 @@ impl Store<'_> {
             self.write(&path, case, &result, seconds)?;
             Ok((result, seconds))
         });
-        (result, false)
+        Some((result, false))
     }
 
     fn read(&self, path: &Path, case: &Case) -> Option<Stored> {
@@ -367,6 +431,32 @@ mod tests {
         fs::write(folder.path().join("cases/sums").join(lost), "{ half a res").unwrap();
         assert!(reproduced(&experiment, &options));
         assert_eq!(RUNS.load(Ordering::Relaxed), 5);
+    }
+
+    #[test]
+    fn parts_of_an_experiment_may_run_apart_and_are_judged_together() {
+        static RUNS: AtomicUsize = AtomicUsize::new(0);
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options::new(folder.path().into(), Size::Reduced);
+        let experiment = Sums { runs: &RUNS };
+        let part = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|t| t.to_string()).collect();
+            run_some(&experiment, &options, &texts, &|_| {})
+        };
+        assert_eq!(part(&["n=1", "n=3"]).unwrap(), ["n=2", "n=4", "sum"]);
+        // What needs results that are not there says which.
+        let early = part(&["sum"]).unwrap_err().to_string();
+        assert!(early.contains("no result of case `n=2`"), "{early}");
+        let unknown = part(&["n=2", "m=2"]).unwrap_err().to_string();
+        assert!(
+            unknown.contains("`m=2`") && unknown.contains("n=4"),
+            "{unknown}"
+        );
+        assert_eq!(part(&["n="]).unwrap(), ["sum"]);
+        assert_eq!(RUNS.load(Ordering::Relaxed), 4);
+        assert!(part(&["sum"]).unwrap().is_empty());
+        assert!(reproduced(&experiment, &options));
+        assert_eq!(RUNS.load(Ordering::Relaxed), 4);
     }
 
     /// Its second case breaks; it judges the first alone.

@@ -207,14 +207,25 @@ impl World {
         (self.steps_done + 1).is_multiple_of(STEPS_PER_LOOK)
     }
 
+    /// Whether the last step was looked at closely.
+    pub(crate) fn looked(&self) -> bool {
+        self.steps_done.is_multiple_of(STEPS_PER_LOOK)
+    }
+
     /// Judges a finished step, `steps_done` included, and corrects the
     /// resolution of the next one where an accuracy is kept.
     pub(crate) fn judge(&mut self, report: &mut StepReport) {
-        let is_look = self.steps_done.is_multiple_of(STEPS_PER_LOOK);
+        let is_look = self.looked();
         if self.accuracy.is_none() && !is_look {
             return;
         }
-        let mut errors = self.errors();
+        let errors = self.errors();
+        self.judge_by(errors, report);
+    }
+
+    /// The same by errors that are known, but for the residual and the forces of tools.
+    pub(crate) fn judge_by(&mut self, mut errors: StepErrors, report: &mut StepReport) {
+        let is_look = self.looked();
         errors.residual = report.residual;
         self.tool_work
             .follow(self.work_of_tools(), errors.stored_energy);

@@ -90,7 +90,9 @@ impl World {
     pub(crate) fn set_next_resolution(&mut self, next: Resolution) {
         let substep = |resolution: Resolution| resolution.substep(&self.clock, &self.method);
         let (before, after) = (substep(self.next), substep(next));
-        if after != before {
+        if after != before && self.is_on_device() {
+            self.scale_on_device(after / before);
+        } else if after != before {
             self.history.scale(after / before);
         }
         self.next = next;

@@ -25,7 +25,7 @@
 
 use std::cell::RefCell;
 
-use esker_geometry::{BodyShape, BroadPhase, PairEntry, TooManyPairs, Touch};
+use esker_geometry::{Aabb, BodyShape, BroadPhase, Crowd, PairEntry, TooManyPairs, Touch};
 use esker_parallel::{SharedSlice, Team, prefetch, reserve_slack};
 use esker_solver::plan::SweepPlan;
 use glam::DVec3;
@@ -72,6 +72,8 @@ thread_local! {
 pub struct Collider {
     field: MeanVelocityField,
     reaches: Vec<f64>,
+    /// What is searched for bodies of their own, m.
+    boxes: Vec<Aabb>,
     broad_phase: BroadPhase<Proxy>,
     /// What every worker found: contacts of spheres, then, where there are other
     /// shapes, those of other bodies. Who finds a candidate does not matter: the
@@ -80,14 +82,14 @@ pub struct Collider {
     /// Points of contact of the second half of the parts.
     pub(crate) shaped: ShapedContacts,
     impacts: ImpactPrediction,
-    crowd: Crowd,
+    images: Images,
     /// Order of the contacts found last.
     pub plan: SweepPlan,
 }
 
 /// Grains and their images across periodic boundaries.
 #[derive(Debug, Default)]
-struct Crowd {
+struct Images {
     images: Vec<Image>,
     /// Of the grains, then of the images.
     centres: Vec<DVec3>,
@@ -136,7 +138,11 @@ impl Collider {
             return self.find_periodic_pairs(team, scene, periodic);
         }
         let field = &self.field;
-        let spheres = (&grains.position[..], &self.reaches[..]);
+        field.boxes_of_bodies(grains, &self.reaches, reach, &mut self.boxes);
+        let spheres = Crowd {
+            boxes: (grains.count(), &self.boxes),
+            ..Crowd::new(&grains.position, &self.reaches)
+        };
         let proxy = |i: usize| Proxy::of(grains, field, i);
         let found = &mut self.parts[..team.threads()];
         // Grains that are frozen together do not meet.
@@ -146,7 +152,13 @@ impl Collider {
                 .iter()
                 .all(|sphere| held.contains(&(sphere.index as usize)))
         };
-        if grains.has_shapes() {
+        // Closures as small as can be: they are inlined into the search.
+        if grains.has_shapes() && held.is_empty() {
+            self.broad_phase
+                .search(team, spheres, proxy, found, |pair| {
+                    near_bodies(pair, reach, grains)
+                })
+        } else if grains.has_shapes() {
             self.broad_phase
                 .search(team, spheres, proxy, found, |pair| {
                     let (candidate, is_near) = near_bodies(pair, reach, grains);
@@ -172,11 +184,11 @@ impl Collider {
         periodic: Periodic,
     ) -> Result<(), TooManyPairs> {
         let Scene { grains, reach, .. } = scene;
-        let Crowd {
+        let Images {
             images,
             centres,
             reaches,
-        } = &mut self.crowd;
+        } = &mut self.images;
         periodic.list_images(&grains.position, &self.reaches, images);
         centres.clear();
         centres.extend_from_slice(&grains.position);
@@ -196,7 +208,7 @@ impl Collider {
         let field = &self.field;
         let result = self.broad_phase.search(
             team,
-            (centres, reaches),
+            Crowd::new(centres, reaches),
             |i| Proxy::of(grains, field, source(i as u32) as usize),
             &mut self.parts[..team.threads()],
             |pair| {

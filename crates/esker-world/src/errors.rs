@@ -40,11 +40,13 @@ use crate::table::BodyId;
 use crate::world::pair_of;
 
 /// Share of the substeps that is left where they are relaxed.
-const RELAXED: f64 = crate::accuracy::CHANGE[0];
+pub(crate) const RELAXED: f64 = crate::accuracy::CHANGE[0];
 /// Share of contacts that the 99.9th percentile leaves out.
-const LEFT_OUT: f64 = 0.001;
+pub(crate) const LEFT_OUT: f64 = 0.001;
+/// Share of sticking contacts that slip faster than their median.
+pub(crate) const MEDIAN: f64 = 0.5;
 /// Share of the friction bound below which a contact should stick.
-const STICKING: f64 = 0.95;
+pub(crate) const STICKING: f64 = 0.95;
 
 /// Errors of one step, dimensionless but for energies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -134,12 +136,24 @@ impl ContactLoad {
         stored: 0.0,
     };
 
-    fn add(&mut self, other: &Self) {
-        self.work += other.work;
-        self.softened += other.softened;
-        self.relaxed += other.relaxed;
-        self.exponent += other.exponent;
-        self.stored += other.stored;
+    fn to_array(self) -> [f64; 5] {
+        [
+            self.work,
+            self.softened,
+            self.relaxed,
+            self.exponent,
+            self.stored,
+        ]
+    }
+
+    fn from_array([work, softened, relaxed, exponent, stored]: [f64; 5]) -> Self {
+        ContactLoad {
+            work,
+            softened,
+            relaxed,
+            exponent,
+            stored,
+        }
     }
 
     /// `s` of `tool_forces` where this is the work done beyond the law.
@@ -178,8 +192,6 @@ struct Finished<'a> {
 impl World {
     /// Errors of the last step, but for the residual and the forces of tools.
     pub fn errors(&mut self) -> StepErrors {
-        let diameter = self.workspace.diameters.mean;
-        let fall = (self.gravity.length() * diameter).sqrt();
         let (work, team) = (&mut self.workspace, &mut self.team);
         let finished = Finished {
             end: EndOfStep {
@@ -198,27 +210,75 @@ impl World {
         team.fill(&mut work.errors.contacts, contacts.len(), |i| {
             finished.contact_error(&contacts[i], &impulses[i])
         });
-        let mut errors = work.errors.summed(fall, |i, excess| {
-            finished.worst_contact(&contacts[i], excess)
-        });
-        errors.travel = finished.travel(team, diameter);
-        errors.joints = self.largest_joint_violation() / diameter;
-        errors
+        let travel = finished.travel(team);
+        let totals = work
+            .errors
+            .summed(|i, excess| finished.worst_contact(&contacts[i], excess));
+        self.errors_of(&ErrorTotals { travel, ..totals })
+    }
+
+    /// Errors of the last step from what its contacts and grains add up to.
+    pub(crate) fn errors_of(&self, totals: &ErrorTotals) -> StepErrors {
+        let diameter = self.workspace.diameters.mean;
+        let fall = (self.gravity.length() * diameter).sqrt();
+        let load = ContactLoad::from_array(totals.load.map(|sum| sum.value()));
+        let [cubes, squares] = totals.travel.map(|sum| sum.value());
+        let way = cubes / squares * self.step / diameter;
+        let [grain_excess, wall_excess, slip] = totals.percentiles;
+        StepErrors {
+            mean_excess: totals.excess.value() / totals.touching.max(1) as f64,
+            grain_excess: f64::from(grain_excess),
+            wall_excess: f64::from(wall_excess),
+            creep: if fall > 0.0 {
+                f64::from(slip) / fall
+            } else {
+                0.0
+            },
+            travel: if squares > 0.0 { 0.5 * way * way } else { 0.0 },
+            softening: load.softening(load.softened),
+            relaxed_softening: load.softening(load.relaxed),
+            stored_energy: load.stored,
+            joints: self.largest_joint_violation() / diameter,
+            worst: totals.worst,
+            ..Default::default()
+        }
     }
 }
 
+/// What errors are computed from: sums over all contacts and grains, which do not depend on who
+/// makes them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ErrorTotals {
+    /// Contacts that touch at the end of the step.
+    pub(crate) touching: usize,
+    /// Sum of their excess, where they have some.
+    pub(crate) excess: ExactSum,
+    /// Sums of a [`ContactLoad`].
+    pub(crate) load: [ExactSum; 5],
+    /// Excess between grains and on walls that [`LEFT_OUT`] of the contacts exceed, and the
+    /// median slip, m/s.
+    pub(crate) percentiles: [f32; 3],
+    /// `Σ m v³` and `Σ m v²` of (2).
+    pub(crate) travel: [ExactSum; 2],
+    /// The contact with the largest excess, if any has one.
+    pub(crate) worst: Option<WorstContact>,
+}
+
 impl ErrorScratch {
-    /// Errors of all contacts together; `fall` is the speed `√(g d)`, m/s.
-    fn summed(&mut self, fall: f64, named: impl Fn(usize, f32) -> WorstContact) -> StepErrors {
+    /// Errors of all contacts together.
+    fn summed(&mut self, named: impl Fn(usize, f32) -> WorstContact) -> ErrorTotals {
         let ErrorScratch { contacts, sorted } = self;
-        let (mut sum, mut touching, mut worst) = (ExactSum::default(), 0_usize, (0.0_f32, None));
-        let mut load = ContactLoad::NONE;
+        let mut totals = ErrorTotals::default();
+        let mut worst = (0.0_f32, None);
         for (i, error) in contacts.iter().enumerate() {
-            if !error.excess.is_nan() {
-                touching += 1;
-                sum.add(f64::from(error.excess.max(0.0)));
+            if error.excess.is_nan() {
+                continue;
             }
-            load.add(&error.load);
+            totals.touching += 1;
+            totals.excess.add(f64::from(error.excess.max(0.0)));
+            for (sum, x) in totals.load.iter_mut().zip(error.load.to_array()) {
+                sum.add(x);
+            }
             if error.excess > worst.0 {
                 worst = (error.excess, Some(i));
             }
@@ -234,21 +294,13 @@ impl ErrorScratch {
                 false => f32::NAN,
             }
         };
-        StepErrors {
-            mean_excess: sum.value() / touching.max(1) as f64,
-            grain_excess: percentile(LEFT_OUT, &excess_of(false)),
-            wall_excess: percentile(LEFT_OUT, &excess_of(true)),
-            creep: if fall > 0.0 {
-                percentile(0.5, &|e| e.slip) / fall
-            } else {
-                0.0
-            },
-            softening: load.softening(load.softened),
-            relaxed_softening: load.softening(load.relaxed),
-            stored_energy: load.stored,
-            worst: worst.1.map(|i| named(i, worst.0)),
-            ..Default::default()
-        }
+        totals.percentiles = [
+            percentile(LEFT_OUT, &excess_of(false)),
+            percentile(LEFT_OUT, &excess_of(true)),
+            percentile(MEDIAN, &|e| e.slip),
+        ];
+        totals.worst = worst.1.map(|i| named(i, worst.0));
+        totals
     }
 }
 
@@ -299,21 +351,15 @@ impl Finished<'_> {
         error
     }
 
-    fn travel(&self, team: &mut Team, diameter: f64) -> f64 {
+    /// The sums of (2).
+    fn travel(&self, team: &mut Team) -> [ExactSum; 2] {
         let grains = self.end.grains;
-        let sums = team.reduce(grains.len(), |[cubes, squares]: &mut [ExactSum; 2], i| {
+        team.reduce(grains.len(), |[cubes, squares]: &mut [ExactSum; 2], i| {
             let square = grains.state[i].velocity.length_squared();
             let energy = grains.mass[i] * square;
             cubes.add(energy * square.sqrt());
             squares.add(energy);
-        });
-        let [cubes, squares] = sums.map(|sum| sum.value());
-        if squares > 0.0 {
-            let way = cubes / squares * self.end.step / diameter;
-            0.5 * way * way
-        } else {
-            0.0
-        }
+        })
     }
 
     fn worst_contact(&self, contact: &ContactGeometry, excess: f32) -> WorstContact {
@@ -331,13 +377,13 @@ impl Finished<'_> {
 }
 /// The value that a share of all exceeds: the largest where the share is less
 /// than one of them; zero of none or where it is negative.
-fn exceeded_by(share: f64, values: &mut [f32]) -> f64 {
+fn exceeded_by(share: f64, values: &mut [f32]) -> f32 {
     let above = (share * values.len() as f64) as usize;
     let Some(place) = values.len().checked_sub(above + 1) else {
         return 0.0;
     };
     let (_, value, _) = values.select_nth_unstable_by(place, f32::total_cmp);
-    f64::from(value.max(0.0))
+    value.max(0.0)
 }
 
 #[cfg(test)]

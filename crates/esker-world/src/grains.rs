@@ -417,6 +417,17 @@ impl Grains {
         local.distance(local.clamp(min, max))
     }
 
+    /// The box along the axes of the world that holds a body of its own, m.
+    pub(crate) fn box_of_body(&self, row: usize) -> Aabb {
+        let Aabb { min, max } = self.boxes[row - self.count()];
+        let (centre, half) = (0.5 * (min + max), 0.5 * (max - min));
+        let axes = DMat3::from_quat(self.orientation[row]);
+        let middle = self.position[row] + axes * centre;
+        let reach =
+            DMat3::from_cols(axes.x_axis.abs(), axes.y_axis.abs(), axes.z_axis.abs()) * half;
+        Aabb::new(middle - reach, middle + reach)
+    }
+
     /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -75,6 +75,7 @@ mod reduction;
 mod report;
 mod residency;
 pub mod resident;
+pub mod resident_look;
 pub mod resident_rows;
 mod shaped_contacts;
 mod sizes;

@@ -15,6 +15,15 @@
 //! should. The stiffness cap is that of `w`: how a contact yields does not depend on how many
 //! others there are.
 //!
+//! A motor at its limit pushes with that and yields, one that is not at it keeps its velocity
+//! whatever contacts do; and so for limits and friction of joints. Which of both is so depends on
+//! the contacts that `A` is there for. As a step is assembled machines are therefore solved with
+//! what contacts are expected to give within a substep: what they gave in the last one, and what
+//! stops the grains and walls that come near. Contacts act on machines whose drives are at
+//! their limits where that says so; what the sweep gave decides after it. Were the motor of a
+//! plate that meets a floor taken for one that holds its velocity, a contact between two things
+//! that do not yield would throw the plate off as soon as its motor gives way.
+//!
 //! Joints are rebuilt from the present poses in every substep; contacts keep the geometry of the
 //! middle of the step.
 
@@ -28,14 +37,21 @@ use esker_machine::{
     MachineDef, MachineError, Machines, Spatial, Substep,
 };
 use esker_solver::jointed::{Jointed, JointedBodies, JointedSide};
+use glam::DVec3;
 
 use crate::World;
 use crate::definition::{Method, WorldDef};
 use crate::ghosts::Ghosts;
 use crate::grains::Grains;
+use crate::step::Workspace;
 
 /// Regularisation of rigid rows where they become part of the mass of a common problem.
 const WHOLE_STEP_REGULARISATION: f64 = 1e-6;
+
+/// How often an impulse is doubled at most to find the one that stops a machine.
+const MAX_DOUBLINGS: usize = 40;
+/// What may be left of a closing speed.
+const STOPPED: f64 = 0.01;
 
 /// The machines of a world. Slices have an entry per body of its own, jointed or not.
 #[derive(Debug, Default)]
@@ -49,6 +65,36 @@ pub(crate) struct Machinery {
     sides: Vec<JointedSide>,
     /// How many of each machine's contacts may carry load.
     loaded: Vec<u32>,
+    /// What contacts are expected to give to each body within a substep. Written by stage
+    /// `assemble`.
+    expected: Vec<Spatial>,
+    /// Velocities that this leads to, and what stands in the way: scratch.
+    outcome: Vec<Spatial>,
+    stops: Vec<Stop>,
+}
+
+/// Something that does not move in the way of a machine.
+#[derive(Debug)]
+struct Stop {
+    body: usize,
+    /// From the body's centre of mass to the contact point, m.
+    arm: DVec3,
+    /// Direction in which it pushes the body.
+    push: DVec3,
+    /// Velocity of its surface, m/s.
+    velocity: DVec3,
+    /// Speed at which the body comes, m/s.
+    closing: f64,
+    /// What is tried next to stop it, N s.
+    impulse: f64,
+}
+
+impl Stop {
+    /// Speed at which the body comes with these velocities of all bodies, m/s.
+    fn closing_in(&self, velocities: &[Spatial]) -> f64 {
+        self.push
+            .dot(self.velocity - velocities[self.body].at(self.arm))
+    }
 }
 
 impl WorldDef {
@@ -125,6 +171,89 @@ impl Machinery {
     /// How many contacts machines have in this step.
     pub(crate) fn contacts(&self) -> usize {
         self.sides.len()
+    }
+
+    /// Solves machines with what contacts are expected to give them within a substep (s) of a step
+    /// (s): the impulses that they start with, and those that stop what comes near.
+    fn expect_impulses(
+        &mut self,
+        grains: &Grains,
+        (work, ghosts): (&Workspace, &Ghosts<'_>),
+        [substep, step]: [f64; 2],
+    ) {
+        let Machinery {
+            machines,
+            sides,
+            expected,
+            outcome,
+            stops,
+            ..
+        } = self;
+        stops.clear();
+        for list in [&mut *expected, &mut *outcome] {
+            list.clear();
+            list.resize(self.velocities.len(), Spatial::ZERO);
+        }
+        for side in &*sides {
+            let i = side.contact as usize;
+            let given = side.given(work.contacts[i].normal, &work.impulses[i]);
+            expected[side.body as usize] += given;
+        }
+        machines.expect(expected, outcome);
+        for side in &*sides {
+            let (i, body) = (side.contact as usize, side.body as usize);
+            let contact = &work.contacts[i];
+            let other = 1 - side.side as usize;
+            let row = [Some(contact.grain), contact.partner.row()][other].map(|row| row as usize);
+            let (velocity, inverse_mass) = match row {
+                Some(row) if grains.is_jointed(row) => {
+                    let arm = contact.point - work.midpoints.0[row].pose.position;
+                    let velocity = outcome[row - grains.count()].at(arm);
+                    (velocity, grains.mass[row].recip())
+                }
+                _ => {
+                    let acted_on = ghosts.bodies_of(i, contact, grains);
+                    let state = &work.equations.bodies[acted_on[other] as usize];
+                    (state.velocity, state.inverse_mass)
+                }
+            };
+            let own = outcome[body].at(side.arm);
+            let towards: f64 = if side.side == 0 { 1.0 } else { -1.0 };
+            let closing = (towards * contact.normal.dot(own - velocity)).max(0.0);
+            // Grains come one after another; what does not move stops a machine whenever it comes.
+            let is_grain = inverse_mass > 0.0;
+            let time = if is_grain { substep } else { step };
+            if -contact.overlap >= closing * time {
+                continue;
+            }
+            let push = -towards * contact.normal;
+            if is_grain {
+                let impulse = push * (closing / inverse_mass);
+                expected[body] += Spatial::from_impulse_at(impulse, side.arm);
+            } else {
+                stops.push(Stop {
+                    body,
+                    arm: side.arm,
+                    push,
+                    velocity,
+                    closing,
+                    impulse: closing * grains.mass[grains.count() + body],
+                });
+            }
+        }
+        for _ in 0..MAX_DOUBLINGS {
+            machines.solve(expected, outcome);
+            let before = stops.len();
+            stops.retain(|stop| stop.closing_in(outcome) > STOPPED * stop.closing);
+            for stop in &mut *stops {
+                expected[stop.body] += Spatial::from_impulse_at(stop.push * stop.impulse, stop.arm);
+                stop.impulse *= 2.0;
+            }
+            if before == 0 || stops.is_empty() {
+                break;
+            }
+        }
+        machines.expect_more(expected, outcome);
     }
 
     /// Where contacts have jointed bodies, and what moves these in a step that begins at `time`
@@ -366,7 +495,7 @@ impl JointedBodies for Running<'_> {
             velocities: self.velocities,
             forces: self.forces,
         });
-        self.machines.solve(impulses, velocities);
+        self.machines.solve_expected(impulses, velocities);
     }
 
     fn solve(&mut self, impulses: &[Spatial], velocities: &mut [Spatial]) {
@@ -408,7 +537,8 @@ impl World {
             forces,
             sides,
             loaded,
-        } = machinery;
+            ..
+        } = &mut *machinery;
         poses.clear();
         velocities.clear();
         forces.clear();
@@ -460,6 +590,14 @@ impl World {
             }
         }
         sides.sort_by_key(|side| side.body);
+        machinery.expect_impulses(grains, (work, &ghosts), [substep, *step]);
+        let Machinery {
+            machines,
+            velocities,
+            sides,
+            loaded,
+            ..
+        } = machinery;
         let equations = &mut work.equations;
         equations.shares.clear();
         equations.shares.resize(ghosts.count(), 1.0);

@@ -1,6 +1,7 @@
 //! From material properties to the constants of a contact.
 
 use esker_contact::{Damping, Stabilisation};
+use esker_geometry::portable;
 
 use crate::assemble::StepConstants;
 use crate::definition::{Cohesion, Material, NormalLaw, PairDef, PairLaw};
@@ -131,7 +132,8 @@ impl PairConstants {
     #[inline]
     pub fn static_overlap(&self, stiffness: f64, force: f64) -> f64 {
         if self.is_hertz() {
-            (force / stiffness).powf(2.0 / 3.0)
+            let root = portable::cube_root(force / stiffness);
+            root * root
         } else {
             force / stiffness
         }

@@ -58,15 +58,23 @@ pub(crate) fn near_bodies(
     reach: Reach,
     grains: &Grains,
 ) -> (Candidate, bool) {
-    let (candidate, is_near) = near_grains(pair, reach);
-    let indices = pair.map(|body| body.index as usize);
-    if indices.iter().all(|&i| grains.shape_of(i).is_none()) {
-        return (candidate, is_near);
+    let (mut candidate, mut is_near) = near_grains(pair, reach);
+    if !pair.iter().all(|body| body.user_data.is_sphere) {
+        candidate.feature = SHAPED;
+        is_near = near_shapes(&pair, reach, grains);
     }
-    if grains.pass_each_other(indices) {
-        return (candidate, false);
-    }
+    (candidate, is_near)
+}
+
+/// Whether two bodies of which one at least is no sphere may become a contact. Not inlined: most
+/// pairs of a bed are spheres, whose search must stay small.
+#[inline(never)]
+fn near_shapes(pair: &[PairEntry<'_, Proxy>; 2], reach: Reach, grains: &Grains) -> bool {
     let [a, b] = pair;
+    let indices = [a, b].map(|body| body.index as usize);
+    if grains.pass_each_other(indices) {
+        return false;
+    }
     let [held_a, held_b] = indices.map(|i| grains.bounding_radius(i));
     let mut gap = a.centre.distance(b.centre) - held_a - held_b;
     if indices[0].max(indices[1]) >= grains.count() {
@@ -75,17 +83,8 @@ pub(crate) fn near_bodies(
             .max(grains.distance_from_box(indices[0], a.centre, b.centre) - held_b)
             .max(grains.distance_from_box(indices[1], b.centre, a.centre) - held_a);
     }
-    let apart = reach_of_bodies(
-        grains,
-        indices,
-        [a.user_data.impact_reach, b.user_data.impact_reach],
-        reach,
-    );
-    let candidate = Candidate {
-        feature: SHAPED,
-        ..candidate
-    };
-    (candidate, gap < apart)
+    let impact_reach = [a, b].map(|body| body.user_data.impact_reach);
+    gap < reach_of_bodies(grains, indices, impact_reach, reach)
 }
 
 /// The gap of two bodies, m, below which they may become contacts.
@@ -181,6 +180,10 @@ pub(crate) fn near_wall(
     if let Some(bounds) = wall.local_bounds()
         && bounds.distance_squared(local) > (radius + margin).powi(2)
     {
+        return;
+    }
+    // In a drum half of the grains are, and all touches of a shell take several times as long.
+    if wall.shape.is_clear_of(local, radius + margin) {
         return;
     }
     let probe = Probe {

@@ -34,7 +34,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use esker_geometry::SphereTouch;
+use esker_geometry::{Aabb, SphereTouch};
 use esker_parallel::{
     CellKey, FARTHEST_CELL, SharedSlice, SparseCells, Team, cell_coordinate, clear_and_reserve,
     resize,
@@ -74,6 +74,8 @@ pub struct Proxy {
     pub impact_reach: f64,
     /// Name.
     pub id: GrainId,
+    /// Whether it is a sphere.
+    pub is_sphere: bool,
 }
 
 impl Proxy {
@@ -85,6 +87,7 @@ impl Proxy {
             radius: grains.radius[i],
             impact_reach: field.impact_reach[i],
             id: grains.id[i],
+            is_sphere: grains.shape_of(i).is_none(),
         }
     }
 }
@@ -271,6 +274,27 @@ impl MeanVelocityField {
         self.unexpected = reach.step * speed + reach.cohesive_gap;
     }
 
+    /// Replaces `out` by the boxes in which bodies of their own can meet something, one of each:
+    /// their balls, whose `reaches` these are, hold much more.
+    ///
+    /// A pair is wanted where the gap between the box of one and the ball of the other is below
+    /// what both reach beyond their balls (see `near.rs`); speeds of others, which the reach of a
+    /// ball has a limit for, are added in full.
+    pub(crate) fn boxes_of_bodies(
+        &self,
+        grains: &Grains,
+        reaches: &[f64],
+        reach: Reach,
+        out: &mut Vec<Aabb>,
+    ) {
+        out.clear();
+        out.extend((grains.count()..grains.len()).map(|row| {
+            let beyond = reaches[row] - grains.bounding_radius(row);
+            let unlimited = reach.step * self.deviation;
+            grains.box_of_body(row).inflated(beyond + unlimited)
+        }));
+    }
+
     /// Says along which axes the last cells are neighbours of the first.
     pub(crate) fn set_periodic(&mut self, periodic: Option<Periodic>) {
         self.periods = std::array::from_fn(|axis| periodic?.range(axis));
@@ -332,7 +356,7 @@ impl MeanVelocityField {
     #[inline(always)]
     fn stays_near(&self, grains: &Grains, i: usize, reach: Reach) -> bool {
         let square = grains.state[i].velocity.distance_squared(self.mean);
-        let is_slow = square < self.slow && !grains.has_shapes();
+        let is_slow = square < self.slow && grains.shape_of(i).is_none();
         is_slow || self.stays_near_at(square.sqrt(), grains, i, reach)
     }
 
@@ -629,7 +653,7 @@ mod tests {
     use crate::definition::WallDef;
     use crate::grains::NewGrain;
     use crate::random::{RandomStream, Source};
-    use esker_geometry::{BroadPhase, Pose, WallShape};
+    use esker_geometry::{BroadPhase, Crowd, Pose, WallShape};
 
     /// A stream that turns, a crowd at rest and a few fast strays.
     fn crowd(seed: u64) -> Grains {
@@ -681,7 +705,7 @@ mod tests {
                     let found = &mut [Vec::new()];
                     let result = BroadPhase::default().search(
                         &mut Team::new(1),
-                        (&grains.position, radii),
+                        Crowd::new(&grains.position, radii),
                         |i| Proxy::of(&grains, &field, i),
                         found,
                         |[a, b]| {

@@ -21,6 +21,7 @@ use crate::World;
 use crate::begin::Turnover;
 use crate::definition::Method;
 use crate::report::{Stage, StageClock, StepReport};
+use crate::resident_look::LookTotals;
 use crate::step::StepError;
 
 /// A device that makes whole steps of grains that stay there.
@@ -37,6 +38,12 @@ pub trait ResidentDevice: Debug + Send + Sync {
     /// Makes a step of the grains that are there, with walls and settings of the world, and books
     /// the loads of its walls. `None` where the host has to make it: nothing has changed then.
     fn step(&mut self, world: &mut World) -> Result<Option<ResidentStep>, DeviceError>;
+
+    /// Looks closely at the step that was just made.
+    fn look(&mut self, world: &World, with_residual: bool) -> Result<LookTotals, DeviceError>;
+
+    /// Multiplies the impulses that are remembered: for substeps of another length.
+    fn scale_remembered(&mut self, factor: f64) -> Result<(), DeviceError>;
 
     /// Gives the world its grains.
     fn fetch_grains(&mut self, world: &mut World) -> Result<(), DeviceError>;
@@ -102,13 +109,17 @@ pub(crate) struct Residency {
     place: Place,
     may_stay: bool,
     last: ResidentStep,
+    /// Factors that what is remembered there has still to be multiplied by, one by one.
+    scales: Vec<f64>,
+    /// The substep, s, for which no grain is given more inertia than it has.
+    light_substep: Option<f64>,
 }
 
 /// Why the grains of a world do not stay on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResidentObstacle {
     /// No substeps, or a residual is wanted in every step.
-    #[error("only substeps without a tolerance of their own stay on a device")]
+    #[error("only several substeps without a tolerance of their own stay on a device")]
     Method,
     /// Grains that are no spheres, bodies or machines.
     #[error("only spheres stay on a device")]
@@ -128,9 +139,6 @@ pub enum ResidentObstacle {
     /// A ledger of energy is kept.
     #[error("energy is booked (`energy`)")]
     Energy,
-    /// A stated accuracy is kept.
-    #[error("every step is judged (`accuracy`)")]
-    Accuracy,
     /// The plain order of sweeps.
     #[error("contacts are swept in the plain order")]
     PlainOrder,
@@ -185,6 +193,7 @@ impl World {
         if self.residency.place == Place::Host {
             return Ok(());
         }
+        self.catch_up_on_device()?;
         self.with_resident_device(|device, world| device.fetch(world))?;
         self.residency.place = Place::Host;
         Ok(())
@@ -207,7 +216,7 @@ impl World {
     /// Why its grains do not stay on a device, if they do not.
     pub fn resident_obstacle(&mut self) -> Option<ResidentObstacle> {
         let substeps = matches!(&self.method, Method::SubStepped(m) if m.tolerance.is_none());
-        if !substeps {
+        if !substeps || self.next.sweeps == 1 {
             Some(ResidentObstacle::Method)
         } else if self.grains.has_shapes() || !self.bodies.is_empty() || !self.machinery.is_empty()
         {
@@ -222,17 +231,40 @@ impl World {
             Some(ResidentObstacle::Reduction)
         } else if self.energy.is_some() {
             Some(ResidentObstacle::Energy)
-        } else if self.accuracy.is_some() {
-            Some(ResidentObstacle::Accuracy)
         } else if self.plain_order {
             Some(ResidentObstacle::PlainOrder)
         } else if self.acts_through_copies() {
             Some(ResidentObstacle::Sizes)
-        } else if !self.is_on_device() && self.raises_inertia() {
+        } else if self.has_burdens() {
             Some(ResidentObstacle::Inertia)
         } else {
             None
         }
+    }
+
+    /// Whether light grains are given more inertia in the next step; asked again where grains or
+    /// the substep have changed.
+    fn has_burdens(&mut self) -> bool {
+        let substep = self.next.substep(&self.clock, &self.method);
+        if self.is_on_device() && self.residency.light_substep == Some(substep) {
+            return false;
+        }
+        let has_burdens = self.raises_inertia();
+        self.residency.light_substep = (!has_burdens).then_some(substep);
+        has_burdens
+    }
+
+    /// Lets what is remembered on the device belong to substeps of another length.
+    pub(crate) fn scale_on_device(&mut self, factor: f64) {
+        self.residency.scales.push(factor);
+    }
+
+    /// Multiplies what is remembered on the device by what it has still to be multiplied by.
+    fn catch_up_on_device(&mut self) -> Result<(), StepError> {
+        for factor in std::mem::take(&mut self.residency.scales) {
+            self.with_resident_device(|device, _| device.scale_remembered(factor))?;
+        }
+        Ok(())
     }
 
     /// Whether some grain is so large that blocks of the plan do not hold it.
@@ -278,7 +310,6 @@ impl World {
     pub(crate) fn steps_on_device(&mut self) -> bool {
         self.residency.device.is_some()
             && self.residency.may_stay
-            && !self.looks()
             && self.applied.is_empty()
             && !self.grains.is_empty()
             && self.resident_obstacle().is_none()
@@ -300,6 +331,7 @@ impl World {
         let mut clock = StageClock::start();
         let turnover = self.begin_on_device()?;
         let was_here = !self.is_on_device();
+        self.catch_up_on_device()?;
         let outcome = self.with_resident_device(|device, world| {
             if was_here {
                 device.send(world)?;
@@ -317,7 +349,7 @@ impl World {
         clock.end(Stage::Begin);
         self.steps_done += 1;
         let time = self.time();
-        let report = StepReport {
+        let mut report = StepReport {
             step: self.steps_done,
             time,
             step_length: self.step,
@@ -341,9 +373,21 @@ impl World {
             self.fetch()?;
             self.check_finite(time)?;
         }
+        self.judge_on_device(&mut report)?;
         for wall in &mut self.walls {
             wall.move_to(time);
         }
         Ok(report)
+    }
+
+    /// Judges the step that was just made on the device, as [`World::judge`] does.
+    fn judge_on_device(&mut self, report: &mut StepReport) -> Result<(), StepError> {
+        let is_look = self.looked();
+        if self.accuracy.is_none() && !is_look {
+            return Ok(());
+        }
+        let totals = self.with_resident_device(|device, world| device.look(world, is_look))?;
+        self.judge_look(&totals, report);
+        Ok(())
     }
 }

@@ -14,6 +14,7 @@ use crate::candidate::Candidate;
 use crate::contact::Partner;
 use crate::grains::Grains;
 use crate::reach::{CELL_DIAMETERS, Reach};
+use crate::step::SearchedContacts;
 use crate::wall::Wall;
 
 /// Rows of grains, one entry of each list per grain.
@@ -325,7 +326,11 @@ impl World {
     /// far grains reach, and how many substeps an open contact may sleep. Only scratch changes.
     pub fn choose_candidates(&mut self) -> Result<FoundCandidates, crate::StepError> {
         let substeps = self.method.sweeps();
-        let (parts, reaches, longest_sleep) = self.search_contacts(substeps)?;
+        let SearchedContacts {
+            parts,
+            reaches,
+            longest_sleep,
+        } = self.search_contacts(substeps)?;
         Ok(FoundCandidates {
             chosen: parts.iter().flatten().map(CandidateRecord::from).collect(),
             reaches: reaches.to_vec(),

@@ -193,7 +193,7 @@ impl World {
     pub fn raises_inertia(&mut self) -> bool {
         let load = LoadedInertia {
             gravity: self.gravity.length(),
-            substep: self.step / self.method.moves(),
+            substep: self.next.substep(&self.clock, &self.method),
         };
         InertiaFloor::is_needed(&mut self.team, load, &self.grains)
     }

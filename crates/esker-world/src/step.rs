@@ -126,6 +126,14 @@ struct Detection {
     middle: f64,
 }
 
+/// Contacts that were found and chosen, in no order.
+pub(crate) struct SearchedContacts<'a> {
+    pub(crate) parts: &'a [Vec<Candidate>],
+    pub(crate) reaches: &'a [f64],
+    /// See [`Collider::longest_sleep`].
+    pub(crate) longest_sleep: f64,
+}
+
 /// The outcome of stage `advance`.
 struct Advanced {
     solve: SweepReport,
@@ -182,8 +190,9 @@ impl World {
     }
 
     pub(crate) fn choose_threads(&mut self) {
+        let freed = self.about_to_be_free();
         if let Some(choice) = &mut self.thread_choice {
-            let work = self.grains.len() + self.workspace.contacts.len();
+            let work = self.grains.len() + freed + self.workspace.contacts.len();
             self.team.set_threads(choice.begin_step(work));
         }
     }
@@ -247,7 +256,7 @@ impl World {
     pub(crate) fn search_contacts(
         &mut self,
         substeps: usize,
-    ) -> Result<(&[Vec<Candidate>], &[f64], f64), StepError> {
+    ) -> Result<SearchedContacts<'_>, StepError> {
         let Detection { reach, middle } = self.find_pairs()?;
         let work = &mut self.workspace;
         let scene = Scene {
@@ -263,7 +272,11 @@ impl World {
         };
         let longest_sleep = work.collider.longest_sleep(substeps);
         let (parts, reaches) = work.collider.search(&mut self.team, scene);
-        Ok((parts, reaches, longest_sleep))
+        Ok(SearchedContacts {
+            parts,
+            reaches,
+            longest_sleep,
+        })
     }
 
     /// Lists the contacts whose forces on walls and bodies of their own are wanted.

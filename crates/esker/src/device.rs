@@ -1,9 +1,9 @@
-//! What computes the substeps of a simulation.
+//! What computes the steps of a simulation.
 
 use esker_scene::Device;
 use esker_solver::device::SubstepDevice;
-use esker_world::DeviceObstacle;
 use esker_world::definition::WorldDef;
+use esker_world::{DeviceObstacle, ResidentDevice, StepError, World};
 
 /// Why a simulation cannot use a GPU.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -20,14 +20,39 @@ pub enum DeviceUnavailable {
     Cuda(#[from] esker_gpu::CudaError),
 }
 
+/// A device as worlds use it: for whole steps where grains can stay there, and for the substeps
+/// of others.
+#[derive(Debug)]
+pub struct WorldDevice {
+    substeps: Box<dyn SubstepDevice>,
+    steps: Box<dyn ResidentDevice>,
+}
+
+impl WorldDevice {
+    /// What it is called, for people.
+    pub fn name(&self) -> &str {
+        self.substeps.name()
+    }
+
+    /// Lets a world use it.
+    pub fn hand_to(self, world: &mut World) -> Result<(), StepError> {
+        world.set_device(Some(self.substeps));
+        world.set_resident_device(Some(self.steps))
+    }
+}
+
 /// The GPU for a scene, or why there is none.
 #[cfg(feature = "gpu")]
-fn open() -> Result<Box<dyn SubstepDevice>, DeviceUnavailable> {
-    Ok(Box::new(esker_gpu::Gpu::new(esker_gpu::Cuda::new(0)?)))
+fn open() -> Result<WorldDevice, DeviceUnavailable> {
+    use esker_gpu::{Cuda, Gpu, resident::device::Resident};
+    Ok(WorldDevice {
+        substeps: Box::new(Gpu::new(Cuda::new(0)?)),
+        steps: Box::new(Resident::new(Cuda::new(0)?)),
+    })
 }
 
 #[cfg(not(feature = "gpu"))]
-fn open() -> Result<Box<dyn SubstepDevice>, DeviceUnavailable> {
+fn open() -> Result<WorldDevice, DeviceUnavailable> {
     Err(DeviceUnavailable::NotBuilt)
 }
 
@@ -35,7 +60,7 @@ fn open() -> Result<Box<dyn SubstepDevice>, DeviceUnavailable> {
 pub fn device_for(
     choice: Device,
     def: &WorldDef,
-) -> Result<Option<Box<dyn SubstepDevice>>, DeviceUnavailable> {
+) -> Result<Option<WorldDevice>, DeviceUnavailable> {
     let gpu = || match def.device_obstacle() {
         Some(obstacle) => Err(obstacle.into()),
         None => open(),

@@ -91,6 +91,43 @@ fn an_observer_may_change_the_world_and_end_the_run() {
     assert_eq!(simulation.world().steps_done(), 3);
 }
 
+/// A cart on a rail that a program pushes: what was set last is part of the state.
+#[test]
+fn a_drive_is_set_while_the_scene_runs_and_keeps_its_value_over_a_restart() {
+    let text = r#"
+        duration = 0.3
+        step = 1e-3
+        gravity = [0, 0, 0]
+        material.steel = { density = 8000, young = 1e9 }
+        body = [{ name = "cart", shape = { box = [0.2, 0.1, 0.1] }, mass = 2 }]
+        joint = [{ name = "rail", kind = "prismatic", bodies = ["ground", "cart"], anchor = [0, 0, 0], axis = [1, 0, 0] }]
+        drive = [
+            { name = "push", joint = "rail", kind = "force", external = 4 },
+            { name = "brake", joint = "rail", kind = "force", value = 0 },
+        ]
+    "#;
+    let cart = || LoadedScene::parse(text, "cart", ".").expect("a right scene");
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("run");
+    let mut simulation = Simulation::new(cart()).unwrap();
+    simulation.record_to(&folder, false).unwrap();
+    let push = |simulation: &mut Simulation, _: &esker::world::StepReport| {
+        if simulation.world().steps_done() == 100 {
+            let world = simulation.world_mut();
+            assert!(world.set_drive(0, -12.0));
+            assert!(!world.set_drive(1, 1.0), "its scene gives its value");
+        }
+        Ok::<(), Error>(())
+    };
+    simulation.run(Until::steps(150), || false, push).unwrap();
+    let speed = |simulation: &Simulation| simulation.world().body_velocity(0)[0].x;
+    assert!((speed(&simulation) + 0.1).abs() < 1e-9);
+    simulation.finish().unwrap();
+    let mut resumed = Simulation::resume(cart(), &folder).unwrap();
+    resumed.run(Until::steps(200), || false, nothing).unwrap();
+    assert!((speed(&resumed) + 0.4).abs() < 1e-9, "{}", speed(&resumed));
+}
+
 #[test]
 fn folders_are_neither_shared_nor_overwritten() {
     let folder = tempfile::tempdir().unwrap();

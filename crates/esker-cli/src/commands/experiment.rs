@@ -18,7 +18,8 @@ use crate::exit_code::ExitCode;
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  esker experiment\n  esker experiment drum -o results\n  \
-                        esker experiment --all --full -o results"
+                        esker experiment --all --full -o results\n  \
+                        esker experiment excavator --full --case frozen --threads 2"
 )]
 pub struct Arguments {
     /// Which one
@@ -38,9 +39,16 @@ pub struct Arguments {
     /// Also write pages of the book into this folder: Markdown, plots and pictures, and their index
     #[arg(long, value_name = "FOLDER")]
     book: Option<PathBuf>,
-    /// Cases run at the same time; one per core if not given
+    /// Cases run at the same time; as many as the cores have threads for if not given
     #[arg(long)]
     workers: Option<usize>,
+    /// Threads of each case; results do not depend on it
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Run only cases whose names contain this text, and judge once all have results; may be
+    /// given several times
+    #[arg(long, value_name = "TEXT", requires = "name")]
+    case: Vec<String>,
 }
 
 /// Runs the command.
@@ -59,12 +67,27 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Size::Reduced
     };
     let mut options = Options::new(arguments.output.clone(), size);
-    if let Some(workers) = arguments.workers {
-        options.workers = workers.max(1);
+    options.threads = arguments.threads.max(1);
+    options.workers = match arguments.workers {
+        Some(workers) => workers,
+        None => options.workers / options.threads,
     }
+    .max(1);
     let mut verdicts = Vec::new();
     for experiment in chosen {
         let name = experiment.about().name;
+        if !arguments.case.is_empty() {
+            let left = runner::run_some(experiment, &options, &arguments.case, &|p| {
+                show_progress(name, p)
+            })?;
+            if let Some(first) = left.first() {
+                eprintln!(
+                    "{name}: {} cases have no result yet, such as “{first}”; it is judged when all have",
+                    left.len()
+                );
+                continue;
+            }
+        }
         let finished = runner::run(experiment, &options, &|p| show_progress(name, p))?;
         let page = report::write(&arguments.output, experiment, &finished)?;
         if !arguments.json {

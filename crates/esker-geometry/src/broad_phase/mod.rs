@@ -25,6 +25,7 @@
 
 mod spheres;
 
+use crate::pose::Aabb;
 use esker_parallel::{SharedSlice, Team, resize};
 use glam::DVec3;
 use spheres::{Lanes, Scalar, Spheres};
@@ -83,6 +84,30 @@ pub struct PairEntry<'a, T> {
     pub centre: DVec3,
     /// What it carries with it.
     pub user_data: &'a T,
+}
+
+/// The spheres that pairs are looked for among.
+#[derive(Clone, Copy, Debug)]
+pub struct Crowd<'a> {
+    /// Their centres, m.
+    pub centres: &'a [DVec3],
+    /// How far each reaches from its centre, m.
+    pub reach: &'a [f64],
+    /// The first sphere that has a box, and the boxes from there on: pairs of such a sphere with a
+    /// smaller one that is farther from its box than it reaches itself may be left out. A ball
+    /// around a plate holds half of a bed.
+    pub boxes: (usize, &'a [Aabb]),
+}
+
+impl<'a> Crowd<'a> {
+    /// Spheres without boxes.
+    pub fn new(centres: &'a [DVec3], reach: &'a [f64]) -> Self {
+        Crowd {
+            centres,
+            reach,
+            boxes: (0, &[]),
+        }
+    }
 }
 
 /// What spheres carry with them; nothing by default.
@@ -198,6 +223,9 @@ pub struct BroadPhase<T = ()> {
     spheres: Spheres,
     user_data: Vec<T>,
     indices: Vec<u32>,
+    /// Boxes of the spheres from this index on.
+    first_box: usize,
+    boxes: Vec<Aabb>,
     // Scratch of the sorting.
     entries: Vec<SortEntry>,
     swap: Vec<SortEntry>,
@@ -253,7 +281,7 @@ impl BroadPhase {
         let found = &mut [std::mem::take(pairs)];
         let result = self.search(
             &mut Team::default(),
-            (centres, reach),
+            Crowd::new(centres, reach),
             |_| (),
             found,
             |[a, b]| ([a.index.min(b.index), a.index.max(b.index)], true),
@@ -272,7 +300,8 @@ impl<T: UserData> BroadPhase<T> {
     }
 
     /// Replaces what is in `outputs` by `describe(pair)` of every two spheres with
-    /// `|x_i − x_j| < reach_i + reach_j`, each once, of those that it says are wanted. Sphere `i`
+    /// `|x_i − x_j| < reach_i + reach_j`, each once, of those that it says are wanted, but for what
+    /// boxes leave out. Sphere `i`
     /// has `user_data(i)` with it there. Every thread has an output of its own; which of them finds
     /// a pair, and in which order, is left open.
     ///
@@ -283,14 +312,22 @@ impl<T: UserData> BroadPhase<T> {
     pub fn search<C: Copy + Send>(
         &mut self,
         team: &mut Team,
-        (centres, reach): (&[DVec3], &[f64]),
+        crowd: Crowd<'_>,
         user_data: impl Fn(usize) -> T + Sync,
         outputs: &mut [Vec<C>],
         describe: impl Fn([PairEntry<'_, T>; 2]) -> (C, bool) + Sync,
     ) -> Result<(), TooManyPairs> {
+        let Crowd {
+            centres,
+            reach,
+            boxes: (first_box, boxes),
+        } = crowd;
         assert_eq!(centres.len(), reach.len(), "one reach per centre");
         assert!(u32::try_from(centres.len()).is_ok(), "indices are 32 bits");
         assert_eq!(outputs.len(), team.threads(), "one output per thread");
+        self.first_box = first_box;
+        self.boxes.clear();
+        self.boxes.extend_from_slice(boxes);
         self.sort_into_levels(team, centres, reach);
         let entries = &self.entries;
         team.fill(&mut self.keys, entries.len(), |slot| entries[slot].key);
@@ -455,8 +492,10 @@ impl<T: UserData> BroadPhase<T> {
             return max_reach;
         }
         let rank = (MOST * (self.sample.len() - 1) as f64) as usize;
-        let max = *self.sample.select_nth_unstable_by(rank, f64::total_cmp).1;
-        let mut widest = max;
+        let most = *self.sample.select_nth_unstable_by(rank, f64::total_cmp).1;
+        // Beside a giant, what is hardly larger than most shares their level.
+        let fitting = self.sample.iter().filter(|r| **r <= SPARE * most);
+        let mut widest = fitting.fold(most, |max, r| r.max(max));
         while SPARE * widest < max_reach && widest > 0.0 {
             widest *= 2.0;
         }
@@ -589,6 +628,12 @@ impl<T: UserData> BroadPhase<T> {
         }
     }
 
+    /// The box of the sphere at `slot`, if it has one.
+    fn box_of(&self, slot: usize) -> Option<&Aabb> {
+        let boxed = (self.indices[slot] as usize).checked_sub(self.first_box)?;
+        self.boxes.get(boxed)
+    }
+
     #[inline(always)]
     fn pair_entry(&self, slot: usize) -> PairEntry<'_, T> {
         PairEntry {
@@ -614,7 +659,7 @@ struct FinerRuns<'a> {
 
 impl<'a> FinerRuns<'a> {
     /// `slab` is which of how many.
-    fn around<T>(
+    fn around<T: UserData>(
         spheres: &BroadPhase<T>,
         finer: &'a Level,
         slot: usize,
@@ -623,11 +668,13 @@ impl<'a> FinerRuns<'a> {
         let (centre, reach) = (spheres.spheres.centre(slot), spheres.spheres.reach(slot));
         // A fine sphere reaches half the width of equation (1) less the slack; rounding is
         // monotone.
-        let half_width = reach + 0.5 * finer.division as f64 / finer.cells_per_metre;
-        let (from, to) = (
-            finer.cell(centre - half_width),
-            finer.cell(centre + half_width),
-        );
+        let fine_reach = 0.5 * finer.division as f64 / finer.cells_per_metre;
+        let mut within = Aabb::new(centre, centre).inflated(reach);
+        if let Some(own) = spheres.box_of(slot) {
+            within = Aabb::new(within.min.max(own.min), within.max.min(own.max));
+        }
+        let within = within.inflated(fine_reach);
+        let (from, to) = (finer.cell(within.min), finer.cell(within.max));
         let from = [0, 1, 2].map(|k| from[k].max(finer.min[k]));
         let to = [0, 1, 2].map(|k| to[k].min(finer.max[k]));
         let [x, y, z] = [0, 1, 2].map(|k| (to[k] - from[k] + 1).max(0) as usize);

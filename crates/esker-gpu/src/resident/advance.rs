@@ -14,9 +14,7 @@ use super::primitives::{ScanRecord, over, scan, scan_scratch};
 use crate::arrays::{BodyArrays, BodySizes, ContactArrays, ContactSizes, addresses};
 use crate::backend::{reserve, reserve_scratch};
 use crate::launch::{Executor, ResidentKernel, ResidentLaunch, StepShape};
-use crate::layout::{
-    LawRecord, MOST_COLOURS, NEIGHBOURS, RESIDENT_THREADS, StepRecord, fitting_bodies,
-};
+use crate::layout::{LawRecord, MOST_COLOURS, RESIDENT_THREADS, StepRecord, fitting_bodies};
 use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
 
 /// Threads of which one packs a block of the plan.
@@ -45,8 +43,6 @@ pub struct AdvanceNumbers {
     pub broken: u32,
     pub obstacle: u32,
     pub history: u32,
-    pub by_colour: u32,
-    pub unused: u32,
     pub colours: [u32; MOST_COLOURS + 1],
 }
 
@@ -129,7 +125,17 @@ struct AdvanceRecord {
     tracked: u64,
 }
 
+/// `struct Scale` of `kernels/finish.h`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct ScaleRecord {
+    advance: u64,
+    factor: f64,
+}
+
 // SAFETY: records of numbers; so below.
+unsafe impl Plain for ScaleRecord {}
+// SAFETY: as above.
 unsafe impl Plain for AdvanceNumbers {}
 // SAFETY: as above.
 unsafe impl Plain for AdvanceRecord {}
@@ -174,10 +180,6 @@ struct Scratch {
     group_law: Array<u16>,
     open_time_of: Array<f64>,
     first_at_wall: Array<u32>,
-    first_block: Array<u32>,
-    neighbours: Array<u32>,
-    of_sweeps: [Array<u32>; 2],
-    next_item: Array<u32>,
     tiles: Array<u32>,
 }
 
@@ -204,10 +206,6 @@ impl Scratch {
             group_law: layout.array(contacts),
             open_time_of: layout.array(contacts),
             first_at_wall: layout.array(grains),
-            first_block: layout.array(grains),
-            neighbours: layout.array(NEIGHBOURS * contacts),
-            of_sweeps: layout.arrays(contacts),
-            next_item: layout.array(1),
             tiles: layout.array(scan_scratch(contacts)),
         }
     }
@@ -285,6 +283,7 @@ pub struct Advancer<E: Executor> {
     memory: Option<E::Memory>,
     scratch: Option<E::Memory>,
     tracked: Option<E::Memory>,
+    scale: Option<E::Memory>,
     staged: Staged,
     scratch_arrays: Scratch,
     tracked_array: Array<TrackedRecord>,
@@ -292,7 +291,6 @@ pub struct Advancer<E: Executor> {
     /// Which of the two is that of the last step.
     last: usize,
     fixed: usize,
-    in_one_launch: bool,
 }
 
 impl<E: Executor> Default for Advancer<E> {
@@ -301,24 +299,18 @@ impl<E: Executor> Default for Advancer<E> {
             memory: None,
             scratch: None,
             tracked: None,
+            scale: None,
             staged: Staged::default(),
             scratch_arrays: Scratch::default(),
             tracked_array: Array::default(),
             history: [HistoryMemory::default(), HistoryMemory::default()],
             last: 0,
             fixed: 0,
-            in_one_launch: false,
         }
     }
 }
 
 impl<E: Executor> Advancer<E> {
-    /// Whether one kernel takes all blocks through all sweeps, where it can; else every colour of
-    /// a sweep is a launch.
-    pub fn set_in_one_launch(&mut self, in_one_launch: bool) {
-        self.in_one_launch = in_one_launch;
-    }
-
     fn staged_memory(&mut self) -> &mut E::Memory {
         self.memory.as_mut().expect("a step was sent")
     }
@@ -518,11 +510,6 @@ impl<E: Executor> Advancer<E> {
             rolls: rolls.into(),
             laws: staged.laws.address(memory),
             impact_counts: staged.impact_counts.address(memory),
-            neighbours: s.neighbours.address(hidden),
-            neighbour_count: s.of_sweeps[0].address(hidden),
-            sweeps_done: s.of_sweeps[1].address(hidden),
-            next_item: s.next_item.address(hidden),
-            first_block: s.first_block.address(hidden),
             ..addresses((&of_contacts, hidden), (&of_bodies, hidden))
         };
         staged_mut(memory, staged.step)[0] = record;
@@ -593,8 +580,7 @@ impl<E: Executor> Advancer<E> {
             RESIDENT_THREADS as usize / THREADS_PER_BLOCK,
         )?;
         scan(executor, scans[1], contacts)?;
-        by_blocks(executor, &plan_neighbours, 1)?;
-        by_blocks(executor, &plan_finish, 1)?;
+        begin(executor, &plan_finish, blocks)?;
         executor.mark(PLANNED)?;
         begin(executor, &rows_recall, contacts)?;
         begin(executor, &rows_claim, grains)?;
@@ -617,7 +603,6 @@ impl<E: Executor> Advancer<E> {
             cached_bodies: numbers.cached_bodies,
             bodies: (grains + numbers.fixed as usize) as u32,
             rolls: input.settings.laws.iter().any(|law| law.rolls),
-            is_one_launch: self.in_one_launch && numbers.by_colour == 0,
             has_copies: false,
             has_losses: false,
         };
@@ -637,6 +622,32 @@ impl<E: Executor> Advancer<E> {
         executor.wait()?;
         self.last = 1 - self.last;
         Ok(staged_numbers::<E>(self))
+    }
+
+    /// Address of the record of the last step (`struct Advance`): what it left is there until the
+    /// next one is sent.
+    pub(super) fn record(&self) -> u64 {
+        let memory = self.memory.as_ref().expect("a step was sent");
+        self.staged.advance.address(memory)
+    }
+
+    /// Begins to multiply all that is remembered: for substeps of another length.
+    pub fn scale_history(&mut self, executor: &mut E, factor: f64) -> Result<(), DeviceError> {
+        let mut layout = Layout::default();
+        let array: Array<ScaleRecord> = layout.array(1);
+        reserve(executor, &mut self.scale, layout.end(), (0, 0))?;
+        // What was sent before may be on its way still.
+        executor.wait()?;
+        let advance = self.record();
+        let memory = self.scale.as_mut().expect("just reserved");
+        staged_mut(memory, array)[0] = ScaleRecord { advance, factor };
+        memory.upload(array.bytes())?;
+        let entries = self.history[self.last].entries.count();
+        executor.launch(over(
+            &kernels::history_scale,
+            entries,
+            array.address(memory),
+        ))
     }
 
     /// What walls got in the last step, in the order of the plan.

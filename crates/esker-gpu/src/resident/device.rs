@@ -5,11 +5,13 @@ use std::time::Duration;
 use esker_geometry::BroadPhase;
 use esker_solver::device::{DeviceError, DeviceWork};
 use esker_world::resident::WallRecord;
+use esker_world::resident_look::LookTotals;
 use esker_world::{ResidentDevice, ResidentStep, World};
 
 use super::advance::{ADVANCED, ASSEMBLED, AdvanceInput, Advancer, PLANNED};
 use super::find::{Finder, HistoryAddress};
 use super::grains::ResidentGrains;
+use super::look::Looker;
 use super::measures::Measures;
 use crate::launch::Executor;
 
@@ -26,6 +28,8 @@ pub struct Resident<E: Executor> {
     finder: Finder<E>,
     advancer: Advancer<E>,
     measures: Measures<E>,
+    looker: Looker<E>,
+    contacts: usize,
     kernel_seconds: f64,
 }
 
@@ -38,6 +42,8 @@ impl<E: Executor> Resident<E> {
             finder: Finder::default(),
             advancer: Advancer::default(),
             measures: Measures::default(),
+            looker: Looker::default(),
+            contacts: 0,
             kernel_seconds: 0.0,
         }
     }
@@ -133,6 +139,7 @@ impl<E: Executor> ResidentDevice for Resident<E> {
         executor.mark(ENDED)?;
         world.book_tracked(self.advancer.tracked());
         executor.wait()?;
+        self.contacts = numbers.contacts as usize;
         let touching = numbers.touching as usize;
         let moments = [BEGUN, FOUND, PLANNED, ASSEMBLED, ADVANCED, ENDED];
         let mut times = [Duration::ZERO; 5];
@@ -154,6 +161,17 @@ impl<E: Executor> ResidentDevice for Resident<E> {
             may_leave: self.measures.may_leave(),
             times,
         }))
+    }
+
+    fn look(&mut self, world: &World, with_residual: bool) -> Result<LookTotals, DeviceError> {
+        let size = (self.grains.count(), self.contacts);
+        let settings = world.look_settings(with_residual);
+        self.looker
+            .look(&mut self.executor, &self.advancer, settings, size)
+    }
+
+    fn scale_remembered(&mut self, factor: f64) -> Result<(), DeviceError> {
+        self.advancer.scale_history(&mut self.executor, factor)
     }
 
     fn fetch_grains(&mut self, world: &mut World) -> Result<(), DeviceError> {

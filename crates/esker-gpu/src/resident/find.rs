@@ -200,7 +200,7 @@ fn side_words(walls: usize) -> usize {
 }
 
 /// Thread blocks for grains that reach farther than most.
-const WIDE_BLOCKS: u32 = 128;
+const WIDE_BLOCKS: u32 = 1024;
 
 /// Candidates per grain that there is room for at first.
 const ROOM: usize = 8;
@@ -317,7 +317,7 @@ impl<E: Executor> Finder<E> {
             (&grid_claim, grains, 0),
             (&grid_divide, slots, 0),
             (&grid_place, grains, 0),
-            (&pairs_of_level, grains, 0),
+            (&pairs_of_level, 14 * grains, 0),
             (&pairs_of_wide, wide, 0),
             (&walls_near, grains, 0),
             (&impacts_find, pairs, 0),

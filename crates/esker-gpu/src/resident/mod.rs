@@ -5,5 +5,6 @@ pub mod device;
 pub mod find;
 pub mod grains;
 pub mod kernels;
+pub mod look;
 pub mod measures;
 pub mod primitives;

@@ -46,7 +46,7 @@ impl Flow {
 
 impl Gauge for Flow {
     fn after_step(&mut self, world: &World, track: &Track) {
-        let grains = &*world.all_grains();
+        let grains = &*world.grains_in_motion();
         for i in 0..grains.count() {
             let to = grains.position()[i];
             // A grain that was emitted in this step came with its velocity.

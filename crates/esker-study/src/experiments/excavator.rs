@@ -75,7 +75,7 @@ impl Bed {
                 step: 2.5e-3,
                 sweeps: 25,
                 fast: (5e-3, 12),
-                duration: 11.0,
+                duration: 8.0,
             },
             Bed {
                 diameters: [0.22, 0.3],
@@ -140,8 +140,10 @@ struct Dug {
     gap: f64,
     /// Grains.
     grains: usize,
-    /// Time on the clock per simulated second, s, from where the bed is at rest.
+    /// Time on the clock per simulated second, s, from where the bed is at rest, with so many
+    /// threads.
     pace: f64,
+    threads: usize,
     frame: Frame,
 }
 
@@ -215,6 +217,7 @@ fn dug(size: Size, way: Way) -> Result<Dug, StudyError> {
         .ok_or_else(|| bench::failed("scene", "there is no bucket"))?;
     let mut dug = Dug {
         grains: world.grains().count(),
+        threads: world.threads(),
         ..Dug::default()
     };
     bench::run(&mut world, UNDISTURBED, |_, _| {})?;
@@ -260,6 +263,13 @@ fn dug(size: Size, way: Way) -> Result<Dug, StudyError> {
         )?;
     }
     Ok(dug)
+}
+
+fn threads_of(count: usize) -> String {
+    match count {
+        1 => "one thread".into(),
+        count => format!("{count} threads"),
+    }
 }
 
 /// How a cycle is simulated.
@@ -388,7 +398,10 @@ impl Experiment for Excavator {
         }
         for (name, dug) in [("sub-stepped", &sub_stepped), ("at rest frozen", &fast)] {
             outcome.report(Reported::new(
-                format!("{name}: seconds per simulated second"),
+                format!(
+                    "{name}: seconds per simulated second, {}",
+                    threads_of(dug.threads)
+                ),
                 dug.pace,
                 "100 (1e5 grains, 3.46 GHz)",
                 "a clock depends on the machine and on what else it does",

@@ -63,6 +63,11 @@ pub(super) struct Grid {
     edge: f64,
     /// The first member of each cell.
     cells: KeyMap<Key, u32>,
+    /// How many cells with members there are among a cell and those around it, where there are
+    /// some: most who look find that nobody is near.
+    near: KeyMap<Key, u8>,
+    /// Cells that members of a group have been in since there were none.
+    ranges: KeyMap<u8, Range>,
     /// By member.
     entries: Vec<Entry>,
 }
@@ -72,6 +77,8 @@ impl Grid {
     pub(super) fn clear(&mut self, edge: f64) {
         self.edge = edge;
         self.cells.clear();
+        self.near.clear();
+        self.ranges.clear();
         self.entries.clear();
     }
 
@@ -82,6 +89,13 @@ impl Grid {
 
     pub(super) fn insert(&mut self, member: u32, group: u8, place: DVec3) {
         let key = (group, cell_at(self.edge, place));
+        if !self.cells.contains_key(&key) {
+            for cell in Range::around(key.1).cells() {
+                *self.near.entry((group, cell)).or_insert(0) += 1;
+            }
+            let range = self.ranges.entry(group).or_insert(Range::of(key.1));
+            *range = range.with(key.1);
+        }
         let first = self.cells.entry(key).or_insert(NONE);
         let entry = Entry {
             place,
@@ -104,6 +118,14 @@ impl Grid {
             *first = after;
             if after == NONE {
                 self.cells.remove(&key);
+                for cell in Range::around(key.1).cells() {
+                    if let Some(count) = self.near.get_mut(&(group, cell)) {
+                        *count -= 1;
+                        if *count == 0 {
+                            self.near.remove(&(group, cell));
+                        }
+                    }
+                }
             }
             return;
         }
@@ -120,8 +142,15 @@ impl Grid {
 
     /// Calls `found` with every member of a group within this distance, m.
     pub(super) fn within(&self, group: u8, around: (DVec3, f64), mut found: impl FnMut(u32)) {
-        let range = Range::new(self.edge, around);
         let (centre, distance) = around;
+        let is_near = |cell: [i32; 3]| self.near.contains_key(&(group, cell));
+        if distance <= self.edge && !is_near(cell_at(self.edge, centre)) {
+            return;
+        }
+        let Some(occupied) = self.ranges.get(&group) else {
+            return;
+        };
+        let range = Range::new(self.edge, around).and(occupied);
         let mut look = |first: u32| {
             let mut at = first;
             while at != NONE {
@@ -152,7 +181,7 @@ fn cell_at(edge: f64, place: DVec3) -> [i32; 3] {
 }
 
 /// Cells that a box meets.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Range {
     low: [i32; 3],
     high: [i32; 3],
@@ -166,8 +195,43 @@ impl Range {
         }
     }
 
+    /// One cell.
+    fn of(cell: [i32; 3]) -> Self {
+        Range {
+            low: cell,
+            high: cell,
+        }
+    }
+
+    /// A cell and those around it.
+    fn around(cell: [i32; 3]) -> Self {
+        Range {
+            low: cell.map(|x| x.saturating_sub(1)),
+            high: cell.map(|x| x.saturating_add(1)),
+        }
+    }
+
+    /// With one more cell.
+    fn with(&self, cell: [i32; 3]) -> Self {
+        Range {
+            low: std::array::from_fn(|k| self.low[k].min(cell[k])),
+            high: std::array::from_fn(|k| self.high[k].max(cell[k])),
+        }
+    }
+
+    /// Cells that are in both; none where the lowest is above the highest.
+    fn and(&self, other: &Range) -> Self {
+        Range {
+            low: std::array::from_fn(|k| self.low[k].max(other.low[k])),
+            high: std::array::from_fn(|k| self.high[k].min(other.high[k])),
+        }
+    }
+
     fn count(&self) -> f64 {
-        let along = |axis: usize| f64::from(self.high[axis]) - f64::from(self.low[axis]) + 1.0;
+        let along = |axis: usize| {
+            let cells = f64::from(self.high[axis]) - f64::from(self.low[axis]) + 1.0;
+            cells.max(0.0)
+        };
         along(0) * along(1) * along(2)
     }
 
@@ -211,6 +275,14 @@ mod tests {
             // The last box is far larger than what is there.
             for around in [(place(44), 0.25), (place(50), 0.7), (DVec3::ZERO, 1e9)] {
                 assert_eq!(near(group, around), expected(group, around));
+            }
+            // All over, and beyond where there are any.
+            for k in 0..4000 {
+                let centre = DVec3::new(f64::from(k % 40), f64::from(k / 40), 0.0) * 0.1 - 1.0;
+                for distance in [0.3, 0.5, 1.3] {
+                    let around = (centre, distance);
+                    assert_eq!(near(group, around), expected(group, around));
+                }
             }
         }
     }

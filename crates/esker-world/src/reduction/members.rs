@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use esker_contact::Impulse;
 use esker_geometry::Pose;
-use esker_parallel::ExactSum;
+use esker_parallel::{ExactSum, Team};
 use glam::DVec3;
 
 use super::grid::{Grid, KeyMap, NONE};
@@ -288,19 +288,18 @@ impl Members {
 
     /// All internal contacts in the order of their keys.
     pub(crate) fn contacts_in_key_order(&self) -> Vec<&InternalContact> {
-        let mut all = Vec::new();
-        for owner in self.in_id_order() {
-            self.contacts_owned_by(owner, &mut all);
-        }
-        all
+        let owners = self.in_id_order().into_iter();
+        owners
+            .flat_map(|owner| self.contacts_owned_by(owner))
+            .collect()
     }
 
-    /// Adds the contacts of which a member is the first body, in the order of their keys.
-    fn contacts_owned_by<'a>(&'a self, owner: u32, out: &mut Vec<&'a InternalContact>) {
-        let start = out.len();
+    /// The contacts of which a member is the first body, in the order of their keys.
+    pub(super) fn contacts_owned_by(&self, owner: u32) -> Vec<&InternalContact> {
         let contacts = self.contacts_of(owner).map(|(_, contact)| contact);
-        out.extend(contacts.filter(|contact| contact.first == owner));
-        out[start..].sort_unstable_by_key(|contact| contact.key);
+        let mut owned: Vec<_> = contacts.filter(|contact| contact.first == owner).collect();
+        owned.sort_unstable_by_key(|contact| contact.key);
+        owned
     }
 
     /// What internal contacts give to walls: group, wall and load.
@@ -434,21 +433,31 @@ impl Members {
 
     /// Sums the forces of internal contacts on these members, in the order of the contacts' keys:
     /// in whatever order they came.
-    pub(crate) fn sum_forces(&mut self, members: impl IntoIterator<Item = u32>) {
-        let mut contacts: Vec<InternalContact> = Vec::new();
-        for member in members {
-            contacts.clear();
-            contacts.extend(self.contacts_of(member).map(|(_, contact)| *contact));
-            contacts.sort_unstable_by_key(|contact| contact.key);
-            let (mut force, mut pressure) = (DVec3::ZERO, 0.0);
-            for contact in &contacts {
+    pub(crate) fn sum_forces(&mut self, team: &mut Team, list: &[u32]) {
+        let mut sums = Vec::new();
+        team.fill(&mut sums, list.len(), |k| self.force_on(list[k]));
+        for (&member, sum) in list.iter().zip(sums) {
+            let member = self.get_mut(member);
+            (member.force, member.pressure) = sum;
+        }
+    }
+
+    /// Sum of the forces of internal contacts on a member, and of their normal forces, N.
+    fn force_on(&self, member: u32) -> (DVec3, f64) {
+        let (mut force, mut pressure) = (DVec3::ZERO, 0.0);
+        let contacts = || self.contacts_of(member).map(|(_, contact)| contact);
+        // From key to key: there are few, and a list of them would have to be allocated.
+        let mut next = contacts().map(|contact| contact.key).min();
+        while let Some(key) = next {
+            for contact in contacts().filter(|contact| contact.key == key) {
                 let sign = [-1.0, 1.0][contact.side(member)];
                 force += contact.on_second() * sign;
                 pressure += contact.force.normal;
             }
-            let member = self.get_mut(member);
-            (member.force, member.pressure) = (force, pressure);
+            let keys = contacts().map(|contact| contact.key);
+            next = keys.filter(|&other| other > key).min();
         }
+        (force, pressure)
     }
 
     /// Finds what carries these members, which are new. Returns those that nothing carries.
@@ -648,16 +657,8 @@ impl Members {
         }
     }
 
-    /// Takes all members out. Their contacts are given to `remember` in the order of their keys.
-    pub(crate) fn remove_all(&mut self, mut remember: impl FnMut(&Members, &InternalContact)) {
-        let mut contacts = Vec::new();
-        for owner in self.in_id_order() {
-            contacts.clear();
-            self.contacts_owned_by(owner, &mut contacts);
-            for contact in &contacts {
-                remember(self, contact);
-            }
-        }
+    /// Takes all members and contacts out.
+    pub(crate) fn remove_all(&mut self) {
         self.clear(self.grid.edge());
     }
 

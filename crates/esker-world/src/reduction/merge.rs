@@ -6,13 +6,13 @@ use glam::DVec3;
 
 use super::groups::{Group, Groups};
 use super::members::{InternalContact, Second};
-use super::{Aggregates, OnlyContact, Scales};
+use super::{Aggregates, OnlyContact, Scales, gather};
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
 use crate::definition::Split;
 use crate::grains::{FrozenGrain, GrainId, Rest};
 use crate::history::{Entry, Remembered};
-use crate::material::ContactClass;
+use crate::material::{ContactClass, PairTable};
 use crate::wall::Wall;
 
 /// Steps of rest at least before a grain is frozen.
@@ -23,7 +23,8 @@ pub(super) const CELL_DIAMETERS: f64 = 2.0;
 /// rest, up to which it does not push what rests there.
 const PUSHING: f64 = 1e-3;
 
-/// Growth of a velocity in a step that is no rest.
+/// Growth of a velocity in a step that is no rest. (To look at it in one of three short steps only
+/// would freeze more of what is shaken, but columns stand then that should fall.)
 const SPEEDING_UP: f64 = 1.02;
 /// Velocity from which on it is noticed, as a share of the speed of rest: above what solves leave
 /// in a bed at rest (with 0.045 a fifth of one of 4,096 grains stayed free, with 0.06 a
@@ -107,6 +108,104 @@ impl RestTest<'_> {
     }
 }
 
+/// Friction between grains and walls.
+#[derive(Clone, Copy)]
+struct WallFriction<'a> {
+    walls: &'a [Wall],
+    pairs: &'a PairTable,
+}
+
+impl<'a> WallFriction<'a> {
+    fn new(walls: &'a [Wall], pairs: &'a PairTable) -> Self {
+        WallFriction { walls, pairs }
+    }
+
+    fn at(&self, material: u16, wall: u32) -> f64 {
+        let other = self.walls[wall as usize].material;
+        let pair = self.pairs.index(material, other, ContactClass::Curved);
+        self.pairs.at(pair).law.friction
+    }
+
+    /// Whether it holds a grain of a group on a wall of it.
+    fn carries(&self, aggregates: &Aggregates, group: u8, grain: &FrozenGrain, wall: u32) -> bool {
+        aggregates.groups.of_wall(wall as usize) == Some(group)
+            && self.at(grain.material, wall) > 0.0
+    }
+}
+
+/// Members whose contacts are still those of free grains.
+struct NewMembers<'a> {
+    aggregates: &'a Aggregates,
+    friction: WallFriction<'a>,
+    /// Time, s.
+    time: f64,
+    /// Substep that what is remembered belongs to, s.
+    substep: f64,
+}
+
+impl NewMembers<'_> {
+    /// A remembered contact as an internal one, if it is one now.
+    fn internal_of(&self, entry: &Entry) -> Option<InternalContact> {
+        let aggregates = self.aggregates;
+        let members = &aggregates.members;
+        let Entry {
+            contact: entry,
+            slot,
+            other_slot,
+        } = entry;
+        let first = members.find_at(*slot, entry.key.owner)?;
+        let of_first = members.get(first);
+        let group = aggregates.groups.get(of_first.group);
+        if entry.impulse.normal <= 0.0 {
+            return None;
+        }
+        let (second, overlap) = match entry.key.wall_index() {
+            Some(wall) => {
+                if !of_first.is_new() {
+                    return None;
+                }
+                let at = &self.friction.walls[wall as usize];
+                let slides = !aggregates.groups.carries_shape(of_first.group, at);
+                let grain = &of_first.grain;
+                let carries = self
+                    .friction
+                    .carries(aggregates, of_first.group, grain, wall);
+                let overlap = slides.then(|| {
+                    let pose = group.in_world(self.time, &grain.pose);
+                    let touch = touch_of(at, &pose, grain.radius, entry, &mut Vec::new());
+                    touch.map_or(0.0, |touch| touch.overlap)
+                });
+                (Second::Wall { wall, carries }, overlap)
+            }
+            None => {
+                let other = GrainId::from_u64(entry.key.other);
+                let second = members.find_at(*other_slot, other)?;
+                let of_second = members.get(second);
+                let is_one_new = of_first.is_new() || of_second.is_new();
+                if !is_one_new || of_second.group != of_first.group {
+                    return None;
+                }
+                (Second::Member(second), None)
+            }
+        };
+        let frame = group.frame(self.time);
+        let turned = |v: DVec3| frame.inverse_rotate(v);
+        let impulse = entry.impulse.scaled(1.0 / self.substep);
+        Some(InternalContact {
+            key: entry.key,
+            normal: turned(entry.normal),
+            force: Impulse {
+                friction: turned(impulse.friction),
+                rolling: turned(impulse.rolling),
+                ..impulse
+            },
+            overlap,
+            first,
+            second,
+        })
+    }
+}
+
 impl World {
     /// Freezes the grains that the last step decided on.
     pub(super) fn freeze_pending(&mut self, aggregates: &mut Aggregates) {
@@ -154,21 +253,25 @@ impl World {
     /// Moves what is remembered of contacts between members of which one is new, and of new ones
     /// with walls, to the aggregates.
     fn make_contacts_internal(&mut self, aggregates: &mut Aggregates, new: &[u32]) {
-        let mut touched: Vec<u32> = new.to_vec();
-        let mut touches = Vec::new();
-        let mut history = std::mem::take(&mut self.history);
-        let world = &*self;
-        let mut internal = Vec::new();
+        let (time, substep) = (self.time(), self.next_substep());
+        let friction = WallFriction::new(&self.walls, &self.pairs);
+        let newly = NewMembers {
+            aggregates,
+            friction,
+            time,
+            substep,
+        };
+        let entries = self.history.entries_with_slots();
         // Who is new has no support yet.
-        for entry in history.entries_with_slots() {
-            internal.extend(world.internal_of(aggregates, entry, &mut touches));
-        }
+        let internal = gather(&mut self.team, entries.len(), |i, found| {
+            found.extend(newly.internal_of(&entries[i]));
+        });
         // Whoever is set free again remembers it anew: nothing is remembered twice.
         let mut moved = internal.iter().map(|contact| contact.key).peekable();
-        history.forget(&mut self.team, |entry| {
+        self.history.forget(&mut self.team, |entry| {
             moved.next_if_eq(&entry.key).is_some()
         });
-        self.history = history;
+        let mut touched: Vec<u32> = new.to_vec();
         for contact in internal {
             touched.push(contact.first);
             if let Second::Member(second) = contact.second {
@@ -178,70 +281,7 @@ impl World {
         }
         touched.sort_unstable();
         touched.dedup();
-        aggregates.members.sum_forces(touched);
-    }
-
-    /// A remembered contact as an internal one, if it is one now.
-    fn internal_of(
-        &self,
-        aggregates: &Aggregates,
-        entry: &Entry,
-        touches: &mut Vec<Touch>,
-    ) -> Option<InternalContact> {
-        let (time, substep) = (self.time(), self.next_substep());
-        let members = &aggregates.members;
-        let Entry {
-            contact: entry,
-            slot,
-            other_slot,
-        } = entry;
-        let first = members.find_at(*slot, entry.key.owner)?;
-        let of_first = members.get(first);
-        let group = aggregates.groups.get(of_first.group);
-        if entry.impulse.normal <= 0.0 {
-            return None;
-        }
-        let (second, overlap) = match entry.key.wall_index() {
-            Some(wall) => {
-                if !of_first.is_new() {
-                    return None;
-                }
-                let at = &self.walls[wall as usize];
-                let slides = !aggregates.groups.carries_shape(of_first.group, at);
-                let carries = self.carries(aggregates, of_first.group, &of_first.grain, wall);
-                let overlap = slides.then(|| {
-                    let pose = group.in_world(time, &of_first.grain.pose);
-                    let touch = touch_of(at, &pose, of_first.grain.radius, entry, touches);
-                    touch.map_or(0.0, |touch| touch.overlap)
-                });
-                (Second::Wall { wall, carries }, overlap)
-            }
-            None => {
-                let other = GrainId::from_u64(entry.key.other);
-                let second = members.find_at(*other_slot, other)?;
-                let of_second = members.get(second);
-                let is_one_new = of_first.is_new() || of_second.is_new();
-                if !is_one_new || of_second.group != of_first.group {
-                    return None;
-                }
-                (Second::Member(second), None)
-            }
-        };
-        let frame = group.frame(time);
-        let turned = |v: DVec3| frame.inverse_rotate(v);
-        let impulse = entry.impulse.scaled(1.0 / substep);
-        Some(InternalContact {
-            key: entry.key,
-            normal: turned(entry.normal),
-            force: Impulse {
-                friction: turned(impulse.friction),
-                rolling: turned(impulse.rolling),
-                ..impulse
-            },
-            overlap,
-            first,
-            second,
-        })
+        aggregates.members.sum_forces(&mut self.team, &touched);
     }
 
     /// Whether friction holds a grain of a group on a wall of it.
@@ -252,14 +292,11 @@ impl World {
         grain: &FrozenGrain,
         wall: u32,
     ) -> bool {
-        aggregates.groups.of_wall(wall as usize) == Some(group)
-            && self.friction_at_wall(grain.material, wall) > 0.0
+        WallFriction::new(&self.walls, &self.pairs).carries(aggregates, group, grain, wall)
     }
 
     fn friction_at_wall(&self, material: u16, wall: u32) -> f64 {
-        let other = self.walls[wall as usize].material;
-        let pair = self.pairs.index(material, other, ContactClass::Curved);
-        self.pairs.at(pair).law.friction
+        WallFriction::new(&self.walls, &self.pairs).at(material, wall)
     }
 
     /// Counts how long grains have been at rest, and decides who is frozen.

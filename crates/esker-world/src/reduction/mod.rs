@@ -55,6 +55,7 @@ mod trial;
 
 use esker_contact::Impulse;
 use esker_geometry::Pose;
+use esker_parallel::Team;
 use glam::DVec3;
 
 use crate::World;
@@ -198,6 +199,27 @@ enum OnlyContact {
     Several,
 }
 
+/// What `look` finds at all indices below `length`, in their order, whatever the number of threads.
+fn gather<T: Copy + Send>(
+    team: &mut Team,
+    length: usize,
+    look: impl Fn(usize, &mut Vec<T>) + Sync,
+) -> Vec<T> {
+    let parts = team.threads();
+    let mut lists: Vec<Vec<T>> = vec![Vec::new(); parts];
+    team.for_each_part(&mut lists, 1, |start, lists| {
+        for (part, found) in (start..).zip(lists) {
+            for k in length * part / parts..length * (part + 1) / parts {
+                look(k, found);
+            }
+        }
+    });
+    match lists.len() {
+        1 => lists.swap_remove(0),
+        _ => lists.concat(),
+    }
+}
+
 /// Speeds, times and lengths of a step that thresholds are measured in.
 #[derive(Clone, Copy)]
 struct Scales {
@@ -260,6 +282,16 @@ impl Aggregates {
         self.doubtful.iter().copied().filter(is_doubtful)
     }
 
+    /// A member with its pose in the world and its velocities at a time, in a step of this length
+    /// that begins then: a world that was restored knows no other.
+    fn frozen_at(&self, member: u32, time: f64, step: f64) -> (FrozenGrain, [DVec3; 2]) {
+        let of = self.members.get(member);
+        let pose = self.pose_at(member, time);
+        let twist = self.groups.get(of.group).twist_over(time, step);
+        let grain = FrozenGrain { pose, ..of.grain };
+        (grain, [twist.at(pose.position), twist.angular_velocity])
+    }
+
     /// Where a member is at a time.
     fn pose_at(&self, member: u32, time: f64) -> Pose {
         let member = self.members.get(member);
@@ -277,6 +309,18 @@ impl World {
     /// How many grains are frozen.
     pub fn frozen_count(&self) -> usize {
         self.aggregates.as_ref().map_or(0, |a| a.members.len())
+    }
+
+    /// Grains that the next step sets free, about.
+    pub(crate) fn about_to_be_free(&self) -> usize {
+        let aggregates = self.aggregates.as_ref();
+        aggregates.map_or(0, |a| {
+            let whole = (0..)
+                .zip(&a.pending.release_groups)
+                .filter(|(_, whole)| **whole);
+            let whole = whole.map(|(group, _)| a.members.count_of(group));
+            a.pending.release.len() + whole.sum::<usize>()
+        })
     }
 
     /// What aggregates have done since the start, where there may be some.
@@ -301,28 +345,31 @@ impl World {
         };
         let mut grains = self.grains.clone();
         grains.drop_held();
-        let time = self.time();
+        let (time, step) = (self.time(), self.next_step_length());
         for member in aggregates.members.in_id_order() {
-            let frozen = self.frozen_now(aggregates, member, time);
-            grains.thaw(&frozen.0, frozen.1);
+            let (grain, velocities) = aggregates.frozen_at(member, time, step);
+            grains.thaw(&grain, velocities);
         }
         std::borrow::Cow::Owned(grains)
     }
 
-    /// A member with its pose in the world and its velocities at a time.
-    fn frozen_now(
-        &self,
-        aggregates: &Aggregates,
-        member: u32,
-        time: f64,
-    ) -> (FrozenGrain, [DVec3; 2]) {
-        let of = aggregates.members.get(member);
-        let pose = aggregates.pose_at(member, time);
-        // Of the step to come: a world that was restored knows no other.
-        let group = aggregates.groups.get(of.group);
-        let twist = group.twist_over(time, self.next_step_length());
-        let grain = FrozenGrain { pose, ..of.grain };
-        (grain, [twist.at(pose.position), twist.angular_velocity])
+    /// All grains that may have moved in the last step, and perhaps others: those that are frozen
+    /// to walls which stand still are left out. Rows are as in [`World::all_grains`], or
+    /// [`World::grains`] itself where nothing moves frozen grains: then nothing is copied.
+    pub fn grains_in_motion(&self) -> std::borrow::Cow<'_, Grains> {
+        match self.carries_frozen_grains() {
+            true => self.all_grains(),
+            false => std::borrow::Cow::Borrowed(&self.grains),
+        }
+    }
+
+    /// Whether walls that move carry frozen grains.
+    fn carries_frozen_grains(&self) -> bool {
+        self.aggregates.as_ref().is_some_and(|a| {
+            let moves =
+                |group: u8| !a.groups.get(group).is_still() && a.members.count_of(group) > 0;
+            (0..a.groups.len() as u8).any(moves)
+        })
     }
 
     /// Contacts among frozen grains, and between them and walls, in the order of their names:
@@ -366,15 +413,14 @@ impl World {
 
     /// Kinetic energies of frozen grains, J, without those that stand still.
     pub(crate) fn frozen_kinetic_energies(&self) -> impl Iterator<Item = f64> {
-        let time = self.time();
+        let (time, step) = (self.time(), self.next_step_length());
         self.aggregates.iter().flat_map(move |aggregates| {
             let (groups, members) = (&aggregates.groups, &aggregates.members);
-            let moves = |group: u8| !groups.get(group).is_still() && members.count_of(group) > 0;
-            let some_move = (0..groups.len() as u8).any(moves);
+            let some_move = self.carries_frozen_grains();
             let all = some_move.then(|| members.all()).into_iter().flatten();
-            let moving = all.filter(move |&m| moves(members.get(m).group));
+            let moving = all.filter(move |&m| !groups.get(members.get(m).group).is_still());
             moving.map(move |member| {
-                let (grain, velocities) = self.frozen_now(aggregates, member, time);
+                let (grain, velocities) = aggregates.frozen_at(member, time, step);
                 grain.kinetic_energy(velocities)
             })
         })

@@ -5,9 +5,10 @@ use glam::DVec3;
 
 use super::members::{InternalContact, Members, Second, remembered};
 use super::merge::touch_of;
-use super::{Aggregates, ReductionTotals, Scales};
+use super::{Aggregates, ReductionTotals, Scales, gather};
 use crate::World;
 use crate::definition::Split;
+use crate::grains::Grains;
 use crate::history::{Entry, NO_SLOT};
 use crate::periodic::images;
 use crate::reach::IMPACT_REACH_RADII;
@@ -29,6 +30,8 @@ const GRAINS_CHANGED: f64 = 0.1;
 /// Share of all grains by which those that move may have become more after a refresh that found
 /// nothing.
 const GROWN: f64 = 0.005;
+/// The same as a share of those that moved before: what flows all the time flows more and less.
+const FLUCTUATING: f64 = 0.1;
 /// Share of all grains whose waking by imbalance in one step means that something is going on.
 const MANY: f64 = 0.01;
 /// Times of rest after which it is known what came of a refresh: forces that were stored while
@@ -194,12 +197,16 @@ impl World {
         }
         let is_whole = list.len() == aggregates.members.len();
         let (time, substep) = (self.time(), self.next_substep());
-        for &member in &list {
-            let (grain, velocities) = self.frozen_now(aggregates, member, time);
-            self.grains.thaw(&grain, velocities);
+        let step = self.next_step_length();
+        let mut freed = Vec::new();
+        let of = &*aggregates;
+        self.team.fill(&mut freed, list.len(), |k| {
+            of.frozen_at(list[k], time, step)
+        });
+        for (grain, velocities) in &freed {
+            self.grains.thaw(grain, *velocities);
         }
         let groups = &aggregates.groups;
-        let mut entries = Vec::new();
         let remember = |members: &Members, contact: &InternalContact| {
             let owner = members.get(contact.first);
             let frame = groups.get(owner.group).frame(time);
@@ -207,42 +214,52 @@ impl World {
                 Second::Member(second) => Some(members.get(second).grain.slot),
                 Second::Wall { .. } => None,
             };
-            entries.push(Entry {
+            Entry {
                 contact: remembered(contact, &frame, substep),
                 slot: owner.grain.slot,
                 other_slot: other.unwrap_or(NO_SLOT),
-            });
+            }
         };
+        let entries;
         if is_whole {
-            aggregates.members.remove_all(remember);
+            let members = &aggregates.members;
+            entries = gather(&mut self.team, list.len(), |k, found| {
+                let owned = members.contacts_owned_by(list[k]);
+                found.extend(owned.into_iter().map(|contact| remember(members, contact)));
+            });
+            aggregates.members.remove_all();
             aggregates.doubtful.clear();
         } else {
-            let mut touched = Vec::new();
+            let (mut list_of_entries, mut touched) = (Vec::new(), Vec::new());
+            let remember = |members: &Members, contact: &InternalContact| {
+                list_of_entries.push(remember(members, contact));
+            };
             aggregates.members.remove(&list, remember, &mut touched);
-            entries.sort_unstable_by_key(|entry| entry.contact.key);
+            list_of_entries.sort_unstable_by_key(|entry: &Entry| entry.contact.key);
             for &member in &touched {
                 aggregates.doubt(member);
             }
-            aggregates.members.sum_forces(touched);
+            aggregates.members.sum_forces(&mut self.team, &touched);
+            entries = list_of_entries;
         }
         let (team, grains) = (&mut self.team, &self.grains);
         self.history.extend(team, grains, entries);
     }
 
     /// Wakes members that something fast is about to hit, or slips on.
-    fn wake_by_impacts(&self, aggregates: &mut Aggregates) {
+    fn wake_by_impacts(&mut self, aggregates: &mut Aggregates) {
         let bound = aggregates.settings.impact_speed * self.reduction_scales(aggregates).speed;
         let (time, reach) = (self.time(), self.reach());
-        let mut hit: Vec<(u32, u32)> = Vec::new();
-        let bodies = self.grains.count()..self.grains.len();
-        let free = (0..self.grains.free_count()).chain(bodies);
-        for row in free {
-            let (state, radius) = (&self.grains.state[row], self.grains.bounding_radius(row));
-            for (group, of) in (0..).zip(aggregates.groups.iter()) {
-                if aggregates.members.count_of(group) == 0 {
+        let (grains, free) = (&self.grains, self.grains.free_count());
+        let (step, periodic) = (self.step, self.periodic);
+        let (groups, members) = (&aggregates.groups, &aggregates.members);
+        let look_around = |row: usize, hit: &mut Vec<(u32, u32)>| {
+            let (state, radius) = (&grains.state[row], grains.bounding_radius(row));
+            for (group, of) in (0..).zip(groups.iter()) {
+                if members.count_of(group) == 0 {
                     continue;
                 }
-                let x = self.grains.position[row];
+                let x = grains.position[row];
                 let relative = state.velocity - of.twist.at(x);
                 let spin = state.angular_velocity - of.twist.angular_velocity;
                 let speed = relative.length() + radius * spin.length();
@@ -250,16 +267,16 @@ impl World {
                     continue;
                 }
                 let frame = of.frame(time);
-                let way = radius + aggregates.members.max_radius() + self.step * speed;
-                for image in images(self.periodic.as_ref(), x) {
+                let way = radius + members.max_radius() + step * speed;
+                for image in images(periodic.as_ref(), x) {
                     let around = (frame.to_local(image), way);
-                    aggregates.members.grid.within(group, around, |member| {
-                        let grain = &aggregates.members.get(member).grain;
+                    members.grid.within(group, around, |member| {
+                        let grain = &members.get(member).grain;
                         let branch = frame.to_world(grain.pose.position) - image;
                         let normal = branch.normalize_or_zero();
                         let gap = branch.length() - radius - grain.bounding_radius();
                         let closing = relative.dot(normal);
-                        let hits = closing > bound && gap < self.step * closing;
+                        let hits = closing > bound && gap < step * closing;
                         let surface = relative + spin.cross(normal) * radius;
                         let slip = (surface - normal * closing).length();
                         if hits || gap < reach.cohesive_gap && slip > bound {
@@ -268,7 +285,11 @@ impl World {
                     });
                 }
             }
-        }
+        };
+        let bodies = grains.len() - grains.count();
+        let hit = gather(&mut self.team, free + bodies, |k, found| {
+            look_around(row_of(grains, k), found);
+        });
         aggregates.release_with_layers(&hit, |totals| &mut totals.split_by_impact);
     }
 
@@ -309,16 +330,19 @@ impl World {
         held.extend(aggregates.doubtful());
         // In the order of ids, however they were found.
         aggregates.members.sort_by_id(&mut held);
-        let time = self.time();
-        let end = time + self.step;
-        for &member in &held {
-            let (mut grain, mut velocities) = self.frozen_now(aggregates, member, time);
-            let to = aggregates.pose_at(member, end).position;
-            velocities[0] = (to - grain.pose.position) / self.step;
-            if let Some(periodic) = self.periodic {
+        let (time, step, periodic) = (self.time(), self.step, self.periodic);
+        let mut copies = Vec::new();
+        self.team.fill(&mut copies, held.len(), |k| {
+            let (mut grain, mut velocities) = aggregates.frozen_at(held[k], time, step);
+            let to = aggregates.pose_at(held[k], time + step).position;
+            velocities[0] = (to - grain.pose.position) / step;
+            if let Some(periodic) = periodic {
                 grain.pose.position = periodic.wrapped(grain.pose.position);
             }
-            self.grains.hold(&grain, velocities);
+            (grain, velocities)
+        });
+        for (grain, velocities) in &copies {
+            self.grains.hold(grain, *velocities);
         }
         aggregates.held = held;
     }
@@ -351,22 +375,9 @@ impl World {
                 }
             }
         };
-        let (parts, rows) = (self.team.threads(), free + bodies);
-        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); parts];
-        self.team.for_each_part(&mut lists, 1, |start, lists| {
-            for (part, found) in (start..).zip(lists) {
-                for k in rows * part / parts..rows * (part + 1) / parts {
-                    // Rows of bodies come after those of copies.
-                    let row = if k < free {
-                        k
-                    } else {
-                        grains.count() + k - free
-                    };
-                    look_around(row, found);
-                }
-            }
-        });
-        lists.concat()
+        gather(&mut self.team, free + bodies, |k, found| {
+            look_around(row_of(grains, k), found);
+        })
     }
 
     /// Wakes members by their imbalance (1).
@@ -386,42 +397,41 @@ impl World {
                 }
             }
         }
-        let mut seeds: Vec<(u32, u32)> = Vec::new();
-        let mut woken = 0;
-        let time = self.time();
-        let was_doubtful = aggregates.held.iter();
-        let was_doubtful = was_doubtful.map(|&m| aggregates.members.get(m).is_doubtful);
-        let was_doubtful: Vec<bool> = was_doubtful.collect();
-        aggregates.forget_doubts();
-        let held = std::mem::take(&mut aggregates.held);
-        for (k, &member) in held.iter().enumerate() {
-            let of = *aggregates.members.get(member);
+        let (time, gravity) = (self.time(), self.gravity);
+        let imbalance_of = |k: usize| {
+            let of = aggregates.members.get(aggregates.held[k]);
             let group = aggregates.groups.get(of.group);
             let frame = group.frame(time);
             let place = frame.to_world(of.grain.pose.position);
             let mass = of.grain.mass;
             let (force, pressure) = active[k];
             let internal = frame.rotate(of.force);
-            let weight = (self.gravity - group.acceleration(place)) * mass;
+            let weight = (gravity - group.acceleration(place)) * mass;
             let imbalance = (weight + internal + force).length();
-            let carried = mass * self.gravity.length() + 0.5 * (of.pressure + pressure);
-            let ratio = imbalance / (aggregates.settings.imbalance * carried);
-            let is_doubtful = pressure > 0.0;
-            if is_doubtful {
+            let carried = mass * gravity.length() + 0.5 * (of.pressure + pressure);
+            let is_asked = pressure > 0.0 || of.is_doubtful;
+            is_asked.then(|| imbalance / (aggregates.settings.imbalance * carried))
+        };
+        let mut ratios = Vec::new();
+        self.team.fill(&mut ratios, held.len(), imbalance_of);
+        aggregates.forget_doubts();
+        let mut seeds: Vec<(u32, u32)> = Vec::new();
+        let held = std::mem::take(&mut aggregates.held);
+        for (k, &member) in held.iter().enumerate() {
+            if active[k].1 > 0.0 {
                 aggregates.doubt(member);
             }
-            if !is_doubtful && !was_doubtful[k] {
+            let Some(ratio) = ratios[k] else {
                 continue;
-            }
-            let largest = &mut aggregates.totals.largest_imbalance;
+            };
             if ratio > 1.0 {
-                let layers = (ratio.log2() as u32).min(MAX_LAYERS);
-                seeds.push((member, layers));
-                woken += 1;
+                seeds.push((member, (ratio.log2() as u32).min(MAX_LAYERS)));
             } else {
+                let largest = &mut aggregates.totals.largest_imbalance;
                 *largest = largest.max(ratio);
             }
         }
+        let woken = seeds.len();
         aggregates.held = held;
         if seeds.is_empty() {
             return;
@@ -516,7 +526,8 @@ impl World {
             }
             let known = clock.last + KNOWN_AFTER * settings.rest_time * scales.time;
             if let Some(before) = clock.moving_before.filter(|_| time >= known) {
-                let has_grown = moving > before + (GROWN * all as f64) as u64;
+                let slack = GROWN * all as f64 + FLUCTUATING * before as f64;
+                let has_grown = moving > before + slack as u64;
                 clock.growth = if has_grown {
                     1.0
                 } else {
@@ -545,5 +556,15 @@ impl World {
     fn is_lost(&self, place: DVec3) -> bool {
         let bounds = self.bounds;
         bounds.is_some_and(|[low, high]| place.cmplt(low).any() || place.cmpgt(high).any())
+    }
+}
+
+/// The row of free grain `k`, or of a body of its own, which come after the copies of members.
+fn row_of(grains: &Grains, k: usize) -> usize {
+    let free = grains.free_count();
+    if k < free {
+        k
+    } else {
+        grains.count() + k - free
     }
 }

@@ -69,7 +69,7 @@ impl World {
         let members = &aggregates.members;
         let frozen = |m: u32| {
             let of = members.get(m);
-            let (grain, velocities) = self.frozen_now(aggregates, m, self.time());
+            let (grain, velocities) = aggregates.frozen_at(m, self.time(), self.next_step_length());
             FrozenState {
                 grain: state_of(&grain, velocities),
                 position: of.grain.pose.position,
@@ -169,7 +169,7 @@ impl World {
             let new = self.internal_contact(&aggregates, contact)?;
             aggregates.members.add_contact(new);
         }
-        aggregates.members.sum_forces(members.iter().copied());
+        aggregates.members.sum_forces(&mut self.team, &members);
         if !aggregates.members.support(&members).is_empty() {
             return Err(RestoreError::Value {
                 what: "frozen grain: nothing carries it",

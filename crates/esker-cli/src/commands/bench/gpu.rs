@@ -36,11 +36,11 @@ struct Report {
 struct BedTime {
     grains: usize,
     contacts: usize,
-    /// Whole steps, s: on all cores, and with substeps on the GPU.
-    seconds_per_step: [f64; 2],
+    /// Steps, s: on all cores, on the GPU with looks that the CPU takes, and on the GPU alone.
+    seconds_per_step: [f64; 3],
     /// Stages, s, in the same order.
-    stages: Vec<(&'static str, [f64; 2])>,
-    /// Kernels of a step, s.
+    stages: Vec<(&'static str, [f64; 3])>,
+    /// Kernels of the substeps of a step, s.
     kernel_seconds: f64,
     launches: usize,
     /// Bytes sent to the GPU and fetched in a step.
@@ -67,11 +67,13 @@ pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
         let mut world = World::new(&bed)?;
         world.set_threads(threads);
         let on_cpu = Timed::of(&mut world)?;
-        world.set_device(device_for(Device::Gpu, &WorldDef::default())?);
-        let on_gpu = Timed::of(&mut world)?;
-        if let Some(device) = world.device() {
+        if let Some(device) = device_for(Device::Gpu, &WorldDef::default())? {
             device.name().clone_into(&mut report.device);
+            device.hand_to(&mut world)?;
         }
+        world.leave_on_device(true);
+        let on_gpu = Timed::of(&mut world)?;
+        world.fetch()?;
         report.beds.push(BedTime::of(&world, [&on_cpu, &on_gpu]));
     }
     if json {
@@ -86,6 +88,9 @@ pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
 struct Timed {
     contacts: usize,
     stages: StageTimes,
+    /// Of these, steps that left the grains on the GPU.
+    stayed: usize,
+    resident: StageTimes,
     /// What a device did in a step, in the mean.
     work: DeviceWork,
 }
@@ -98,19 +103,23 @@ impl Timed {
         let mut timed = Timed {
             contacts: 0,
             stages: StageTimes::default(),
+            stayed: 0,
+            resident: StageTimes::default(),
             work: DeviceWork::default(),
         };
         for _ in 0..TIMED {
             let report = world.step()?;
             timed.contacts = report.contacts;
             timed.stages.add(&report.times);
-            if let Some(device) = world.device() {
+            if let Some(device) = world.resident_device().filter(|_| world.is_on_device()) {
                 let seconds = timed.work.kernel_seconds;
                 timed.work = device.work()?;
                 timed.work.kernel_seconds += seconds;
+                timed.stayed += 1;
+                timed.resident.add(&report.times);
             }
         }
-        timed.work.kernel_seconds /= TIMED as f64;
+        timed.work.kernel_seconds /= timed.stayed.max(1) as f64;
         Ok(timed)
     }
 
@@ -128,9 +137,18 @@ impl BedTime {
         BedTime {
             grains: world.grains().len(),
             contacts: on_gpu.contacts,
-            seconds_per_step: timed.map(|t| t.stages.total().as_secs_f64() / TIMED as f64),
+            seconds_per_step: [
+                timed[0].stages.total().as_secs_f64() / TIMED as f64,
+                on_gpu.stages.total().as_secs_f64() / TIMED as f64,
+                on_gpu.resident.total().as_secs_f64() / on_gpu.stayed.max(1) as f64,
+            ],
             stages: Stage::ALL
-                .map(|stage| (stage.name(), timed.map(|t| t.seconds(stage))))
+                .map(|stage| {
+                    let [cpu, gpu] = timed.map(|t| t.seconds(stage));
+                    let stayed = on_gpu.resident.get(stage).as_secs_f64();
+                    let times = [cpu, gpu, stayed / on_gpu.stayed.max(1) as f64];
+                    (stage.name(), times)
+                })
                 .to_vec(),
             kernel_seconds: work.kernel_seconds,
             launches: work.launches,
@@ -145,16 +163,19 @@ impl BedTime {
 
 fn print(report: &Report) {
     println!(
-        "steps of {SUBSTEPS} substeps on {} threads, and with substeps on {}",
+        "steps of {SUBSTEPS} substeps on {} threads; on {}, with the looks that the CPU takes; \
+         and without",
         report.threads, report.device
     );
     for bed in &report.beds {
-        let [cpu, gpu] = bed.seconds_per_step.map(|s| s * 1e3);
+        let [cpu, gpu, alone] = bed.seconds_per_step.map(|s| s * 1e3);
         let (grains, contacts) = (bed.grains, bed.contacts);
-        println!("{grains} grains, {contacts} contacts: {cpu:.2} and {gpu:.2} ms per step");
+        println!(
+            "{grains} grains, {contacts} contacts: {cpu:.2}, {gpu:.2} and {alone:.2} ms per step"
+        );
         for (name, times) in &bed.stages {
-            let [cpu, gpu] = times.map(|s| s * 1e3);
-            println!("{name:>12} {cpu:8.2} {gpu:8.2} ms");
+            let [cpu, gpu, alone] = times.map(|s| s * 1e3);
+            println!("{name:>12} {cpu:8.2} {gpu:8.2} {alone:8.2} ms");
         }
         let [sent, fetched] = bed.copied.map(|bytes| bytes as f64 * 1e-6);
         println!(

@@ -65,7 +65,10 @@ struct LoadTime {
 pub fn drum(device: Device, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
     let def = drum_of_balls();
     let mut world = World::new(&def)?;
-    world.set_device(device_for(device, &def)?);
+    if let Some(device) = device_for(device, &def)? {
+        device.hand_to(&mut world)?;
+        world.leave_on_device(true);
+    }
     world.set_threads(threads);
     for _ in 0..(RUN_UP / STEP) as usize {
         world.step()?;

@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N,N", value_delimiter = ',', requires = "load")]
     grains: Vec<usize>,
     /// Steps of `--load rest` that are timed
-    #[arg(long, value_name = "N", default_value_t = 400, requires = "load", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 2000, requires = "load", value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
 }
 

@@ -78,6 +78,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             profile.add(report.step, report.times);
         }
         if arguments.dump_step.contains(&report.step) {
+            simulation.fetch()?;
             write_problem_ahead(simulation.world_mut(), &folder)?;
         }
         progress.show(report, simulation.wall_seconds());
@@ -139,8 +140,13 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Simulation> {
     for warning in simulation.take_warnings() {
         eprintln!("warning: {warning}");
     }
+    simulation.leave_on_device(true);
+    let obstacle = simulation.world_mut().resident_obstacle();
     if let Some(device) = simulation.world().device() {
-        eprintln!("substeps on {}", device.name());
+        match obstacle {
+            None => eprintln!("steps on {}", device.name()),
+            Some(why) => eprintln!("substeps on {} (all else by the CPU: {why})", device.name()),
+        }
     }
     if arguments.resume {
         let (steps, time) = (simulation.world().steps_done(), simulation.time());

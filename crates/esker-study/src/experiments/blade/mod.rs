@@ -68,9 +68,9 @@ fn beds(step: f64, way: Way) -> [Pull; SEEDS.len()] {
 }
 
 /// Runs in which sub-stepped and whole steps are compared.
-fn compared(size: Size, way: Way, step: f64) -> [Pull; COMPARED_SEEDS.len()] {
+fn compared(way: Way, step: f64) -> [Pull; COMPARED_SEEDS.len()] {
     COMPARED_SEEDS.map(|seed| Pull {
-        trench: size.pick(WIDE, SHORT),
+        trench: SHORT,
         travel: COMPARED[1],
         step,
         ..Pull::wide(way, seed)
@@ -152,7 +152,7 @@ impl Experiment for Blade {
         cases.extend(beds(5e-3, Way::Kept).map(Pull::case));
         cases.extend(beds(5e-3, FINE).map(as_wall).map(Pull::case));
         for step in COMPARED_STEPS {
-            let pulls = [FINE, Way::GaussSeidel].map(|way| compared(size, way, step));
+            let pulls = [FINE, Way::GaussSeidel].map(|way| compared(way, step));
             cases.extend(pulls.into_iter().flatten().map(Pull::case));
         }
         cases.extend(solvers(size).iter().map(|&way| together(way).case()));
@@ -325,7 +325,7 @@ fn judge_solvers(size: Size, results: &Results, outcome: &mut Outcome) -> Result
         )
         .because("the plate does not accelerate and its slide has no friction"),
     );
-    judge_whole_steps(size, results, outcome)?;
+    judge_whole_steps(results, outcome)?;
     let mut table = Table::new(
         format!(
             "Solvers of whole steps of 5 ms, {}",
@@ -366,14 +366,11 @@ fn judge_solvers(size: Size, results: &Results, outcome: &mut Outcome) -> Result
 }
 
 /// The wide plate: sub-stepped and whole steps.
-fn judge_whole_steps(
-    size: Size,
-    results: &Results,
-    outcome: &mut Outcome,
-) -> Result<(), StudyError> {
+fn judge_whole_steps(results: &Results, outcome: &mut Outcome) -> Result<(), StudyError> {
     let mut table = Table::new(
         format!(
-            "Sub-stepped and whole steps: draft over {} to {} mm of travel, means of {} beds",
+            "Sub-stepped and whole steps, {}: draft over {} to {} mm of travel, means of {} beds",
+            SHORT.name,
             1e3 * COMPARED[0],
             1e3 * COMPARED[1],
             COMPARED_SEEDS.len()
@@ -382,8 +379,8 @@ fn judge_whole_steps(
     );
     let mut ratios = Vec::new();
     for step in COMPARED_STEPS {
-        let [fine, whole] = [FINE, Way::GaussSeidel]
-            .map(|way| mean_draft(&compared(size, way, step), COMPARED, results));
+        let [fine, whole] =
+            [FINE, Way::GaussSeidel].map(|way| mean_draft(&compared(way, step), COMPARED, results));
         let (fine, whole) = (fine?, whole?);
         ratios.push(whole / fine);
         table.row([

@@ -37,7 +37,7 @@ impl Experiment for ReductionStudy {
             shows: "Grains at rest frozen to the walls they rest on: a bed at rest, a collapse, a \
                     tilted bed, a belt, a drum and a stockpile as with all grains simulated, at a \
                     part of the cost.",
-            seconds_full: 20_000.0,
+            seconds_full: 500.0,
             seconds_reduced: 40.0,
         }
     }
@@ -48,7 +48,8 @@ impl Experiment for ReductionStudy {
 
     fn cases(&self, size: Size) -> Vec<Case> {
         let mut cases = vec![Case::new(bed_name(size), move || prepared(size))];
-        for test in TESTS {
+        // The longest first.
+        for test in TESTS.into_iter().rev() {
             for &way in test.ways(size) {
                 let name = case_name(test, way, size);
                 cases.push(Case::after(1, name, move |results| {
@@ -190,13 +191,6 @@ fn judge(outcome: &mut Outcome, test: Test, way: Way, [full, run]: [&Run; 2], si
             );
             let level = size.pick(0.4, 0.05);
             require("mean level", run.mean_level, [level, 1.0], scatter);
-            let slack = size.pick(1.5, 4.0);
-            require(
-                "slope of the pile less that of all grains (°)",
-                run.angle() - full.angle(),
-                [-slack, slack],
-                scatter,
-            );
         }
         Test::Drum => {
             let lift = run.lift - full.lift;
@@ -223,14 +217,20 @@ fn judge(outcome: &mut Outcome, test: Test, way: Way, [full, run]: [&Run; 2], si
                 [1.0 - slack, 1.0 + slack],
                 scatter,
             );
-            let slack = size.pick(2.5, 5.0);
-            require(
-                "slope of the pile less that of all grains (°)",
-                run.angle() - full.angle(),
-                [-slack, slack],
-                scatter,
-            );
         }
+    }
+    let slope_slack = match test {
+        Test::Belt => Some(size.pick(1.5, 4.0)),
+        Test::Stockpile => Some(size.pick(2.5, 5.0)),
+        _ => None,
+    };
+    if let Some(slack) = slope_slack {
+        require(
+            "slope of the pile less that of all grains (°)",
+            run.angle() - full.angle(),
+            [-slack, slack],
+            scatter,
+        );
     }
 }
 

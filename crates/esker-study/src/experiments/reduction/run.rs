@@ -14,8 +14,8 @@ use crate::frame;
 use crate::observe;
 use crate::results::StudyError;
 
-/// Steps between two looks at a run.
-const LOOK_EVERY: u64 = 10;
+/// Time between two looks at a run, s.
+const LOOK_EVERY: f64 = 0.05;
 /// Layers of a velocity profile, one diameter thick each.
 const LAYERS: usize = 6;
 
@@ -98,6 +98,7 @@ pub(super) fn run(
         .map(|tilt| tilt.to_radians() / TILTING)
         .peekable();
     let half_step = 0.5 * world.step_length();
+    let look_every = (LOOK_EVERY / world.step_length()).round().max(1.0) as u64;
     bench::run(&mut world, time, |world, report| {
         run.contacts += report.contacts as f64;
         run.seconds += report.times.total().as_secs_f64();
@@ -116,7 +117,7 @@ pub(super) fn run(
             let moved = moved.filter(|(now, then)| now.distance(**then) > DIAMETER);
             run.moved.push(moved.count() as f64);
         }
-        if report.step.is_multiple_of(LOOK_EVERY) && report.grains > 0 {
+        if report.step.is_multiple_of(look_every) && report.grains > 0 {
             let share = report.frozen as f64 / report.grains as f64;
             run.level.push([report.time, share]);
             look(

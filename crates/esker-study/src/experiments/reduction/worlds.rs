@@ -7,7 +7,7 @@ use esker_world::definition::{
 };
 use glam::DVec3;
 
-use crate::bench::{self, Prepared};
+use crate::bench::{self, Prepared, Start};
 use crate::experiment::Size;
 use crate::results::StudyError;
 
@@ -36,6 +36,7 @@ pub(super) enum Test {
     Stockpile,
 }
 
+/// The tests; those that take longest at full size come last.
 pub(super) const TESTS: [Test; 6] = [
     Test::Rest,
     Test::Collapse,
@@ -174,33 +175,49 @@ fn belt(size: Size) -> Result<WorldDef, StudyError> {
     Ok(def)
 }
 
-/// A belt above a floor, from the end of which pellets fall onto a pile.
-fn stockpile(size: Size) -> Result<WorldDef, StudyError> {
+/// A belt above a floor, from the end of which pellets fall onto a pile, and how long it takes to
+/// come to rest, s.
+fn stockpile(size: Size) -> Result<(WorldDef, f64), StudyError> {
     let mut def = belt(size)?;
     def.sinks.clear();
     def.walls[0].surface_velocity = DVec3::ZERO;
+    // Pellets fall fast: no further than half a diameter in a step.
+    def.step = size.pick(2.5e-3, 5e-3);
+    def.method = Start::SubStepped.method(size.pick(10, 20));
     let half = DVec3::new(size.pick(15.0, 6.0), size.pick(8.0, 4.0), 0.5) * DIAMETER;
-    let height = size.pick(60.0, 8.0) * DIAMETER;
+    let height = size.pick(40.0, 8.0) * DIAMETER;
     let shape = WallShape::Box {
         half_extents: half,
         side: Side::Outside,
         open: OpenFaces::NONE,
     };
     let pose = Pose::from_position(DVec3::new(-half.x, 0.0, height - half.z));
+    let along = DVec3::X * size.pick(2.0, 0.3);
     def.walls.push(WallDef {
         material: def.walls[0].material,
-        surface_velocity: DVec3::X * size.pick(1.0, 0.3),
+        surface_velocity: along,
         ..WallDef::new("belt", shape, pose)
     });
     let feeder = &mut def.emitters[0];
-    let region = DVec3::new(4.0, size.pick(6.0, 2.5), size.pick(3.0, 1.0)) * DIAMETER;
+    let region = size
+        .pick([8.0, 6.0, 3.0], [4.0, 2.5, 1.0])
+        .map(|d| d * DIAMETER);
+    let region = DVec3::from_array(region);
+    let place = DVec3::new(
+        size.pick(-20.0, -7.2) * DIAMETER,
+        0.0,
+        height + region.z + DIAMETER,
+    );
     feeder.region = Region::Box {
         half_extents: region,
-        pose: Pose::from_position(DVec3::new(-1.2 * half.x, 0.0, height + region.z + DIAMETER)),
+        pose: Pose::from_position(place),
     };
-    feeder.rate = Rate::Number(size.pick(5000.0, 300.0));
-    feeder.total = Total::Number(size.pick(200_000, 1000));
-    Ok(def)
+    // Fast enough that there is room for the next ones.
+    feeder.velocity = size.pick(along + DVec3::NEG_Z, DVec3::ZERO);
+    let (rate, pellets) = size.pick((2000.0, 10_000), (300.0, 1000));
+    feeder.rate = Rate::Number(rate);
+    feeder.total = Total::Number(pellets);
+    Ok((def, pellets as f64 / rate + size.pick(2.0, 1.2)))
 }
 
 /// The world of a test, and for how long it runs, s.
@@ -252,7 +269,7 @@ pub(super) fn world_of(
             }
             (def, size.pick(4.0, 3.0))
         }
-        Test::Stockpile => (stockpile(size)?, size.pick(42.0, 4.5)),
+        Test::Stockpile => stockpile(size)?,
     };
     if let Some(prepared) = prepared {
         prepared.put_into(&mut def);
