@@ -11,6 +11,8 @@ fn main() {
         // The bits of the CPU's sweep: no product and sum become one operation.
         .flag_if_supported("-ffp-contract=off")
         .flag_if_supported("-fno-math-errno")
+        // Phases are loops over threads, the first of which sets what others read.
+        .flag_if_supported("-Wno-maybe-uninitialized")
         .warnings(true)
         .compile("esker_kernels");
 }

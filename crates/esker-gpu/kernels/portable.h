@@ -77,6 +77,7 @@ typedef unsigned long long u64;
 #else
 
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 
 /* Threads of a thread block at most. */
@@ -116,7 +117,7 @@ struct Launch {
         u64 *at = (address), new_value = (value); \
         if (new_value < *at) *at = new_value; \
     } while (0)
-#define ATOMIC_ADD_U32(address, value) (*(address) += (value))
+#define ATOMIC_ADD_U32(address, value) __atomic_fetch_add(address, value, __ATOMIC_RELAXED)
 #define ATOMIC_ADD_U64(address, value) (*(address) += (value))
 #define ATOMIC_MAX_U64(address, value) \
     do { \
@@ -135,15 +136,16 @@ struct Launch {
     } while (0)
 #define ATOMIC_OR_U32(address, value) (*(address) |= (value))
 
-/* Thread blocks run one after another: whoever is waited for is done. */
+/* Thread blocks of kernels that wait for one another are threads of the host. */
 #define READ(address) (*(address))
-#define WAIT_FOR(address, number) ((void)(number))
-#define PUBLISH(address, number) (*(address) = (number))
+#define WAIT_FOR(address, number) \
+    do { \
+        while (__atomic_load_n(address, __ATOMIC_ACQUIRE) < (number)) sched_yield(); \
+    } while (0)
+#define PUBLISH(address, number) __atomic_store_n(address, number, __ATOMIC_RELEASE)
 
 DEVICE u32 FETCH_ADD_U32(u32 *address, u32 value) {
-    u32 before = *address;
-    *address = before + value;
-    return before;
+    return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
 }
 
 DEVICE u32 COMPARE_AND_SWAP_U32(u32 *address, u32 expected, u32 value) {

@@ -226,35 +226,66 @@ impl Executor for Host {
     }
 }
 
+/// Thread blocks that run at the same time where they wait for one another.
+const AT_A_TIME: u32 = 3;
+
+/// Where a launch finds the step, for threads.
+#[derive(Clone, Copy)]
+struct SharedStep(*const StepRecord);
+
+// SAFETY: kernels whose thread blocks run at the same time see to it that no two of them touch the
+// same memory at a time.
+unsafe impl Send for SharedStep {}
+// SAFETY: as above.
+unsafe impl Sync for SharedStep {}
+
 /// # Safety
 /// `step` and all that it names are valid for the kernel.
 unsafe fn execute(launch: KernelLaunch, step: *const StepRecord) {
+    let step = SharedStep(step);
+    let run = |from: u32, stride: u32| {
+        let step = step;
+        for thread_block in (from..launch.thread_blocks).step_by(stride as usize) {
+            // SAFETY: passed on to the caller.
+            unsafe { execute_block(launch, thread_block, step.0) };
+        }
+    };
+    if !matches!(launch.kernel, Kernel::SweepAll | Kernel::SweepAllRolling) {
+        return run(0, 1);
+    }
+    std::thread::scope(|scope| {
+        for from in 0..AT_A_TIME {
+            scope.spawn(move || run(from, AT_A_TIME));
+        }
+    });
+}
+
+/// # Safety
+/// As for [`execute`].
+unsafe fn execute_block(launch: KernelLaunch, thread_block: u32, step: *const StepRecord) {
     let mut shared = vec![f64::NAN; launch.shared_bytes as usize / size_of::<f64>()];
-    for thread_block in 0..launch.thread_blocks {
-        shared.fill(f64::NAN);
-        let at = Launch {
-            thread_block,
-            thread_blocks: launch.thread_blocks,
-            threads: launch.threads,
-            shared: shared.as_mut_ptr(),
-            step,
-        };
-        // SAFETY: passed on to the caller.
-        unsafe {
-            match launch.kernel {
-                Kernel::BeginStep => begin_step(at),
-                Kernel::ApplyImpulses { colour } => apply_impulses(at, colour),
-                Kernel::RepeatChanges { substep } => repeat_changes(at, substep),
-                Kernel::JoinCopies { substep } => join_copies(at, substep),
-                Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
-                Kernel::SweepRolling { colour, substep } => sweep_rolling(at, colour, substep),
-                Kernel::SweepAll => sweep_all(at),
-                Kernel::SweepAllRolling => sweep_all_rolling(at),
-                Kernel::RepeatAlone => repeat_alone(at),
-                Kernel::FindLosses => find_losses(at),
-                Kernel::SumLosses => sum_losses(at),
-                Kernel::FinishStep => finish_step(at),
-            }
+    let at = Launch {
+        thread_block,
+        thread_blocks: launch.thread_blocks,
+        threads: launch.threads,
+        shared: shared.as_mut_ptr(),
+        step,
+    };
+    // SAFETY: passed on to the caller.
+    unsafe {
+        match launch.kernel {
+            Kernel::BeginStep => begin_step(at),
+            Kernel::ApplyImpulses { colour } => apply_impulses(at, colour),
+            Kernel::RepeatChanges { substep } => repeat_changes(at, substep),
+            Kernel::JoinCopies { substep } => join_copies(at, substep),
+            Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
+            Kernel::SweepRolling { colour, substep } => sweep_rolling(at, colour, substep),
+            Kernel::SweepAll => sweep_all(at),
+            Kernel::SweepAllRolling => sweep_all_rolling(at),
+            Kernel::RepeatAlone => repeat_alone(at),
+            Kernel::FindLosses => find_losses(at),
+            Kernel::SumLosses => sum_losses(at),
+            Kernel::FinishStep => finish_step(at),
         }
     }
 }

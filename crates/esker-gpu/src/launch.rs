@@ -58,11 +58,6 @@ pub struct StepShape {
     pub has_losses: bool,
 }
 
-fn sweep_threads() -> u32 {
-    std::env::var("ESKER_SWEEP_THREADS")
-        .map_or(SWEEP_THREADS, |v| v.parse().unwrap_or(SWEEP_THREADS))
-}
-
 /// Thread blocks that sweep at a time: more than a device runs.
 const MOST_AT_A_TIME: u32 = 1024;
 
@@ -122,7 +117,7 @@ impl StepShape {
                     launches.push(KernelLaunch {
                         kernel: kernel(colour),
                         thread_blocks: blocks,
-                        threads: sweep_threads(),
+                        threads: SWEEP_THREADS,
                         shared_bytes: shared_bytes(self.cached_bodies as usize) as u32,
                     });
                 }
@@ -137,7 +132,7 @@ impl StepShape {
                     true => Kernel::SweepAllRolling,
                 },
                 thread_blocks: self.blocks.iter().sum::<u32>().clamp(1, MOST_AT_A_TIME),
-                threads: sweep_threads(),
+                threads: SWEEP_THREADS,
                 shared_bytes: shared_bytes(self.cached_bodies as usize) as u32,
             });
         }

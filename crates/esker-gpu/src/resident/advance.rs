@@ -319,7 +319,7 @@ impl<E: Executor> Default for Advancer<E> {
             history: [HistoryMemory::default(), HistoryMemory::default()],
             last: 0,
             fixed: 0,
-            in_one_launch: std::env::var_os("ESKER_ONE_LAUNCH").is_some(),
+            in_one_launch: false,
         }
     }
 }
