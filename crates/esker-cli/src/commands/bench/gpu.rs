@@ -36,7 +36,7 @@ struct Report {
 struct BedTime {
     grains: usize,
     contacts: usize,
-    /// Steps, s: on all cores, on the GPU with looks that the CPU takes, and on the GPU alone.
+    /// Steps, s: on all cores, on the GPU, and those on the GPU that left the grains there.
     seconds_per_step: [f64; 3],
     /// Stages, s, in the same order.
     stages: Vec<(&'static str, [f64; 3])>,
@@ -163,8 +163,8 @@ impl BedTime {
 
 fn print(report: &Report) {
     println!(
-        "steps of {SUBSTEPS} substeps on {} threads; on {}, with the looks that the CPU takes; \
-         and without",
+        "steps of {SUBSTEPS} substeps on {} threads; on {}; and those of them that left the \
+         grains there",
         report.threads, report.device
     );
     for bed in &report.beds {
