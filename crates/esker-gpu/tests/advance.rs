@@ -15,6 +15,7 @@ fn world_after(scene: &str, steps: usize) -> World {
     let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
     let scene = esker_scene::load(scenes.join(scene)).expect("a shipped scene is right");
     let mut world = World::new(&scene.world).expect("a shipped scene has a world");
+    world.set_device_order(true);
     for _ in 0..steps {
         world.step().expect("a step");
     }

@@ -17,7 +17,9 @@ fn world_of(scene: &str, accuracy: Option<f64>) -> World {
     if accuracy.is_some() {
         scene.world.longest_step = Some(2.0 * scene.world.step);
     }
-    World::new(&scene.world).expect("a shipped scene has a world")
+    let mut world = World::new(&scene.world).expect("a shipped scene has a world");
+    world.set_device_order(true);
+    world
 }
 
 fn advance(world: &mut World, steps: usize) {

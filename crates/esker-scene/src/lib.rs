@@ -212,6 +212,7 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Places
         text: text.to_string(),
         physics: physics::physics(&root),
         step_is_given: places.locations.has("step"),
+        device_is_given: places.locations.has("device"),
         world: parts.world,
         run: parts.run,
         material_colors: parts.material_colors,

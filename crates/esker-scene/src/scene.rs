@@ -15,6 +15,9 @@ pub struct Scene {
     pub physics: Vec<String>,
     /// Whether it says its step; else that of `world` was chosen.
     pub step_is_given: bool,
+    /// Whether the scene, or who runs it, says what computes it: contacts are then swept in the
+    /// order of devices, on whichever.
+    pub device_is_given: bool,
     /// What is simulated.
     pub world: WorldDef,
     /// How long.

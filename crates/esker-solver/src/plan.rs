@@ -104,6 +104,9 @@ pub struct SweepPlan {
     pub colours: Vec<u32>,
     /// Places in `order` of contacts with a [`FIXED`] body, ascending.
     pub fixed: Vec<u32>,
+    /// Whether the contacts of a block are ordered by colours first, as devices do it, and not
+    /// from the bottom up alone.
+    pub is_coloured: bool,
     /// The bodies of each block, block after block, without [`FIXED`] ones.
     bodies: Vec<u32>,
     /// Block `b` has the bodies `bodies[body_ends[b]..body_ends[b + 1]]`.
@@ -416,6 +419,7 @@ impl SweepPlan {
         let copies = &mut self.copies;
         let mut acted_on = std::mem::take(&mut copies.contacts);
         let bodies = bodies + copies.count();
+        let is_coloured = self.is_coloured;
         resize(&mut self.order, records.len());
         for counts in [&mut *group_counts, &mut *body_counts] {
             counts.clear();
@@ -450,12 +454,16 @@ impl SweepPlan {
                 }
                 let before = (packer.groups.len(), packer.bodies.len());
                 if copies.is_empty() {
-                    packer.sort_by_colour(records);
+                    if is_coloured {
+                        packer.sort_by_colour(records);
+                    }
                     packer.pack(records, (order, &mut []), first);
                 } else {
                     let bodies = records.iter_mut().flat_map(|record| &mut record.bodies);
                     copies.name(block as u32, bodies, &mut packer.taken);
-                    packer.sort_by_colour(records);
+                    if is_coloured {
+                        packer.sort_by_colour(records);
+                    }
                     // SAFETY: as above.
                     packer.pack(records, (order, unsafe { named.part(range) }), first);
                 }

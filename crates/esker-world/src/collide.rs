@@ -296,6 +296,7 @@ impl Collider {
             self.plan.build_plain(&chosen);
         } else {
             let bodies = scene.grains.len();
+            self.plan.is_coloured = order.is_coloured;
             self.plan.build(team, &chosen, (bodies, order.edge));
         }
         let plan = &self.plan;

@@ -139,9 +139,9 @@ pub enum ResidentObstacle {
     /// A ledger of energy is kept.
     #[error("energy is booked (`energy`)")]
     Energy,
-    /// The plain order of sweeps.
-    #[error("contacts are swept in the plain order")]
-    PlainOrder,
+    /// An order of sweeps that is not that of devices ([`World::set_device_order`]).
+    #[error("contacts are swept in another order than that of devices")]
+    Order,
     /// Some grains are so heavy that light ones below them are given more inertia.
     #[error("some grains are far heavier than others")]
     Inertia,
@@ -231,8 +231,8 @@ impl World {
             Some(ResidentObstacle::Reduction)
         } else if self.energy.is_some() {
             Some(ResidentObstacle::Energy)
-        } else if self.plain_order {
-            Some(ResidentObstacle::PlainOrder)
+        } else if self.plain_order || !self.device_order {
+            Some(ResidentObstacle::Order)
         } else if self.acts_through_copies() {
             Some(ResidentObstacle::Sizes)
         } else if self.has_burdens() {

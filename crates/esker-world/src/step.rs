@@ -245,6 +245,7 @@ impl World {
             edge: block_edge(self.grains.len(), diameters.mean, diameters.max),
             laws: (pairs, equations.laws_of_pairs()),
             following: equations.following(),
+            is_coloured: self.device_order && matches!(self.method, Method::SubStepped(_)),
             plain: self.plain_order,
         };
         work.collider

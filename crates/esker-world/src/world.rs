@@ -75,6 +75,8 @@ pub struct World {
     /// Chooses the team's threads step by step; none where they are fixed.
     pub(crate) thread_choice: Option<ThreadChoice>,
     pub(crate) plain_order: bool,
+    /// Whether substeps sweep contacts in the order of devices.
+    pub(crate) device_order: bool,
     pub(crate) energy: Option<EnergyLedger>,
     pub(crate) tool_work: ToolWork,
     /// Grains at rest that are frozen, where the definition wants it.
@@ -214,6 +216,7 @@ impl World {
             team: Team::default(),
             thread_choice: None,
             plain_order: false,
+            device_order: false,
             workspace: Workspace::default(),
             residency: Residency::default(),
         }
@@ -242,6 +245,13 @@ impl World {
     /// instead of in blocks: slow, for comparisons of the two.
     pub fn set_plain_order(&mut self, plain: bool) {
         self.plain_order = plain;
+    }
+
+    /// Lets substeps sweep the contacts of a block by colours, an order that suits devices:
+    /// they need a third to a seventh of the rounds. On the CPU it makes no difference in time.
+    /// (It is no default: loads climb a column of grains a little slower.)
+    pub fn set_device_order(&mut self, device_order: bool) {
+        self.device_order = device_order;
     }
 
     /// The equations of the last step once more, with the velocities and

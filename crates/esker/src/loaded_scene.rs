@@ -145,9 +145,11 @@ impl LoadedScene {
         &self.scene
     }
 
-    /// Has the run computed by another device than the scene says; results stay the same.
+    /// Has the run computed by another device than the scene says. All devices that are stated
+    /// give the same results.
     pub fn set_device(&mut self, device: Device) {
         self.scene.run.device = device;
+        self.scene.device_is_given = true;
     }
 
     /// What decides the course of its run: scenes that differ only in their words, their

@@ -127,6 +127,7 @@ impl Simulation {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.world.set_max_threads(cores);
         let scene = self.scene.scene();
+        self.world.set_device_order(scene.device_is_given);
         if let Some(device) = device_for(scene.run.device, &scene.world)? {
             let handed = device.hand_to(&mut self.world);
             handed.map_err(|source| self.failed(source))?;

@@ -65,6 +65,7 @@ pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
     for &grains in sizes {
         let bed = settled.bed(grains, RowCount::Three, sub_stepped(SUBSTEPS));
         let mut world = World::new(&bed)?;
+        world.set_device_order(true);
         world.set_threads(threads);
         let on_cpu = Timed::of(&mut world)?;
         if let Some(device) = device_for(Device::Gpu, &WorldDef::default())? {

@@ -66,6 +66,7 @@ pub fn drum(device: Device, threads: usize, json: bool) -> anyhow::Result<ExitCo
     let def = drum_of_balls();
     let mut world = World::new(&def)?;
     if let Some(device) = device_for(device, &def)? {
+        world.set_device_order(true);
         device.hand_to(&mut world)?;
         world.leave_on_device(true);
     }
