@@ -74,12 +74,13 @@ impl Run {
     }
 }
 
-/// Aspect ratio and run-out over the radius of a collapsed column.
-fn collapse(count: u32) -> [f64; 2] {
+/// Aspect ratio and run-out over the radius of a collapsed column, one of several.
+fn collapse(count: u32, seed: u32) -> [f64; 2] {
     const RADIUS: f64 = 0.04;
     let mut run = Run::new(scene(
         "column-collapse",
         &[
+            ("duration", &format!("seed = {seed}\nduration")),
             ("count = 1750", &format!("count = {count}")),
             ("[0.0045, 0.0055]", "[0.006, 0.007]"),
             ("step = 2.5e-4", "step = 4e-4"),
@@ -96,10 +97,12 @@ fn collapse(count: u32) -> [f64; 2] {
 /// Lube and others (2004): 1.24 a for a < 1.7; the cookbook says 1.2 to 1.6.
 #[test]
 fn a_column_runs_out_by_its_height() {
-    let [aspect, run_out] = collapse(750);
-    println!("a = {aspect:.2}: {:.2} a", run_out / aspect);
+    // The foremost of a few hundred grains scatter by some diameters.
+    let columns = [1, 2, 3].map(|seed| collapse(750, seed));
+    let [aspect, run_out] = [0, 1].map(|k| columns.map(|c| c[k]).iter().sum::<f64>() / 3.0);
+    println!("a = {aspect:.2}: {:.2} a of {columns:?}", run_out / aspect);
     assert!((0.9..1.1).contains(&aspect), "{aspect}");
-    assert!((1.2..1.6).contains(&(run_out / aspect)), "{run_out}");
+    assert!((1.2..1.6).contains(&(run_out / aspect)), "{columns:?}");
 }
 
 /// Before the base gives way it may carry anything; afterwards the wall carries

@@ -200,7 +200,7 @@ pub trait Executor: std::fmt::Debug + Send + Sync {
     /// Begins a kernel.
     fn launch(&mut self, launch: ResidentLaunch) -> Result<(), DeviceError>;
 
-    /// Marks a moment between what was begun before and after, one of [`MOMENTS`].
+    /// Marks a moment between what was begun before and after, one of a few.
     fn mark(&mut self, moment: usize) -> Result<(), DeviceError>;
 
     /// Time between two moments that have passed, s.

@@ -98,7 +98,7 @@ const OPEN_GROUPS: usize = u64::BITS as usize;
 impl Packer {
     pub(crate) fn start(&mut self, bodies: usize, contacts: usize) {
         self.groups.clear();
-        self.bodies.clear();
+        clear_and_reserve(&mut self.bodies, 2 * contacts);
         clear_and_reserve(&mut self.fixed, contacts);
         // Left at zero by what was packed before.
         self.in_groups.resize(bodies, 0);

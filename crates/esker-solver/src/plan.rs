@@ -494,7 +494,8 @@ impl SweepPlan {
         for packer in &self.scratch.packers {
             self.fixed.extend_from_slice(&packer.fixed);
         }
-        self.bodies.clear();
+        // Two of every contact at most.
+        clear_and_reserve(&mut self.bodies, 2 * self.order.len());
         for packer in &self.scratch.packers {
             self.bodies.extend_from_slice(&packer.bodies);
         }

@@ -384,7 +384,8 @@ fn frozen_grains_are_set_free_where_walls_change() {
     };
     let begins = |wall: &mut WallDef| turns(wall, at, f64::INFINITY);
     let stops = |wall: &mut WallDef| turns(wall, 0.0, at);
-    let changes: [(&str, &dyn Fn(&mut WallDef), usize); 4] = [
+    type Change<'a> = (&'a str, &'a dyn Fn(&mut WallDef), usize);
+    let changes: [Change<'_>; 4] = [
         ("appears", &appears, 5),
         ("vanishes", &vanishes, 5),
         // The floor, which carries them.
