@@ -21,7 +21,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use esker_contact::{BodyState, ContactProblem, EnergyLoss, Impulse, RowCompliance};
-use esker_parallel::{SharedSlice, Team, Worker, resize};
+use esker_parallel::{SharedSlice, Team, Worker, clear_and_reserve, resize};
 use glam::DVec3;
 
 use crate::backend::{
@@ -614,7 +614,8 @@ impl SubstepBackend for BlockSweeper {
         row: impl Fn(usize) -> Row + Sync,
     ) -> Result<f64, DeviceError> {
         let impacted = &mut self.all_impacts;
-        impacted.clear();
+        // All could be.
+        clear_and_reserve(impacted, problem.plan.contacts());
         impacted.extend(self.impacts.iter().flat_map(|own| &own.0));
         impacted.sort_unstable();
         Ok(substep_residual(team, problem, bodies, run, row, &*self))
