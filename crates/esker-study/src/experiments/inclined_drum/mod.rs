@@ -300,7 +300,7 @@ impl Experiment for InclinedDrum {
             paper: "Wang et al. 2015 § 6.2, Table 4",
             shows: "Angle, transport and surface velocities of pellets in an inclined drum at \
                     reduced scale, with full and a tenth of the rolling resistance.",
-            seconds_full: 600.0,
+            seconds_full: 6000.0,
             seconds_reduced: 10.0,
         }
     }
