@@ -553,6 +553,15 @@ struct Domain {
 impl Domain {
     fn of(world: &WorldDef, (axis, up): (usize, f64)) -> Domain {
         let mut room: Option<Aabb> = None;
+        let mut holds = |bounds: Aabb| {
+            room = Some(room.map_or(bounds, |room| join(room, bounds)));
+        };
+        // As walls that are meshes.
+        let surfaces = || {
+            let bodies = world.bodies.iter().filter(|body| body.shape.is_surface());
+            bodies.map(|body| body.shape.bounding_box().transformed(&body.centre()))
+        };
+        surfaces().for_each(&mut holds);
         for wall in &world.walls {
             let contains = match &wall.shape {
                 WallShape::HalfSpace => false,
@@ -562,8 +571,7 @@ impl Domain {
                 WallShape::Mesh(_) => true,
             };
             if let (true, Some(local)) = (contains, wall.shape.bounds()) {
-                let bounds = local.transformed(&wall.pose);
-                room = Some(room.map_or(bounds, |room| join(room, bounds)));
+                holds(local.transformed(&wall.pose));
             }
         }
         let mut room = room.unwrap_or(Aabb {
@@ -591,6 +599,7 @@ impl Domain {
             .walls
             .iter()
             .filter_map(|wall| Some(wall.shape.bounds()?.transformed(&wall.pose)))
+            .chain(surfaces())
             .map(|bounds| (up * bounds.min[axis]).min(up * bounds.max[axis]))
             .fold(f64::INFINITY, f64::min);
         Domain {

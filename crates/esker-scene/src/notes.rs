@@ -41,6 +41,12 @@ pub(crate) fn bodies(world: &WorldDef, duration: f64) -> Vec<String> {
                 round(depth)
             ));
         }
+        if body.shape.is_surface() && !world.walls.is_empty() {
+            notes.push(format!(
+                "body {:?} is a mesh: grains and convex bodies touch it, walls and other meshes pass through it",
+                body.name
+            ));
+        }
         for (key, force) in [("force", &body.force), ("torque", &body.torque)] {
             if let VectorOfTime::Table { times, .. } = force
                 && let Some(end) = times.last()

@@ -374,3 +374,68 @@ fn gears_are_possible() {
         gear("joints = [\"shoulder\", \"elbow\"]\ncoordinates = [\"angle\", \"turn\"]\nratio = 1");
     assert!(shown.contains("\"turn\" is no coordinate"), "{shown}");
 }
+
+/// A mesh on a hinge, with files of the shipped scenes.
+fn meshed(body: &str, joint: &str) -> Result<Scene, SceneErrors> {
+    let head = "duration = 1.0\nstep = 1e-3\nmaterial.steel = { density = 8000, young = 1e9 }\n";
+    let text = format!("{head}[[body]]\nname = \"tool\"\n{body}\n{joint}");
+    let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
+    parse(&text, "tool.toml", &scenes)
+}
+
+const HINGE: &str = "[[joint]]\nname = \"hinge\"\nkind = \"revolute\"\nbodies = [\"ground\", \"tool\"]\nanchor = [0, 0, 0]\naxis = [0, 0, 1]";
+
+/// What a closed mesh encloses is the body's mass; an open one has what is given.
+#[test]
+fn meshes_of_bodies_have_the_mass_that_they_enclose_or_that_is_given() {
+    let closed = "shape = { mesh = { file = \"meshes/rock.stl\" } }";
+    let scene = meshed(closed, HINGE).unwrap();
+    let [tool] = scene.world.bodies.as_slice() else {
+        panic!("one body")
+    };
+    let volume = tool.shape.mass_properties().volume;
+    assert!(volume > 0.0 && (tool.mass / (8000.0 * volume) - 1.0).abs() < 1e-12);
+    assert!(World::new(&scene.world).is_ok());
+    let open = "mass = 0.8\ncentre = [0.12, 0, 0]\ninertia = [1.6e-4, 3.9e-3, 3.9e-3]\n\
+                shape = { mesh = { file = \"meshes/screw.stl\", scale = 0.001 } }";
+    let scene = meshed(open, HINGE).unwrap();
+    let tool = &scene.world.bodies[0];
+    assert_eq!(tool.mass, 0.8);
+    assert!((tool.moments.x / 1.6e-4 - 1.0).abs() < 1e-12);
+    assert!((tool.centre().position - DVec3::X * 0.12).length() < 1e-12);
+    let bounds = tool.shape.bounding_box();
+    assert!((bounds.max.x - 0.12).abs() < 1e-6 && (bounds.min.x + 0.12).abs() < 1e-6);
+    // A part of several, whose mass is given.
+    let several = open.replace(
+        "shape = {",
+        "shape = [{ box = [0.02, 0.02, 0.02], position = [0.25, 0, 0] }, {",
+    ) + "]";
+    let scene = meshed(&several, HINGE).unwrap();
+    assert!(World::new(&scene.world).is_ok());
+}
+
+#[test]
+fn meshes_that_cannot_be_bodies_are_refused_with_advice() {
+    let open = "shape = { mesh = { file = \"meshes/screw.stl\" } }";
+    let shown = meshed(open, HINGE).unwrap_err().to_string();
+    assert!(shown.contains("tool.toml:6:"), "{shown}");
+    assert!(
+        shown.contains("not closed") && shown.contains("`centre` and `inertia`"),
+        "{shown}"
+    );
+    let missing = "shape = { mesh = { file = \"meshes/none.stl\" } }";
+    let shown = meshed(missing, HINGE).unwrap_err().to_string();
+    assert!(
+        shown.contains("none.stl") && shown.contains("tool.toml:6:"),
+        "{shown}"
+    );
+    let wrong = "shape = { mesh = { file = \"drum.toml\" } }";
+    let shown = meshed(wrong, HINGE).unwrap_err().to_string();
+    assert!(shown.contains("cannot be used as a body"), "{shown}");
+    let loose = "shape = { mesh = { file = \"meshes/rock.stl\" } }";
+    let shown = meshed(loose, "").unwrap_err().to_string();
+    assert!(
+        shown.contains("nothing holds the body") && shown.contains("joint"),
+        "{shown}"
+    );
+}

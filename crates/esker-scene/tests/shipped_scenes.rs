@@ -26,7 +26,7 @@ const SHIPPED: [&str; 16] = [
     "wheel-on-soil",
 ];
 
-const COOKBOOK: [&str; 9] = [
+const COOKBOOK: [&str; 10] = [
     "belt-conveyor",
     "brazil-nut",
     "column-collapse",
@@ -36,6 +36,7 @@ const COOKBOOK: [&str; 9] = [
     "paddle-mixer",
     "rotating-drum",
     "screw-conveyor",
+    "screw-motor",
 ];
 
 fn path(name: &str) -> PathBuf {

@@ -1,7 +1,10 @@
 //! Grains at rest that are frozen to the walls that they rest on.
 
 use esker_contact::Impulse;
-use esker_geometry::{Pose, Region, WallShape};
+use esker_geometry::{BodyShape, Face, OpenFaces, Pose, Region, Side, WallShape};
+use esker_machine::{
+    BodyPose, Coordinate, DriveDef, DriveKind, JointCoordinate, JointDef, JointKind, Signal,
+};
 use esker_world::definition::*;
 use esker_world::{Partner, World};
 use glam::{DQuat, DVec3};
@@ -533,4 +536,101 @@ fn a_growing_heap_weighs_on_the_floor() {
     let weight = world.all_grains().mass().iter().sum::<f64>() * 9.81;
     let floor = -world.walls()[0].load.force.z;
     assert!((floor / weight - 1.0).abs() < 0.1, "{floor} of {weight} N");
+}
+
+/// A bed in a box under a bar with these half edges, m, whose lowest point is at a height, m, and that a
+/// motor of 6 N lowers with 0.2 m/s from 1 s on.
+fn under_a_bar(half_edges: DVec3, height: f64) -> WorldDef {
+    let half = DVec3::new(4.0, 3.0, 5.0) * D;
+    let mut def = bed(2.0 * half, 5.0 * D, Some(Reduction::default()));
+    let shape = WallShape::Box {
+        half_extents: half,
+        side: Side::Inside,
+        open: OpenFaces::NONE.with(Face::Top),
+    };
+    def.walls = vec![WallDef::new(
+        "box",
+        shape,
+        Pose::from_position(DVec3::Z * half.z),
+    )];
+    let bar = BodyDef {
+        pose: Pose::from_position(DVec3::Z * (height + half_edges.z)),
+        ..BodyDef::new("bar", BodyShape::Box { half_edges }, 0.2)
+    };
+    let pose = BodyPose {
+        position: bar.pose.position,
+        orientation: bar.pose.orientation,
+    };
+    let at = (bar.pose.position, DVec3::NEG_Z);
+    def.joints = vec![JointDef::at(
+        "guide",
+        JointKind::Prismatic,
+        [None, Some(0)],
+        at,
+        &[pose],
+    )];
+    def.bodies = vec![bar];
+    def.drives = vec![DriveDef {
+        name: "motor".into(),
+        coordinate: JointCoordinate {
+            joint: 0,
+            coordinate: Coordinate::Slide,
+        },
+        kind: DriveKind::VelocityMotor,
+        signal: Signal::Table {
+            times: vec![1.0, 1.01],
+            values: vec![0.0, 0.2],
+        },
+        force_limit: Some(6.0),
+    }];
+    def
+}
+
+/// The ball around a long bar holds the whole bed far below it: grains in it were copied into
+/// every step, and set free as the bar came down.
+#[test]
+fn grains_that_a_long_body_does_not_come_near_stay_frozen() {
+    let mut world = World::new(&under_a_bar(DVec3::new(0.5, 0.01, 0.01), 0.3)).unwrap();
+    run(&mut world, 200);
+    let frozen = |world: &World| world.frozen_count() as f64 / world.grain_count() as f64;
+    assert!(frozen(&world) > 0.95, "{}", frozen(&world));
+    let before = world.reduction().unwrap().split_by_impact;
+    for _ in 0..100 {
+        world.step().unwrap();
+        let (rows, free) = (
+            world.grains().count(),
+            world.grain_count() - world.frozen_count(),
+        );
+        assert!(
+            rows - free < world.grain_count() / 4,
+            "{rows} rows, {free} free"
+        );
+    }
+    assert!(world.body_pose(0).position.z < 0.25);
+    assert_eq!(world.reduction().unwrap().split_by_impact, before);
+    assert!(frozen(&world) > 0.95, "{}", frozen(&world));
+}
+
+/// A bar that comes down on a frozen bed sets free what it meets, pushes it aside and is
+/// held by it.
+#[test]
+fn a_body_that_comes_down_on_a_frozen_bed_sets_it_free() {
+    let mut world = World::new(&under_a_bar(DVec3::new(0.02, 0.02, 0.3), 0.12)).unwrap();
+    run(&mut world, 200);
+    assert!(world.frozen_count() as f64 > 0.95 * world.grain_count() as f64);
+    let (mut overlap, mut freest) = (0.0_f64, 0);
+    for _ in 0..200 {
+        overlap = overlap.max(world.step().unwrap().max_overlap);
+        freest = freest.max(world.grain_count() - world.frozen_count());
+    }
+    assert!(world.reduction().unwrap().split_by_impact > 0);
+    assert!(freest > world.grain_count() / 10, "{freest}");
+    assert!(overlap < 0.1, "{overlap}");
+    // Motor and weight press on it.
+    let force = world.bodies()[0].load.force.z;
+    assert!(
+        (force / (6.0 + 0.2 * 9.81) - 1.0).abs() < 0.05,
+        "{force} N"
+    );
+    assert!(world.body_pose(0).position.z > 0.3);
 }

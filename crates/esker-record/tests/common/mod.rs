@@ -177,6 +177,12 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
                 unbounded: w.shape.bounds().is_none(),
                 body: None,
             })
+            .chain((0..).zip(world.bodies()).map(|(index, body)| WallSurface {
+                name: body.name.clone(),
+                surface: world.body_shape(index).triangulate(),
+                unbounded: false,
+                body: Some(0),
+            }))
             .collect(),
         joints: JointLabel::of_world(world),
         probes: Vec::new(),
