@@ -181,13 +181,24 @@ DEVICE void prepare(const struct Step *s, const struct Bodies *bodies, u32 subst
         c->overlap = c->overlap - moved * c->before;
     }
     double min_overlap = c->min_overlap, cap = c->cap, factor = c->damping_factor;
-    c->root = law->hertz ? sqrt(MAX(c->overlap, min_overlap)) : 1.0;
-    double capped = c->mobility * cap * c->root;
-    c->compliance = MAX(c->compliance, capped);
     double negative = 0.0 - factor;
     double damping = MAX(factor, negative);
-    c->target = 0.0 < c->overlap ? damping * (law->bias_rate * c->overlap + c->before)
-                                 : c->overlap * s->inverse_step;
+    double reached = c->overlap, width = 1.0, mean = c->overlap;
+    if (law->hertz && factor < 0.0) {
+        /* Equation (3'') of `esker_contact::spring`. */
+        double half = c->before * (-0.5 * s->step), below = 0.0 - c->overlap;
+        double depth = MAX(c->overlap, below);
+        if (depth < half) {
+            reached = c->overlap + half;
+            mean = reached * 0.6;
+            width = reached / (3.0 * half);
+        }
+    }
+    c->target = 0.0 < mean ? damping * (law->bias_rate * mean + c->before)
+                           : c->overlap * s->inverse_step;
+    c->root = law->hertz ? sqrt(MAX(reached, min_overlap)) * width : 1.0;
+    double capped = c->mobility * cap * c->root;
+    c->compliance = MAX(c->compliance, capped);
     int is_fast = c->before < -law->impact_speed;
     int closes = c->before * s->step < c->overlap;
     c->impacts = is_fast && 0.0 < factor && closes && !(0.0 < c->impulse);

@@ -577,8 +577,7 @@ impl WholeStepEquations {
                 let [a, b] = contact.bodies.map(|i| &bodies[i as usize]);
                 let at_start = contact.rows(general, -0.5 * step);
                 let u_n = at_start.normal_velocity(a, b);
-                contact.compliance = spring.compliance();
-                contact.target = spring.target(u_n, step);
+                (contact.target, contact.compliance) = spring.row(u_n, step);
             }
         });
     }
