@@ -237,24 +237,15 @@ DEVICE void add_residual(const struct Advance *s, u32 group, u32 i, double *sums
     }
 }
 
-/* The residual group by group. */
+/* The residual group by group. There are places for as many as there are contacts. */
 RESIDENT_KERNEL(look_residual, Look) {
     const struct Advance *a = s->advance;
-    u32 blocks = a->numbers->blocks;
     (void)number;
-    for (u32 block = THREAD_BLOCK; block < blocks; block += THREAD_BLOCKS) {
-        u32 start = a->block_start[block], groups = a->block_groups[block];
-        u32 end = start + a->block_count[block];
-        FOR_THREADS(thread) {
-            /* As many places as contacts; those behind the groups have nothing. */
-            for (u32 g = start + thread; g < end; g += THREADS) {
-                double sums[RESIDUAL_SUMS] = {0.0, 0.0, 0.0, 0.0, 0.0};
-                if (g < start + groups) {
-                    u32 last = g + 1 < start + groups ? a->group_start[g + 1] : end;
-                    for (u32 i = a->group_start[g]; i < last; i++) add_residual(a, g, i, sums);
-                }
-                for (u32 k = 0; k < RESIDUAL_SUMS; k++) s->values[(u64)k * a->count + g] = sums[k];
-            }
+    FOR_THREADS(thread) {
+        FOR_EACH(g, thread, a->count) {
+            double sums[RESIDUAL_SUMS] = {0.0, 0.0, 0.0, 0.0, 0.0};
+            for (u32 i = a->group_start[g]; i < a->group_end[g]; i++) add_residual(a, g, i, sums);
+            for (u32 k = 0; k < RESIDUAL_SUMS; k++) s->values[(u64)k * a->count + g] = sums[k];
         }
     }
 }

@@ -45,12 +45,20 @@ typedef unsigned long long u64;
 #define ATOMIC_ADD_U64(address, value) atomicAdd(address, value)
 #define ATOMIC_MAX_U64(address, value) atomicMax(address, value)
 #define ATOMIC_MAX_U32(address, value) atomicMax(address, value)
+#define ATOMIC_MIN_U32(address, value) atomicMin(address, value)
 #define ATOMIC_OR_U32(address, value) atomicOr(address, value)
 /* These return what was there before. */
 #define FETCH_ADD_U32(address, value) atomicAdd(address, value)
 #define COMPARE_AND_SWAP_U32(address, expected, value) atomicCAS(address, expected, value)
 #define COMPARE_AND_SWAP_U64(address, expected, value) atomicCAS(address, expected, value)
 #define EXCHANGE_U32(address, value) atomicExch(address, value)
+/* Two doubles side by side, at an address that is a multiple of their size. */
+#define LOAD_PAIR(address, x, y) \
+    do { \
+        double2 pair = *(const double2 *)(address); \
+        (x) = pair.x, (y) = pair.y; \
+    } while (0)
+#define STORE_PAIR(address, x, y) (*(double2 *)(address) = make_double2(x, y))
 #define BITS_OF(x) ((u64)__double_as_longlong(x))
 #define DOUBLE_OF(bits) __longlong_as_double((long long)(bits))
 #define BITS_OF_FLOAT(x) ((u32)__float_as_int(x))
@@ -91,6 +99,16 @@ struct Launch {
 #define PART_OF_KERNEL(name, ...) static void name(struct Launch launch, ##__VA_ARGS__)
 #define RUN_PART(name, ...) name(launch, ##__VA_ARGS__)
 #define STATIC_ASSERT(condition, words) _Static_assert(condition, words)
+#define LOAD_PAIR(address, x, y) \
+    do { \
+        const double *from = (address); \
+        (x) = from[0], (y) = from[1]; \
+    } while (0)
+#define STORE_PAIR(address, x, y) \
+    do { \
+        double *to = (address); \
+        to[0] = (x), to[1] = (y); \
+    } while (0)
 #define ATOMIC_MIN_U64(address, value) \
     do { \
         u64 *at = (address), new_value = (value); \
@@ -107,6 +125,11 @@ struct Launch {
     do { \
         u32 *at_max = (address), new_max = (value); \
         if (new_max > *at_max) *at_max = new_max; \
+    } while (0)
+#define ATOMIC_MIN_U32(address, value) \
+    do { \
+        u32 *at_min = (address), new_min = (value); \
+        if (new_min < *at_min) *at_min = new_min; \
     } while (0)
 #define ATOMIC_OR_U32(address, value) (*(address) |= (value))
 

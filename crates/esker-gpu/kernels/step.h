@@ -4,6 +4,9 @@
  * contact's level is one more than the largest of the contacts before it in the block that
  * share a body with it. Contacts of one level share no body, and every body meets its
  * contacts in the order of the plan.
+ *
+ * Those of a flat plan, whose contacts of one colour share no body, lie group by group, LANES
+ * places each; where a group has fewer contacts its last places are empty.
  */
 #ifndef ESKER_STEP_H
 #define ESKER_STEP_H
@@ -13,8 +16,14 @@
 /* Threads of a thread block that sweeps, and of one that passes over bodies. */
 #define SWEEP_THREADS 512
 #define BODY_THREADS 256
-/* Eight parities and the block behind them. */
-#define MOST_COLOURS 9
+/* Threads of a thread block that sweeps contacts of one colour of a flat plan, at most. */
+#define FLAT_THREADS 256
+/* Colours of a flat plan at most; others have eight parities and the block behind them. */
+#define MOST_COLOURS 64
+/* Places of a group in a flat plan. */
+#define LANES 8
+/* Law of a place without contact. */
+#define EMPTY_PLACE 0xffffu
 /* Numbers of a body in a block's memory: velocity, inverse mass, angular velocity, inverse
  * inertia, and the velocity at the start of the substep; an odd number, too. */
 #define CACHED 11
@@ -77,8 +86,9 @@ struct Step {
     u32 originals;
     /* Sums of energy losses, zero where nobody wants them. */
     u32 loss_sums;
-    /* First block of every colour, and the end. */
+    /* First block of every colour, or of a flat plan first place, and the end. */
     u32 colours[MOST_COLOURS + 1];
+    u32 is_flat;
 
     const struct Law *laws;
     const struct Block *block;

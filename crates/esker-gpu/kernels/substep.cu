@@ -9,6 +9,9 @@
  * of its next contact while it worked on one waited for memory in every level.) The order of the
  * plan has about as many levels as a body has contacts.
  *
+ * Of a flat plan every colour is a launch and every contact a thread, whose bodies are where all
+ * are. A thread asks for all that it needs before it waits for any of it.
+ *
  * `x > y ? x : y` and the like are what the vector instructions do with numbers that do not
  * compare. An impact row stores the negative of its impulse: who loads it next takes it for
  * none. What it did to its bodies is added to sums at once, so that nothing but these has to be
@@ -101,16 +104,10 @@ struct Contact {
     u32 was_impact;
 };
 
-/* `rolls` is whether any contact does; it is known where a kernel is compiled. */
-DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) {
-    c->place = place;
-    c->level = s->level[place];
-    c->wake = s->wake[s->group[place]];
-    c->law = s->laws + s->law[place];
-    if (is_asleep(c->wake)) return;
+/* What a contact has in memory beside its bodies; `rolls` is whether any contact does, which is
+ * known where a kernel is compiled. */
+DEVICE void load_row(const struct Step *s, u32 place, u32 rolls, struct Contact *c) {
     c->tracked = s->tracked[place];
-    c->bodies[0] = s->contact_bodies[2 * place];
-    c->bodies[1] = s->contact_bodies[2 * place + 1];
     for (int k = 0; k < 3; k++) {
         c->normal[k] = s->normal[k][place];
         c->friction[k] = s->friction[k][place];
@@ -136,6 +133,18 @@ DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) 
     }
 }
 
+/* A contact of a block. */
+DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) {
+    c->place = place;
+    c->level = s->level[place];
+    c->wake = s->wake[s->group[place]];
+    c->law = s->laws + s->law[place];
+    if (is_asleep(c->wake)) return;
+    c->bodies[0] = s->contact_bodies[2 * place];
+    c->bodies[1] = s->contact_bodies[2 * place + 1];
+    load_row(s, place, rolls, c);
+}
+
 /* Forgets the impulses of an impact. */
 DEVICE void forget_impact(struct Contact *c) {
     c->was_impact = c->impulse < 0.0;
@@ -145,22 +154,50 @@ DEVICE void forget_impact(struct Contact *c) {
     for (int k = 0; k < 3; k++) c->friction[k] = c->rolling[k] = 0.0;
 }
 
+/* The bodies of a contact: velocity and inverse mass, angular velocity and inverse inertia, and
+ * how fast one was from the other at the start of the substep. */
+struct Motions {
+    double va[4];
+    double vb[4];
+    double wa[4];
+    double wb[4];
+    double apart[3];
+};
+
+/* As they are now. */
+DEVICE void fetch_motions(const struct Bodies *bodies, const struct Contact *c,
+                          struct Motions *m) {
+    const double *a = bodies->state + (u64)bodies->stride * c->bodies[0];
+    const double *b = bodies->state + (u64)bodies->stride * c->bodies[1];
+    for (int k = 0; k < 4; k++) {
+        m->va[k] = a[k];
+        m->vb[k] = b[k];
+        m->wa[k] = a[4 + k];
+        m->wb[k] = b[4 + k];
+    }
+}
+
+/* As they were at the start of the substep. */
+DEVICE void fetch_before(const struct Bodies *bodies, const struct Contact *c, struct Motions *m) {
+    const double *before_a = bodies->before + (u64)bodies->stride * c->bodies[0];
+    const double *before_b = bodies->before + (u64)bodies->stride * c->bodies[1];
+    for (int k = 0; k < 3; k++) m->apart[k] = before_b[k] - before_a[k];
+    m->va[3] = bodies->state[(u64)bodies->stride * c->bodies[0] + 3];
+    m->vb[3] = bodies->state[(u64)bodies->stride * c->bodies[1] + 3];
+}
+
 /* What a row is in this substep, as far as velocities of now do not enter. */
-DEVICE void prepare(const struct Step *s, const struct Bodies *bodies, u32 substep,
+DEVICE void prepare(const struct Step *s, const struct Motions *m, u32 substep,
                     struct Contact *c) {
     if (is_asleep(c->wake)) return;
     forget_impact(c);
     const struct Law *law = c->law;
     c->friction_coefficient = law->friction;
     c->restitution = law->restitution;
-    const double *before_a = bodies->before + (u64)bodies->stride * c->bodies[0];
-    const double *before_b = bodies->before + (u64)bodies->stride * c->bodies[1];
-    double mass_a = bodies->state[(u64)bodies->stride * c->bodies[0] + 3];
-    double mass_b = bodies->state[(u64)bodies->stride * c->bodies[1] + 3];
+    double mass_a = m->va[3], mass_b = m->vb[3];
     /* A group that was just woken is where its bodies are. */
     double moved = substep == 0 || c->wake == WOKEN + substep ? 0.0 : s->step;
-    double apart[3];
-    for (int k = 0; k < 3; k++) apart[k] = before_b[k] - before_a[k];
+    const double *apart = m->apart;
     c->mobility = mass_a + mass_b;
     c->turns = law->follows && moved > 0.0;
     if (c->turns) {
@@ -264,19 +301,9 @@ DEVICE void count_impact(const struct Step *s, const struct Bodies *bodies, u32 
 
 /* One contact of a sweep: updates (1) to (4). */
 DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep, u32 rolls,
-                  struct Contact *c) {
-    if (is_asleep(c->wake)) return;
+                  struct Contact *c, struct Motions *m) {
     u32 place = c->place;
-    double *a = bodies->state + (u64)bodies->stride * c->bodies[0];
-    double *b = bodies->state + (u64)bodies->stride * c->bodies[1];
-    /* Velocity and inverse mass, angular velocity and inverse inertia. */
-    double va[4], vb[4], wa[4], wb[4];
-    for (int k = 0; k < 4; k++) {
-        va[k] = a[k];
-        vb[k] = b[k];
-        wa[k] = a[4 + k];
-        wb[k] = b[4 + k];
-    }
+    double *va = m->va, *vb = m->vb, *wa = m->wa, *wb = m->wb;
     s->overlap[place] = c->overlap;
     if (c->turns) {
         if (0.0 < c->impulse) turn(s, c, va, vb, wa, wb);
@@ -363,6 +390,8 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
         }
         c->twisting = twisting;
     }
+    double *a = bodies->state + (u64)bodies->stride * c->bodies[0];
+    double *b = bodies->state + (u64)bodies->stride * c->bodies[1];
     for (int k = 0; k < 3; k++) {
         a[k] = va[k] - linear[k] * va[3];
         b[k] = vb[k] + linear[k] * vb[3];
@@ -552,7 +581,6 @@ struct Start {
 };
 
 DEVICE void load_start(const struct Step *s, u32 place, struct Start *c) {
-    c->level = s->level[place];
     c->impulse = s->impulse[place];
     if (!(0.0 < c->impulse)) return;
     for (int k = 0; k < 2; k++) c->bodies[k] = s->contact_bodies[2 * place + k];
@@ -604,7 +632,11 @@ KERNEL(apply_impulses, SWEEP_THREADS, u32 colour) {
         u32 count = block.contacts_end - first < THREADS ? block.contacts_end - first : THREADS;
         u32 level = s->level[first], last_level = s->level[first + count - 1];
         FOR_THREADS(thread) {
-            if (thread < count) load_start(s, first + thread, MINE(own, thread));
+            struct Start *start = MINE(own, thread);
+            if (thread < count) {
+                start->level = s->level[first + thread];
+                load_start(s, first + thread, start);
+            }
         }
         for (; level <= last_level; level++) {
             FOR_THREADS(thread) {
@@ -672,6 +704,15 @@ KERNEL(join_copies, BODY_THREADS, u32 substep) {
     }
 }
 
+/* `wake` of a group that was due, by the time that its contacts stay open at least. */
+DEVICE u32 wake_after(const struct Step *s, u64 soonest, u32 substep) {
+    /* All but a long wait wakes; no number at all is no wait. */
+    double time = of_ascending(soonest);
+    int sleeps_on = soonest == ~0ull || time >= s->step;
+    double substeps = soonest == ~0ull ? s->longest_sleep : time / s->step;
+    return sleeps_on ? after(substep, MIN(substeps, s->longest_sleep)) : WOKEN + substep;
+}
+
 /* Looks at the sleeping groups of a block that are due, and wakes those that may close. */
 PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
                const struct Bodies *bodies, u32 substep) {
@@ -688,13 +729,7 @@ PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
     FOR_THREADS(thread) {
         for (u32 g = block->groups + thread; g < block->groups_end; g += THREADS) {
             if (!is_due(s->wake[g], substep)) continue;
-            u64 soonest = s->soonest[g];
-            /* All but a long wait wakes; no number at all is no wait. */
-            double time = of_ascending(soonest);
-            int sleeps_on = soonest == ~0ull || time >= s->step;
-            double substeps = soonest == ~0ull ? s->longest_sleep : time / s->step;
-            s->wake[g] = sleeps_on ? after(substep, MIN(substeps, s->longest_sleep))
-                                   : WOKEN + substep;
+            s->wake[g] = wake_after(s, s->soonest[g], substep);
         }
     }
     BARRIER();
@@ -739,14 +774,20 @@ PART_OF_KERNEL(sweep_colour, u32 colour, u32 substep, u32 rolls) {
             struct Contact *contact = MINE(own, thread);
             if (thread < count) {
                 load(s, first + thread, rolls, contact);
-                prepare(s, &bodies, substep, contact);
+                if (!is_asleep(contact->wake)) {
+                    struct Motions motions;
+                    fetch_before(&bodies, contact, &motions);
+                    prepare(s, &motions, substep, contact);
+                }
             }
         }
         for (; level <= last_level; level++) {
             FOR_THREADS(thread) {
                 struct Contact *contact = MINE(own, thread);
-                if (thread < count && contact->level == level) {
-                    relax(s, &bodies, substep, rolls, contact);
+                if (thread < count && contact->level == level && !is_asleep(contact->wake)) {
+                    struct Motions motions;
+                    fetch_motions(&bodies, contact, &motions);
+                    relax(s, &bodies, substep, rolls, contact, &motions);
                 }
             }
             BARRIER();
@@ -766,40 +807,214 @@ KERNEL(sweep_rolling, SWEEP_THREADS, u32 colour, u32 substep) {
     RUN_PART(sweep_colour, colour, substep, 1);
 }
 
-/* Energy that contacts took out of the motion in a substep, contact by contact. */
+/* Bodies where all are. */
+DEVICE struct Bodies all_bodies(const struct Step *s) {
+    struct Bodies bodies;
+    bodies.state = s->state;
+    bodies.before = s->before;
+    bodies.stride = 8;
+    bodies.list = 0;
+    return bodies;
+}
+
+/* Loads a contact of a flat plan and its bodies: all at once. */
+DEVICE void load_flat(const struct Step *s, u32 place, u32 rolls, struct Contact *c,
+                      struct Motions *m) {
+    const double *a = s->state + 8 * (u64)c->bodies[0], *b = s->state + 8 * (u64)c->bodies[1];
+    const double *before_a = s->before + 8 * (u64)c->bodies[0];
+    const double *before_b = s->before + 8 * (u64)c->bodies[1];
+    double pair_a[2], pair_b[2];
+    for (int k = 0; k < 4; k += 2) {
+        LOAD_PAIR(a + k, m->va[k], m->va[k + 1]);
+        LOAD_PAIR(b + k, m->vb[k], m->vb[k + 1]);
+        LOAD_PAIR(a + 4 + k, m->wa[k], m->wa[k + 1]);
+        LOAD_PAIR(b + 4 + k, m->wb[k], m->wb[k + 1]);
+    }
+    LOAD_PAIR(before_a, pair_a[0], pair_a[1]);
+    LOAD_PAIR(before_b, pair_b[0], pair_b[1]);
+    double last_a = before_a[2], last_b = before_b[2];
+    load_row(s, place, rolls, c);
+    m->apart[0] = pair_b[0] - pair_a[0];
+    m->apart[1] = pair_b[1] - pair_a[1];
+    m->apart[2] = last_b - last_a;
+}
+
+/* Looks at the sleeping groups of so many places from the first on that are due, and wakes those
+ * that may close. */
+PART_OF_KERNEL(wake_flat, const struct Step *s, u32 first, u32 end, u32 substep) {
+    SHARED(u64, soonest[FLAT_THREADS / LANES]);
+    struct Bodies bodies = all_bodies(s);
+    FOR_THREADS(thread) {
+        if (thread < FLAT_THREADS / LANES) soonest[thread] = ~0ull;
+    }
+    BARRIER();
+    FOR_THREADS(thread) {
+        u32 place = first + thread;
+        if (place < end && s->law[place] != EMPTY_PLACE && is_due(s->wake[place / LANES], substep)) {
+            double time = time_open(s, &bodies, place);
+            /* What is no number does not count. */
+            if (time == time) ATOMIC_MIN_U64(soonest + thread / LANES, ascending(time));
+        }
+    }
+    BARRIER();
+    FOR_THREADS(thread) {
+        u32 group = first / LANES + thread;
+        if (thread < THREADS / LANES && group * LANES < end && is_due(s->wake[group], substep)) {
+            s->wake[group] = wake_after(s, soonest[thread], substep);
+        }
+    }
+    BARRIER();
+    FOR_THREADS(thread) {
+        u32 place = first + thread;
+        if (place < end && s->law[place] != EMPTY_PLACE &&
+            s->wake[place / LANES] == WOKEN + substep) {
+            bring_up_to_date(s, &bodies, place);
+        }
+    }
+    BARRIER();
+}
+
+/* The sweep of a substep over colours of a flat plan; more than one where there is one thread
+ * block. The first is in the lower half of a word, the end in the upper. */
+PART_OF_KERNEL(sweep_places, u32 colours, u32 substep, u32 rolls) {
+    const struct Step *s = STEP;
+    SHARED(u32, has_due);
+    OWN(struct Contact, own);
+    OWN(struct Motions, motions);
+    OWN(u32, is_swept);
+    struct Bodies bodies = all_bodies(s);
+    FOR_THREADS(thread) {
+        if (thread == 0) has_due = 0;
+    }
+    BARRIER();
+    for (u32 colour = colours & 0xffffu; colour < colours >> 16; colour++) {
+        u32 end = s->colours[colour + 1];
+        for (u32 first = s->colours[colour] + THREAD_BLOCK * THREADS; first < end;
+             first += THREADS * THREAD_BLOCKS) {
+            FOR_THREADS(thread) {
+                struct Contact *c = MINE(own, thread);
+                u32 place = first + thread, *swept = MINE(is_swept, thread);
+                *swept = 0;
+                if (place < end) {
+                    u32 law = s->law[place];
+                    c->wake = s->wake[place / LANES];
+                    c->bodies[0] = s->contact_bodies[2 * place];
+                    c->bodies[1] = s->contact_bodies[2 * place + 1];
+                    c->place = place;
+                    *swept = law != EMPTY_PLACE;
+                    if (is_asleep(c->wake)) {
+                        if (is_due(c->wake, substep)) has_due = 1;
+                    } else if (*swept) {
+                        c->law = s->laws + law;
+                        load_flat(s, place, rolls, c, MINE(motions, thread));
+                    }
+                }
+            }
+            BARRIER();
+            if (has_due) {
+                RUN_PART(wake_flat, s, first, end, substep);
+                FOR_THREADS(thread) {
+                    struct Contact *c = MINE(own, thread);
+                    if (thread == 0) has_due = 0;
+                    if (*MINE(is_swept, thread) && is_asleep(c->wake)) {
+                        c->wake = s->wake[c->place / LANES];
+                        if (!is_asleep(c->wake)) {
+                            c->law = s->laws + s->law[c->place];
+                            load_flat(s, c->place, rolls, c, MINE(motions, thread));
+                        }
+                    }
+                }
+                BARRIER();
+            }
+            FOR_THREADS(thread) {
+                struct Contact *c = MINE(own, thread);
+                if (*MINE(is_swept, thread) && !is_asleep(c->wake)) {
+                    prepare(s, MINE(motions, thread), substep, c);
+                    relax(s, &bodies, substep, rolls, c, MINE(motions, thread));
+                }
+            }
+            /* The next colour's threads see what this one's have done. */
+            BARRIER();
+        }
+    }
+}
+
+KERNEL(sweep_flat, FLAT_THREADS, u32 colours, u32 substep) {
+    RUN_PART(sweep_places, colours, substep, 0);
+}
+
+KERNEL(sweep_flat_rolling, FLAT_THREADS, u32 colours, u32 substep) {
+    RUN_PART(sweep_places, colours, substep, 1);
+}
+
+/* Applies the impulses that contacts of a flat plan start with. */
+KERNEL(apply_flat, FLAT_THREADS, u32 colours) {
+    const struct Step *s = STEP;
+    struct Bodies bodies = all_bodies(s);
+    for (u32 colour = colours & 0xffffu; colour < colours >> 16; colour++) {
+        u32 end = s->colours[colour + 1];
+        for (u32 first = s->colours[colour] + THREAD_BLOCK * THREADS; first < end;
+             first += THREADS * THREAD_BLOCKS) {
+            FOR_THREADS(thread) {
+                u32 place = first + thread;
+                if (place < end && s->law[place] != EMPTY_PLACE) {
+                    struct Start start;
+                    load_start(s, place, &start);
+                    apply_start(&bodies, &start);
+                }
+            }
+            BARRIER();
+        }
+    }
+}
+
+/* Energy that a contact took out of the motion in a substep. `list` has the bodies of its block;
+ * it is null where the contact has them itself. */
+DEVICE void find_loss(const struct Step *s, u32 place, const u32 *list) {
+    double *loss = s->losses + 4 * (u64)s->plan_place[place];
+    double impulse = s->impulse[place];
+    for (int k = 0; k < 4; k++) loss[k] = 0.0;
+    if (impulse == 0.0) return;
+    int is_impact = impulse < 0.0;
+    if (is_impact) impulse = 0.0 - impulse;
+    u32 i = s->contact_bodies[2 * place], j = s->contact_bodies[2 * place + 1];
+    u64 a = 8 * (u64)(list ? list[i] : i), b = 8 * (u64)(list ? list[j] : j);
+    double n[3], apart[3], turning[3], slip[3], u[3], friction[3], torque[3], omega[3];
+    for (int k = 0; k < 3; k++) {
+        double va = 0.5 * (s->before[a + k] + s->state[a + k]);
+        double vb = 0.5 * (s->before[b + k] + s->state[b + k]);
+        double wa = 0.5 * (s->before[a + 4 + k] + s->state[a + 4 + k]);
+        double wb = 0.5 * (s->before[b + 4 + k] + s->state[b + 4 + k]);
+        n[k] = s->normal[k][place];
+        friction[k] = s->friction[k][place];
+        torque[k] = s->rolls ? s->rolling[k][place] + n[k] * s->twisting[place] : 0.0;
+        apart[k] = vb - va;
+        turning[k] = wa * s->arms[0][place] + wb * s->arms[1][place];
+        omega[k] = wb - wa;
+    }
+    cross(turning, n, slip);
+    for (int k = 0; k < 3; k++) u[k] = apart[k] - slip[k];
+    loss[is_impact] = -impulse * dot(n, u);
+    loss[2] = -dot(friction, u);
+    loss[3] = -dot(torque, omega);
+}
+
 KERNEL(find_losses, SWEEP_THREADS) {
     const struct Step *s = STEP;
+    if (s->is_flat) {
+        FOR_THREADS(thread) {
+            FOR_EACH(place, thread, s->contacts) {
+                if (s->law[place] != EMPTY_PLACE) find_loss(s, place, 0);
+            }
+        }
+        return;
+    }
     if (THREAD_BLOCK >= s->blocks) return;
     struct Block block = s->block[THREAD_BLOCK];
     const u32 *list = block.body_count > 0 ? s->body_list + block.bodies : 0;
     FOR_THREADS(thread) {
         for (u32 place = block.contacts + thread; place < block.contacts_end; place += THREADS) {
-            double *loss = s->losses + 4 * (u64)s->plan_place[place];
-            double impulse = s->impulse[place];
-            for (int k = 0; k < 4; k++) loss[k] = 0.0;
-            if (impulse == 0.0) continue;
-            int is_impact = impulse < 0.0;
-            if (is_impact) impulse = 0.0 - impulse;
-            u32 i = s->contact_bodies[2 * place], j = s->contact_bodies[2 * place + 1];
-            u64 a = 8 * (u64)(list ? list[i] : i), b = 8 * (u64)(list ? list[j] : j);
-            double n[3], apart[3], turning[3], slip[3], u[3], friction[3], torque[3], omega[3];
-            for (int k = 0; k < 3; k++) {
-                double va = 0.5 * (s->before[a + k] + s->state[a + k]);
-                double vb = 0.5 * (s->before[b + k] + s->state[b + k]);
-                double wa = 0.5 * (s->before[a + 4 + k] + s->state[a + 4 + k]);
-                double wb = 0.5 * (s->before[b + 4 + k] + s->state[b + 4 + k]);
-                n[k] = s->normal[k][place];
-                friction[k] = s->friction[k][place];
-                torque[k] = s->rolls ? s->rolling[k][place] + n[k] * s->twisting[place] : 0.0;
-                apart[k] = vb - va;
-                turning[k] = wa * s->arms[0][place] + wb * s->arms[1][place];
-                omega[k] = wb - wa;
-            }
-            cross(turning, n, slip);
-            for (int k = 0; k < 3; k++) u[k] = apart[k] - slip[k];
-            loss[is_impact] = -impulse * dot(n, u);
-            loss[2] = -dot(friction, u);
-            loss[3] = -dot(torque, omega);
+            find_loss(s, place, list);
         }
     }
 }

@@ -230,6 +230,9 @@ struct Functions {
     join_copies: sys::CUfunction,
     sweep: sys::CUfunction,
     sweep_rolling: sys::CUfunction,
+    apply_flat: sys::CUfunction,
+    sweep_flat: sys::CUfunction,
+    sweep_flat_rolling: sys::CUfunction,
     find_losses: sys::CUfunction,
     sum_losses: sys::CUfunction,
     finish_step: sys::CUfunction,
@@ -290,6 +293,9 @@ impl Cuda {
             join_copies: function(c"join_copies")?,
             sweep: function(c"sweep")?,
             sweep_rolling: function(c"sweep_rolling")?,
+            apply_flat: function(c"apply_flat")?,
+            sweep_flat: function(c"sweep_flat")?,
+            sweep_flat_rolling: function(c"sweep_flat_rolling")?,
             find_losses: function(c"find_losses")?,
             sum_losses: function(c"sum_losses")?,
             finish_step: function(c"finish_step")?,
@@ -358,6 +364,11 @@ impl Cuda {
             Kernel::JoinCopies { substep } => (f.join_copies, [substep, 0]),
             Kernel::Sweep { colour, substep } => (f.sweep, [colour, substep]),
             Kernel::SweepRolling { colour, substep } => (f.sweep_rolling, [colour, substep]),
+            Kernel::ApplyFlat { colours } => (f.apply_flat, [colours, 0]),
+            Kernel::SweepFlat { colours, substep } => (f.sweep_flat, [colours, substep]),
+            Kernel::SweepFlatRolling { colours, substep } => {
+                (f.sweep_flat_rolling, [colours, substep])
+            }
             Kernel::FindLosses => (f.find_losses, [0; 2]),
             Kernel::SumLosses => (f.sum_losses, [0; 2]),
             Kernel::FinishStep => (f.finish_step, [0; 2]),

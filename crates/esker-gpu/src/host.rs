@@ -36,6 +36,9 @@ unsafe extern "C" {
     fn join_copies(launch: Launch, substep: u32);
     fn sweep(launch: Launch, colour: u32, substep: u32);
     fn sweep_rolling(launch: Launch, colour: u32, substep: u32);
+    fn apply_flat(launch: Launch, colours: u32);
+    fn sweep_flat(launch: Launch, colours: u32, substep: u32);
+    fn sweep_flat_rolling(launch: Launch, colours: u32, substep: u32);
     fn find_losses(launch: Launch);
     fn sum_losses(launch: Launch);
     fn finish_step(launch: Launch);
@@ -252,6 +255,11 @@ unsafe fn execute_block(launch: KernelLaunch, thread_block: u32, step: *const St
             Kernel::JoinCopies { substep } => join_copies(at, substep),
             Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
             Kernel::SweepRolling { colour, substep } => sweep_rolling(at, colour, substep),
+            Kernel::ApplyFlat { colours } => apply_flat(at, colours),
+            Kernel::SweepFlat { colours, substep } => sweep_flat(at, colours, substep),
+            Kernel::SweepFlatRolling { colours, substep } => {
+                sweep_flat_rolling(at, colours, substep);
+            }
             Kernel::FindLosses => find_losses(at),
             Kernel::SumLosses => sum_losses(at),
             Kernel::FinishStep => finish_step(at),

@@ -85,6 +85,8 @@ pub struct AdvanceSettings {
     pub gravity: DVec3,
     /// Edge of the plan's blocks, m.
     pub edge: f64,
+    /// Contacts up to which colours are those of all of space.
+    pub most_flat: usize,
     /// Square of the phase up to which a collision needs no impact row.
     pub resolved_phase_square: f64,
     /// Whether a substep is the whole step.
@@ -178,6 +180,7 @@ impl World {
             substeps: self.method.sweeps(),
             gravity: self.gravity,
             edge: block_edge(self.grains.len(), diameters.mean, diameters.max),
+            most_flat: self.most_flat,
             resolved_phase_square: phase.map_or(0.0, |law| law.resolved_phase().powi(2)),
             is_whole_step: phase.is_some_and(|law| law.is_whole_step()),
             compliance: equations.compliance,
