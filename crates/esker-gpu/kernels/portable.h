@@ -53,12 +53,11 @@ typedef unsigned long long u64;
 #define COMPARE_AND_SWAP_U64(address, expected, value) atomicCAS(address, expected, value)
 #define EXCHANGE_U32(address, value) atomicExch(address, value)
 /* Two doubles side by side, at an address that is a multiple of their size. */
-#define LOAD_PAIR(address, x, y) \
+#define LOAD_PAIR(address, first, second) \
     do { \
-        double2 pair = *(const double2 *)(address); \
-        (x) = pair.x, (y) = pair.y; \
+        double2 both = *(const double2 *)(address); \
+        (first) = both.x, (second) = both.y; \
     } while (0)
-#define STORE_PAIR(address, x, y) (*(double2 *)(address) = make_double2(x, y))
 #define BITS_OF(x) ((u64)__double_as_longlong(x))
 #define DOUBLE_OF(bits) __longlong_as_double((long long)(bits))
 #define BITS_OF_FLOAT(x) ((u32)__float_as_int(x))
@@ -99,15 +98,10 @@ struct Launch {
 #define PART_OF_KERNEL(name, ...) static void name(struct Launch launch, ##__VA_ARGS__)
 #define RUN_PART(name, ...) name(launch, ##__VA_ARGS__)
 #define STATIC_ASSERT(condition, words) _Static_assert(condition, words)
-#define LOAD_PAIR(address, x, y) \
+#define LOAD_PAIR(address, first, second) \
     do { \
-        const double *from = (address); \
-        (x) = from[0], (y) = from[1]; \
-    } while (0)
-#define STORE_PAIR(address, x, y) \
-    do { \
-        double *to = (address); \
-        to[0] = (x), to[1] = (y); \
+        const double *both = (address); \
+        (first) = both[0], (second) = both[1]; \
     } while (0)
 #define ATOMIC_MIN_U64(address, value) \
     do { \
