@@ -32,19 +32,19 @@ RESIDENT_KERNEL(flat_colour, Advance) {
         u64 *masks = fits ? own_masks : s->masks + 2 * (u64)start;
         u32 *table = s->body_table + 4 * (u64)start;
         /* The lowest contact of every body that is left, in this round and in the next. */
-        u32 *lowest[2];
-        for (u32 k = 0; k < 2; k++) lowest[k] = fits ? own_lowest[k] : table + 2 * (u64)n * k;
+        u32 *lowest = fits ? own_lowest[0] : table;
+        u32 *next_lowest = fits ? own_lowest[1] : table + 2 * (u64)n;
         FOR_THREADS(thread) {
             for (u32 k = thread; k < bodies; k += THREADS) {
                 masks[k] = list[k] == NOBODY ? 0 : s->colours_of[list[k]];
-                lowest[0][k] = NOBODY;
+                lowest[k] = NOBODY;
             }
             for (u32 k = thread; k < n; k += THREADS) s->coloured[start + k] = NOBODY;
             *MINE(is_done, thread) = 0;
             if (thread == 0) left = n;
         }
         BARRIER();
-        for (u32 round = 0; left > 0; round ^= 1) {
+        while (left > 0) {
             FOR_THREADS(thread) {
                 u64 done = *MINE(is_done, thread);
                 for (u32 k = thread, own = 0; k < n; k += THREADS, own++) {
@@ -52,22 +52,22 @@ RESIDENT_KERNEL(flat_colour, Advance) {
                         continue;
                     }
                     const u32 *local = s->local_bodies + 2 * (u64)(start + k);
-                    ATOMIC_MIN_U32(lowest[round] + local[0], k);
-                    if (!(local[1] & IS_GHOST)) ATOMIC_MIN_U32(lowest[round] + local[1], k);
+                    ATOMIC_MIN_U32(lowest + local[0], k);
+                    if (!(local[1] & IS_GHOST)) ATOMIC_MIN_U32(lowest + local[1], k);
                 }
             }
             BARRIER();
             FOR_THREADS(thread) {
                 u64 done = *MINE(is_done, thread);
-                for (u32 k = thread; k < bodies; k += THREADS) lowest[1 - round][k] = NOBODY;
+                for (u32 k = thread; k < bodies; k += THREADS) next_lowest[k] = NOBODY;
                 for (u32 k = thread, own = 0; k < n; k += THREADS, own++) {
                     if (own < OWN_CONTACTS ? done >> own & 1 : s->coloured[start + k] != NOBODY) {
                         continue;
                     }
                     const u32 *local = s->local_bodies + 2 * (u64)(start + k);
                     u32 is_wall = local[1] >> 31;
-                    if (lowest[round][local[0]] != k) continue;
-                    if (!is_wall && lowest[round][local[1]] != k) continue;
+                    if (lowest[local[0]] != k) continue;
+                    if (!is_wall && lowest[local[1]] != k) continue;
                     u64 taken = masks[local[0]] | (is_wall ? 0 : masks[local[1]]);
                     u32 colour = taken == EMPTY_KEY ? MOST_COLOURS - 1 : lowest_bit(~taken);
                     if (taken == EMPTY_KEY) ATOMIC_OR_U32(&s->numbers->obstacle, MANY_COLOURS);
@@ -80,6 +80,9 @@ RESIDENT_KERNEL(flat_colour, Advance) {
                 *MINE(is_done, thread) = done;
             }
             BARRIER();
+            u32 *swapped = lowest;
+            lowest = next_lowest;
+            next_lowest = swapped;
         }
         FOR_THREADS(thread) {
             for (u32 k = thread; k < bodies; k += THREADS) {

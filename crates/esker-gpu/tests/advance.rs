@@ -8,6 +8,7 @@ use esker_gpu::resident::find::{Finder, HistoryAddress};
 use esker_gpu::resident::grains::ResidentGrains;
 use esker_gpu::resident::look::Looker;
 use esker_gpu::{Executor, Host};
+use esker_solver::plan::MOST_FLAT;
 use esker_world::resident_rows::numbers_of;
 use esker_world::{StepErrors, StepReport, World};
 
@@ -33,6 +34,7 @@ struct Twin<E: Executor> {
     rows: usize,
     impacts: usize,
     residuals: usize,
+    is_flat: bool,
 }
 
 impl<E: Executor> Twin<E> {
@@ -47,6 +49,7 @@ impl<E: Executor> Twin<E> {
             rows: 0,
             impacts: 0,
             residuals: 0,
+            is_flat: false,
         }
     }
 
@@ -173,6 +176,7 @@ fn compare<E: Executor>(executor: E, mut world: World, steps: usize, is_steady: 
     for k in 0..steps {
         twin.step(&mut world, k == 0 || !is_steady);
     }
+    twin.is_flat = world.last_problem().plan.is_flat;
     assert!(
         twin.rows > 10 && twin.residuals > 0,
         "there is something to compare"
@@ -180,12 +184,21 @@ fn compare<E: Executor>(executor: E, mut world: World, steps: usize, is_steady: 
     twin
 }
 
-fn compare_on_all(world: impl Fn() -> World, steps: usize, is_steady: bool) {
-    let twin = compare(Host::default(), world(), steps, is_steady);
-    println!("{} contacts, {} impacts", twin.rows, twin.impacts);
-    #[cfg(feature = "cuda")]
-    if let Ok(cuda) = esker_gpu::Cuda::new(0) {
-        compare(cuda, world(), steps, is_steady);
+/// In both orders of devices: by colours of all of space, and by blocks.
+fn compare_on_all(make: impl Fn() -> World, steps: usize, is_steady: bool) {
+    for most_flat in [MOST_FLAT, 0] {
+        let world = || {
+            let mut world = make();
+            world.set_most_flat(most_flat);
+            world
+        };
+        let twin = compare(Host::default(), world(), steps, is_steady);
+        println!("{} contacts, {} impacts", twin.rows, twin.impacts);
+        assert_eq!(twin.is_flat, most_flat > 0);
+        #[cfg(feature = "cuda")]
+        if let Ok(cuda) = esker_gpu::Cuda::new(0) {
+            compare(cuda, world(), steps, is_steady);
+        }
     }
 }
 
@@ -193,6 +206,41 @@ fn compare_on_all(world: impl Fn() -> World, steps: usize, is_steady: bool) {
 fn steps_of_a_drum_are_those_of_the_cpu() {
     compare_on_all(|| world_after("drum.toml", 0), 12, true);
     compare_on_all(|| world_after("drum.toml", 150), 12, true);
+}
+
+/// A grain that touches more small ones than there are colours: the plan is that of blocks.
+#[test]
+fn steps_with_more_contacts_of_a_grain_than_colours_are_those_of_the_cpu() {
+    let text = r#"
+        duration = 1.0
+        step = 1e-3
+        material.stone = { density = 2500, young = 1e7, poisson = 0.3 }
+        [[wall]]
+        shape = "plane"
+        [[grains]]
+        place = "lattice"
+        region = { box = [[-0.05, -0.05, 0.0], [0.05, 0.05, 0.04]] }
+        diameter = 0.008
+        [[grains]]
+        place = "column"
+        base = [0.0, 0.0, 0.041]
+        count = 1
+        diameter = 0.05
+    "#;
+    let make = |most_flat: usize| {
+        let scene = esker_scene::parse(text, "test.toml", Path::new(".")).expect("a scene");
+        let mut world = World::new(&scene.world).expect("a world");
+        world.set_device_order(true);
+        world.set_most_flat(most_flat);
+        world
+    };
+    let mut world = make(MOST_FLAT);
+    let mut flat = Vec::new();
+    for _ in 0..160 {
+        world.step().expect("a step");
+        flat.push(world.last_problem().plan.is_flat);
+    }
+    println!("{:?}", flat);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use esker::device_for;
 use esker_scene::Device;
 use esker_solver::device::DeviceWork;
 use esker_solver::packed::{BYTES_PER_CONTACT, BYTES_WRITTEN_PER_CONTACT};
+use esker_solver::plan::MOST_FLAT;
 use esker_world::definition::WorldDef;
 use esker_world::{Stage, StageTimes, World};
 use serde::Serialize;
@@ -36,6 +37,8 @@ struct Report {
 struct BedTime {
     grains: usize,
     contacts: usize,
+    /// On the GPU.
+    order: Order,
     /// Steps, s: on all cores, on the GPU, and those on the GPU that left the grains there.
     seconds_per_step: [f64; 3],
     /// Stages, s, in the same order.
@@ -73,9 +76,14 @@ pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
             device.hand_to(&mut world)?;
         }
         world.leave_on_device(true);
-        let on_gpu = Timed::of(&mut world)?;
-        world.fetch()?;
-        report.beds.push(BedTime::of(&world, [&on_cpu, &on_gpu]));
+        // In the order of devices, and in what would be that of more or of fewer contacts.
+        for order in Order::from_own(on_cpu.contacts) {
+            world.set_most_flat(order.most_flat());
+            let on_gpu = Timed::of(&mut world)?;
+            world.fetch()?;
+            let times = BedTime::of(&world, order, [&on_cpu, &on_gpu]);
+            report.beds.push(times);
+        }
     }
     if json {
         println!("{}", serde_json::to_string_pretty(&report)?);
@@ -83,6 +91,31 @@ pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
         print(&report);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What contacts are swept by.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    Colours,
+    Blocks,
+}
+
+impl Order {
+    /// That of a run with so many contacts, and the other.
+    fn from_own(contacts: usize) -> [Order; 2] {
+        match contacts <= MOST_FLAT {
+            true => [Order::Colours, Order::Blocks],
+            false => [Order::Blocks, Order::Colours],
+        }
+    }
+
+    fn most_flat(self) -> usize {
+        match self {
+            Order::Colours => usize::MAX,
+            Order::Blocks => 0,
+        }
+    }
 }
 
 /// Some steps.
@@ -130,7 +163,7 @@ impl Timed {
 }
 
 impl BedTime {
-    fn of(world: &World, timed: [&Timed; 2]) -> Self {
+    fn of(world: &World, order: Order, timed: [&Timed; 2]) -> Self {
         let [_, on_gpu] = timed;
         let bytes = BYTES_PER_CONTACT[0] + BYTES_WRITTEN_PER_CONTACT[0];
         let moved = (bytes * on_gpu.contacts * SUBSTEPS) as f64;
@@ -138,6 +171,7 @@ impl BedTime {
         BedTime {
             grains: world.grains().len(),
             contacts: on_gpu.contacts,
+            order,
             seconds_per_step: [
                 timed[0].stages.total().as_secs_f64() / TIMED as f64,
                 on_gpu.stages.total().as_secs_f64() / TIMED as f64,
@@ -172,7 +206,12 @@ fn print(report: &Report) {
         let [cpu, gpu, alone] = bed.seconds_per_step.map(|s| s * 1e3);
         let (grains, contacts) = (bed.grains, bed.contacts);
         println!(
-            "{grains} grains, {contacts} contacts: {cpu:.2}, {gpu:.2} and {alone:.2} ms per step"
+            "{grains} grains, {contacts} contacts, by {}: {cpu:.2}, {gpu:.2} and {alone:.2} ms \
+             per step",
+            match bed.order {
+                Order::Colours => "colours",
+                Order::Blocks => "blocks",
+            }
         );
         for (name, times) in &bed.stages {
             let [cpu, gpu, alone] = times.map(|s| s * 1e3);
