@@ -208,41 +208,6 @@ fn steps_of_a_drum_are_those_of_the_cpu() {
     compare_on_all(|| world_after("drum.toml", 150), 12, true);
 }
 
-/// A grain that touches more small ones than there are colours: the plan is that of blocks.
-#[test]
-fn steps_with_more_contacts_of_a_grain_than_colours_are_those_of_the_cpu() {
-    let text = r#"
-        duration = 1.0
-        step = 1e-3
-        material.stone = { density = 2500, young = 1e7, poisson = 0.3 }
-        [[wall]]
-        shape = "plane"
-        [[grains]]
-        place = "lattice"
-        region = { box = [[-0.05, -0.05, 0.0], [0.05, 0.05, 0.04]] }
-        diameter = 0.008
-        [[grains]]
-        place = "column"
-        base = [0.0, 0.0, 0.041]
-        count = 1
-        diameter = 0.05
-    "#;
-    let make = |most_flat: usize| {
-        let scene = esker_scene::parse(text, "test.toml", Path::new(".")).expect("a scene");
-        let mut world = World::new(&scene.world).expect("a world");
-        world.set_device_order(true);
-        world.set_most_flat(most_flat);
-        world
-    };
-    let mut world = make(MOST_FLAT);
-    let mut flat = Vec::new();
-    for _ in 0..160 {
-        world.step().expect("a step");
-        flat.push(world.last_problem().plan.is_flat);
-    }
-    println!("{:?}", flat);
-}
-
 #[test]
 fn steps_of_a_pile_are_those_of_the_cpu() {
     compare_on_all(|| world_after("pile.toml", 600), 6, false);

@@ -773,6 +773,115 @@ mod tests {
         }
     }
 
+    /// The crowd without its giant, by colours of all of space.
+    fn flat_plan(descriptors: &[ContactDescriptor], bodies: usize, threads: usize) -> SweepPlan {
+        let mut plan = SweepPlan {
+            is_coloured: true,
+            most_flat: MOST_FLAT,
+            ..Default::default()
+        };
+        plan.build(&mut Team::new(threads), descriptors, (bodies, 3.5));
+        plan
+    }
+
+    fn small_crowd() -> (Vec<ContactDescriptor>, usize) {
+        let (mut descriptors, bodies) = crowd();
+        descriptors.retain(|contact| contact.arms[0] < 1.0);
+        (descriptors, bodies)
+    }
+
+    #[test]
+    fn contacts_of_a_colour_of_a_flat_plan_share_no_body() {
+        let (descriptors, bodies) = small_crowd();
+        let plan = flat_plan(&descriptors, bodies, 2);
+        assert!(plan.is_flat);
+        let mut seen = plan.order.clone();
+        seen.sort_unstable();
+        assert!(seen.iter().copied().eq(0..descriptors.len() as u32));
+        assert_eq!(*plan.blocks.last().unwrap() as usize, plan.group_count());
+        assert_eq!(
+            *plan.colours.last().unwrap() as usize,
+            plan.blocks.len() - 1
+        );
+        let most = (0..bodies as u32)
+            .map(|body| {
+                let of_body = descriptors.iter().filter(|d| d.bodies.contains(&body));
+                of_body.count()
+            })
+            .max()
+            .unwrap();
+        let colours = plan.colours.len() - 1;
+        assert!((most..2 * most).contains(&colours), "{colours} for {most}");
+        for colour in plan.colours.windows(2) {
+            let [first, end] = [0, 1].map(|k| plan.blocks[colour[k] as usize] as usize);
+            let mut acted_on = Vec::new();
+            for group in first..end {
+                let members = plan.groups[group] as usize..plan.groups[group + 1] as usize;
+                let class = descriptors[plan.order[members.start] as usize].class;
+                for &contact in &plan.order[members] {
+                    let descriptor = &descriptors[contact as usize];
+                    assert_eq!(descriptor.law, plan.laws[group]);
+                    assert_eq!(descriptor.class, class);
+                    acted_on.extend(descriptor.bodies.into_iter().filter(|&b| b != FIXED));
+                }
+            }
+            let count = acted_on.len();
+            acted_on.sort_unstable();
+            acted_on.dedup();
+            assert_eq!(acted_on.len(), count, "a colour shares a body");
+        }
+        let fixed = |k: &u32| {
+            let contact = plan.order[*k as usize];
+            descriptors[contact as usize].bodies.contains(&FIXED)
+        };
+        let all = 0..plan.contacts() as u32;
+        assert!(all.filter(fixed).eq(plan.fixed.iter().copied()));
+        assert!(plan.fill() > 0.9, "{}", plan.fill());
+    }
+
+    #[test]
+    fn a_flat_order_depends_on_places_alone() {
+        let (descriptors, bodies) = small_crowd();
+        let reference = flat_plan(&descriptors, bodies, 1);
+        let mut shuffled = descriptors.clone();
+        shuffled.reverse();
+        shuffled.swap(5, 900);
+        for (list, threads) in [(&descriptors, 2), (&descriptors, 7), (&shuffled, 3)] {
+            let other = flat_plan(list, bodies, threads);
+            let names = |list: &[ContactDescriptor], plan: &SweepPlan| -> Vec<[u64; 3]> {
+                plan.order.iter().map(|&i| list[i as usize].name).collect()
+            };
+            assert_eq!(names(&descriptors, &reference), names(list, &other));
+            assert_eq!(reference.groups, other.groups);
+            assert_eq!(reference.blocks, other.blocks);
+            assert_eq!(reference.colours, other.colours);
+        }
+    }
+
+    #[test]
+    fn what_colours_do_not_do_for_is_swept_in_blocks() {
+        // A hub with as many contacts as there are colours, and one more.
+        for contacts in [64, 65] {
+            let hub: Vec<ContactDescriptor> = (0..contacts)
+                .map(|k| ContactDescriptor {
+                    point: DVec3::X * f64::from(k) * 0.01,
+                    arms: [0.5; 2],
+                    bodies: [0, k + 1],
+                    name: [u64::from(k), 0, 0],
+                    law: 0,
+                    class: 0,
+                })
+                .collect();
+            let plan = flat_plan(&hub, contacts as usize + 1, 2);
+            assert_eq!(plan.is_flat, contacts == 64);
+            assert_eq!(plan.contacts(), contacts as usize);
+        }
+        // Copies of a giant belong to blocks.
+        let (descriptors, bodies) = crowd();
+        let plan = flat_plan(&descriptors, bodies, 2);
+        assert!(!plan.is_flat && plan.copies.count() > 0);
+    }
+
     /// Blocks used to be cut off 64 cells from the middle: all that was farther out along a
     /// belt was one block, swept by one thread.
     #[test]
