@@ -84,6 +84,10 @@ RESIDENT_KERNEL(look_begin, Look) {
     }
 }
 
+DEVICE struct Vector vector_of(const real *numbers) {
+    return vector(numbers[0], numbers[1], numbers[2]);
+}
+
 /* A body as the residual sees it. */
 struct Motion {
     struct Vector velocity;
@@ -92,8 +96,8 @@ struct Motion {
     double inverse_inertia;
 };
 
-DEVICE struct Motion motion_at(const double *velocities, const double *state, u64 body) {
-    const double *v = velocities + 8 * body;
+DEVICE struct Motion motion_at(const real *velocities, const real *state, u64 body) {
+    const real *v = velocities + 8 * body;
     struct Motion motion;
     motion.velocity = vector(v[0], v[1], v[2]);
     motion.spin = vector(v[4], v[5], v[6]);
@@ -176,8 +180,8 @@ DEVICE void add_residual(const struct Advance *s, u32 group, u32 i, double *sums
     }
     if (wake != 0 && wake < WOKEN) {
         /* As it was at the start of the step. */
-        struct Vector a = minus(vector_at(t->moved + 8 * body[0], 0), now[0].velocity);
-        struct Vector b = minus(vector_at(t->moved + 8 * body[1], 0), now[1].velocity);
+        struct Vector a = minus(vector_of(t->moved + 8 * body[0]), now[0].velocity);
+        struct Vector b = minus(vector_of(t->moved + 8 * body[1]), now[1].velocity);
         overlap -= t->step * dot(n, minus(b, a));
     }
     double u_n = dot(n, minus(free[1].velocity, free[0].velocity));

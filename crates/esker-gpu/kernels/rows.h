@@ -220,15 +220,15 @@ RESIDENT_KERNEL(rows_set, Advance) {
                 ((u32 *)t->level)[q] = s->level_of[i];
                 ((u32 *)t->group)[q] = group;
             }
-            double diameter;
+            double diameter, at_wall[8];
             if (c->is_wall) {
                 const struct Wall *wall = s->walls + c->partner;
                 u32 ghost = s->fixed_rank[i] + (s->kinds ? 0 : s->fixed_start[block]);
                 b = s->grains->count + ghost;
                 struct Vector v = surface_velocity(wall, point, n), w = wall->angular_velocity;
-                double *state = t->state + 8 * b;
-                state[0] = v.x, state[1] = v.y, state[2] = v.z, state[3] = 0.0;
-                state[4] = w.x, state[5] = w.y, state[6] = w.z, state[7] = 0.0;
+                at_wall[0] = v.x, at_wall[1] = v.y, at_wall[2] = v.z, at_wall[3] = 0.0;
+                at_wall[4] = w.x, at_wall[5] = w.y, at_wall[6] = w.z, at_wall[7] = 0.0;
+                for (int k = 0; k < 8; k++) t->state[8 * b + k] = R(at_wall[k]);
                 rolling_radius = 1.0 / (1.0 / radius + c->curvature);
                 elastic_radius = radius;
                 diameter = 2.0 * arms[0] + c->overlap;
@@ -248,9 +248,8 @@ RESIDENT_KERNEL(rows_set, Advance) {
                 ((u32 *)t->tracked)[q] = UNTRACKED;
             }
             if (c->overlap > 0.0) measure_overlap(limbs, &max, &touching, c->overlap / diameter);
-            /* Ghosts are written by this very thread; grains have their states. */
             const double *own = s->grains->state + 8 * a;
-            const double *theirs = c->is_wall ? t->state + 8 * b : s->grains->state + 8 * b;
+            const double *theirs = c->is_wall ? at_wall : s->grains->state + 8 * b;
             double mobility = own[3] + theirs[3];
             double stiffness = pair->hertz ? pair->stiffness * sqrt(elastic_radius) : pair->stiffness;
             double weight = s->gravity / (mobility * stiffness);
@@ -285,7 +284,7 @@ RESIDENT_KERNEL(rows_set, Advance) {
             t->normal[0][q] = n.x, t->normal[1][q] = n.y, t->normal[2][q] = n.z;
             t->overlap[q] = c->overlap;
             for (int k = 0; k < 2; k++) t->arms[k][q] = arms[k];
-            ((double *)t->compliance)[q] = spring.unit_compliance;
+            ((real *)t->compliance)[q] = spring.unit_compliance;
             double tangent = own[3] + theirs[3] + arms[0] * arms[0] * own[7] +
                 arms[1] * arms[1] * theirs[7];
             float factor = (float)spring.damping_factor;
@@ -298,15 +297,15 @@ RESIDENT_KERNEL(rows_set, Advance) {
             t->impulse[q] = impulse[0];
             for (int k = 0; k < 3; k++) t->friction[k][q] = impulse[1 + k];
             if (s->rolls) {
-                ((double *)t->rolling_limit)[q] = pair->rolling * rolling_radius * 1.0;
-                ((double *)t->twisting_limit)[q] = pair->twisting * rolling_radius * 1.0;
-                ((double *)t->inverse_rolling)[q] =
+                ((real *)t->rolling_limit)[q] = pair->rolling * rolling_radius * 1.0;
+                ((real *)t->twisting_limit)[q] = pair->twisting * rolling_radius * 1.0;
+                ((real *)t->inverse_rolling)[q] =
                     inverse_of((own[7] + theirs[7]) * (1.0 + s->rolling_compliance));
                 for (int k = 0; k < 3; k++) t->rolling[k][q] = impulse[4 + k];
                 t->twisting[q] = impulse[7];
             }
         }
-        FOR_EACH(i, thread, 8 * s->grains->count) { t->state[i] = s->grains->state[i]; }
+        FOR_EACH(i, thread, 8 * s->grains->count) { t->state[i] = R(s->grains->state[i]); }
     }
     BARRIER();
     FOR_THREADS(thread) {

@@ -95,16 +95,16 @@ struct Step {
     const u32 *body_list;
     const struct Original *original;
     /* Linear and angular, six numbers each. */
-    const double *acceleration;
+    const real *acceleration;
 
     /* Eight numbers per body: velocity, inverse mass, angular velocity, inverse inertia. */
-    double *state;
+    real *state;
     /* The same at the start of the substep, v° and omega°. */
-    double *before;
+    real *before;
     /* Sums over the substeps done, in the same places. */
-    double *moved;
+    real *moved;
     /* What impacts have changed in this substep, six numbers. */
-    double *change;
+    real *change;
     u32 *impacted;
 
     /* Per group. */
@@ -121,10 +121,10 @@ struct Step {
     const u32 *tracked;
     /* Place in the order of the plan; where losses are wanted alone, as all of losses. */
     const u32 *plan_place;
-    double *normal[3];
-    double *overlap;
-    double *arms[2];
-    const double *compliance;
+    real *normal[3];
+    real *overlap;
+    real *arms[2];
+    const real *compliance;
     const float *inverse_tangent;
     const float *cap;
     const float *min_overlap;
@@ -132,24 +132,24 @@ struct Step {
     const float *closing;
     /* Negative of one that was an impact in the last substep, whose impulses do not count any
      * more. */
-    double *impulse;
-    double *friction[3];
-    const double *rolling_limit;
-    const double *twisting_limit;
-    const double *inverse_rolling;
-    double *rolling[3];
-    double *twisting;
+    real *impulse;
+    real *friction[3];
+    const real *rolling_limit;
+    const real *twisting_limit;
+    const real *inverse_rolling;
+    real *rolling[3];
+    real *twisting;
     /* Whether it was an impact in the last substep. */
     u32 *is_impact;
 
     /* Per tracked contact: normal, friction, rolling, twisting. */
-    double *sums;
+    real *sums;
     /* Impact rows per substep. */
     u32 *impact_counts;
     /* Energy lost in a substep by normal rows, impacts, friction and rolling, per contact in the
      * order of the plan, and summed over the substeps for ranges of contacts. */
-    double *losses;
-    double *loss_sum;
+    real *losses;
+    real *loss_sum;
     const u32 *loss_ranges;
 };
 

@@ -18,7 +18,7 @@ use cudarc::driver::sys;
 use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::launch::{Executor, Kernel, KernelLaunch, MOMENTS, ResidentLaunch, StepShape};
-use crate::layout::{RESIDENT_THREADS, StepRecord, fitting_bodies};
+use crate::layout::{Precision, RESIDENT_THREADS, StepRecord, fitting_bodies};
 use crate::memory::{Array, DeviceMemory, Plain};
 use crate::resident::kernels;
 
@@ -26,6 +26,9 @@ use crate::resident::kernels;
 const PTX: &str = concat!(include_str!("../ptx/substep.ptx"), "\0");
 /// Those of the other stages.
 const RESIDENT_PTX: &str = concat!(include_str!("../ptx/resident.ptx"), "\0");
+/// Both in mixed precision.
+const MIXED_PTX: &str = concat!(include_str!("../ptx/substep_mixed.ptx"), "\0");
+const MIXED_RESIDENT_PTX: &str = concat!(include_str!("../ptx/resident_mixed.ptx"), "\0");
 
 /// Version of the driver's interface that the kernels need: 12.1, of driver 530.
 const OLDEST_DRIVER: i32 = 12010;
@@ -249,6 +252,15 @@ struct Graph {
 impl Cuda {
     /// The device of this number, counted from 0.
     pub fn new(index: usize) -> Result<Self, CudaError> {
+        Cuda::with_precision(index, Precision::Double)
+    }
+
+    /// The device of this number, for substeps in this precision.
+    pub fn with_precision(index: usize, precision: Precision) -> Result<Self, CudaError> {
+        let [substeps, other_stages] = match precision {
+            Precision::Double => [PTX, RESIDENT_PTX],
+            Precision::Mixed => [MIXED_PTX, MIXED_RESIDENT_PTX],
+        };
         let count = start_driver()?;
         if index >= count {
             return Err(CudaError::NoSuchDevice { index, count });
@@ -278,9 +290,9 @@ impl Cuda {
             unsafe { result::module::get_function(module, name) }
                 .map_err(failed("cuModuleGetFunction"))
         };
-        let module = load(PTX)?;
+        let module = load(substeps)?;
         let function = |name: &CStr| function_of(module, CString::from(name));
-        let others = load(RESIDENT_PTX)?;
+        let others = load(other_stages)?;
         let resident = kernels::ALL.iter().map(|kernel| {
             let name = CString::new(kernel.name).expect("names have no zeros");
             Ok((kernel.name, function_of(others, name)?))

@@ -219,9 +219,9 @@ impl StepShape {
 pub struct ResidentKernel {
     /// Its name.
     pub name: &'static str,
-    /// The same compiled for the host.
+    /// The same compiled for the host, in double and in mixed precision.
     #[cfg(feature = "host")]
-    pub(crate) on_host: crate::host::HostKernel,
+    pub(crate) on_host: [crate::host::HostKernel; 2],
 }
 
 /// A launch of one.

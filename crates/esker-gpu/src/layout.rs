@@ -2,6 +2,18 @@
 
 use esker_solver::packed::Law;
 
+/// Numbers that kernels compute substeps with; positions, and what rows are made of, have double
+/// precision always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// All in double precision, with the bits of the CPU.
+    #[default]
+    Double,
+    /// Velocities and rows of contacts in single precision: half the bytes. Such arrays take the
+    /// first half of their memory.
+    Mixed,
+}
+
 /// Colours of a plan at most.
 pub const MOST_COLOURS: usize = esker_solver::colouring::MOST_COLOURS;
 /// Threads of a thread block that sweeps contacts of a colour of a flat plan.
