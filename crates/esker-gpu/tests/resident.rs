@@ -5,6 +5,7 @@ use std::path::Path;
 
 use esker_gpu::Host;
 use esker_gpu::resident::device::Resident;
+use esker_solver::plan::MOST_FLAT;
 use esker_world::{ResidentDevice, World};
 
 /// A shipped scene, with a stated accuracy where there is one.
@@ -115,7 +116,19 @@ fn scene_is_the_same(scene: &str, before: usize, steps: usize, least: usize) {
     world_is_the_same(&|| world_of(scene, None), before, steps, least);
 }
 
+/// In both orders of devices.
 fn world_is_the_same(make: &dyn Fn() -> World, before: usize, steps: usize, least: usize) {
+    for most_flat in [MOST_FLAT, 0] {
+        let make = || {
+            let mut world = make();
+            world.set_most_flat(most_flat);
+            world
+        };
+        order_is_the_same(&make, before, steps, least);
+    }
+}
+
+fn order_is_the_same(make: &dyn Fn() -> World, before: usize, steps: usize, least: usize) {
     let made = compare(
         make,
         before,

@@ -61,6 +61,7 @@ pub const SCENE: Section = Section {
         key("seed", Kind::Integer(0, i64::MAX as u64), "", Default("1"), "Seed of all random numbers; the same seed gives the same run."),
         key("rotation", Kind::Bool, "", Default("true"), "Whether grains rotate; `false` locks all rotation."),
         key("device", Kind::Choice(&["cpu", "gpu", "auto"]), "", Default("\"cpu\""), "What computes the substeps: the processor, a graphics processor of NVIDIA (the program must be built with `--features gpu`), or the latter where there is one that can. Results are the same to the bit; `esker run --device` overrules it."),
+        key("precision", Kind::Choice(&["double", "mixed"]), "", Default("\"double\""), "Numbers that a graphics processor computes substeps with: double precision, with the bits of the processor, or velocities and contacts in single precision, which is faster and has bits of its own. The processor computes in double precision; `esker run --precision` overrules it."),
         key("solver", Kind::Table(&SOLVER), "", Default("{}"), "How a step is solved."),
         key("contact", Kind::Table(&CONTACT), "", Default("{}"), "Settings of the contact model."),
         key("material", Kind::Named(&MATERIAL), "", Required, "Materials, by name."),

@@ -90,6 +90,8 @@ pub struct AdvanceSettings {
     pub gravity: DVec3,
     /// Edge of the plan's blocks, m.
     pub edge: f64,
+    /// Contacts up to which colours are those of all of space.
+    pub most_flat: usize,
     /// Whether a substep is the whole step.
     pub is_whole_step: bool,
     /// Compliances of friction and rolling rows.
@@ -181,6 +183,7 @@ impl World {
             substeps: self.method.sweeps(),
             gravity: self.gravity,
             edge: block_edge(self.grains.len(), diameters.mean, diameters.max),
+            most_flat: self.most_flat,
             is_whole_step: phase.is_some_and(|law| law.is_whole_step()),
             compliance: equations.compliance,
             materials: pairs.len().isqrt(),

@@ -128,7 +128,7 @@ impl Simulation {
         self.world.set_max_threads(cores);
         let scene = self.scene.scene();
         self.world.set_device_order(scene.device_is_given);
-        if let Some(device) = device_for(scene.run.device, &scene.world)? {
+        if let Some(device) = device_for(scene.run.device, scene.run.precision, &scene.world)? {
             let handed = device.hand_to(&mut self.world);
             handed.map_err(|source| self.failed(source))?;
         }
