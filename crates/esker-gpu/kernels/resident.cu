@@ -7,4 +7,5 @@
 #include "plan.h"
 #include "rows.h"
 #include "finish.h"
+#include "turnover.h"
 #include "look.h"
