@@ -32,6 +32,7 @@
 
 mod body;
 mod broad_phase;
+mod drum_shell;
 mod hertz;
 mod manifold;
 mod mesh;
@@ -49,6 +50,7 @@ pub use body::{
     PlacedShape, Polyhedron, PolyhedronEdge, PolyhedronFace, principal_moments,
 };
 pub use broad_phase::{BroadPhase, Crowd, PairEntry, TooManyPairs, UserData};
+pub use drum_shell::{Bumps, DrumShell, DrumShellError, Outlet};
 pub use glam::{DQuat, DVec3};
 pub use manifold::{Conformity, ContactPoint, ContactRates, RigidMotion};
 pub use mesh::{

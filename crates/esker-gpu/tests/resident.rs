@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use esker_gpu::Host;
 use esker_gpu::resident::device::Resident;
 use esker_solver::device::{DeviceError, DeviceWork};
-use esker_world::resident::{ListedGrain, RowChanges};
+use esker_world::resident::{BorderGrain, RowChanges};
 use esker_world::resident_look::LookTotals;
 use esker_world::{ResidentDevice, ResidentStep, World};
 
@@ -45,7 +45,7 @@ impl<D: ResidentDevice> ResidentDevice for Counted<D> {
         self.device.scale_remembered(factor)
     }
 
-    fn listed(&self) -> Option<&[ListedGrain]> {
+    fn listed(&self) -> Option<&[BorderGrain]> {
         self.device.listed()
     }
 

@@ -26,7 +26,7 @@ use crate::definition::Method;
 use crate::inertia::{Burden, LoadedInertia};
 use crate::known_rows::{KnownRows, ListedRows};
 use crate::report::{Stage, StageClock, StepReport};
-use crate::resident::{ListedGrain, RowChanges};
+use crate::resident::{BorderGrain, RowChanges};
 use crate::resident_look::LookTotals;
 use crate::step::StepError;
 
@@ -53,7 +53,7 @@ pub trait ResidentDevice: Debug + Send + Sync {
 
     /// Grains in the boxes of [`World::exits`] after the last step, in no order; `None` where
     /// there were more than it had room for.
-    fn listed(&self) -> Option<&[ListedGrain]>;
+    fn listed(&self) -> Option<&[BorderGrain]>;
 
     /// How many grains may be added to those that are there.
     fn room(&self) -> usize;

@@ -153,7 +153,7 @@ pub struct Exits {
 /// `esker-gpu/kernels/measures.h`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
-pub struct ListedGrain {
+pub struct BorderGrain {
     /// Its centre, m.
     pub position: [f64; 3],
     /// Its row.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use esker_geometry::BroadPhase;
 use esker_solver::device::{DeviceError, DeviceWork};
-use esker_world::resident::{ListedGrain, RowChanges, WallRecord};
+use esker_world::resident::{BorderGrain, RowChanges, WallRecord};
 use esker_world::resident_look::LookTotals;
 use esker_world::{ResidentDevice, ResidentStep, World};
 
@@ -176,7 +176,7 @@ impl<E: Executor> ResidentDevice for Resident<E> {
         self.advancer.scale_history(&mut self.executor, factor)
     }
 
-    fn listed(&self) -> Option<&[ListedGrain]> {
+    fn listed(&self) -> Option<&[BorderGrain]> {
         self.measures.listed()
     }
 

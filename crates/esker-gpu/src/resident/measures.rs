@@ -2,7 +2,7 @@
 
 use esker_parallel::ExactSum;
 use esker_solver::device::DeviceError;
-use esker_world::resident::{Exits, ListedGrain};
+use esker_world::resident::{BorderGrain, Exits};
 
 use super::kernels;
 use super::primitives::over;
@@ -38,14 +38,14 @@ unsafe impl Plain for MeasuredNumbers {}
 // SAFETY: as above.
 unsafe impl Plain for MeasuresRecord {}
 // SAFETY: as above.
-unsafe impl Plain for ListedGrain {}
+unsafe impl Plain for BorderGrain {}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Staged {
     record: Array<MeasuresRecord>,
     boxes: Array<f64>,
     numbers: Array<MeasuredNumbers>,
-    listed: Array<ListedGrain>,
+    listed: Array<BorderGrain>,
 }
 
 /// Grains that there is room for in the list at first.
@@ -127,7 +127,7 @@ impl<E: Executor> Measures<E> {
 
     /// Grains that may leave or are near emitters, once they are there; `None` where there were
     /// more than there was room for.
-    pub fn listed(&self) -> Option<&[ListedGrain]> {
+    pub fn listed(&self) -> Option<&[BorderGrain]> {
         let memory = self.memory.as_ref()?;
         staged(memory, self.staged.listed).get(..self.numbers().listed as usize)
     }
