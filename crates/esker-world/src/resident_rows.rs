@@ -11,7 +11,6 @@ use crate::World;
 use crate::contact::ContactKey;
 use crate::grains::GrainId;
 use crate::history::{Entry, NO_SLOT, Remembered};
-use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::material::{ContactClass, PairConstants};
 
 /// What two materials have in a step (`struct Pair` of `esker-gpu/kernels/advance.h`).
@@ -193,16 +192,6 @@ impl World {
         }
     }
 
-    /// Whether light grains are given the inertia that heavy ones ask for (`inertia.rs`), which
-    /// devices do not do.
-    pub fn raises_inertia(&mut self) -> bool {
-        let load = LoadedInertia {
-            gravity: self.gravity.length(),
-            substep: self.next.substep(&self.clock, &self.method),
-        };
-        InertiaFloor::is_needed(&mut self.team, load, &self.grains)
-    }
-
     /// What is remembered of the last step.
     pub fn remembered(&self) -> Vec<EntryRecord> {
         let mut rows = vec![u32::MAX; self.grains.slots()];
@@ -232,7 +221,11 @@ impl World {
         let rows: std::collections::HashMap<u64, usize> = (0..grains.len())
             .map(|row| (grains.id[row].as_u64(), row))
             .collect();
-        let remembered = entries.iter().map(|entry| {
+        // Some owners may be gone.
+        let known = entries
+            .iter()
+            .filter(|entry| (entry.row as usize) < grains.len());
+        let remembered = known.map(|entry| {
             let owner: GrainId = grains.id[entry.row as usize];
             let other = rows.get(&entry.other);
             Entry {
