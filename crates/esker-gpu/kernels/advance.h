@@ -35,8 +35,11 @@ struct Pair {
     double unresolved_factor;
     /* The damping time itself, or numbers that it follows from. */
     double damping_time;
-    double resolved;
-    double frozen;
+    double alpha;
+    double lag;
+    double spent;
+    double resolved_square;
+    double followed_square;
     double exponent;
     u32 law;
     u32 hertz;
@@ -98,7 +101,6 @@ struct Advance {
     double gravity;
     double cells_per_metre;
     double longest_arm;
-    double resolved_phase_square;
     double friction_compliance;
     double rolling_compliance;
     u32 materials;

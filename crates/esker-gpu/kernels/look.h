@@ -198,10 +198,18 @@ DEVICE void add_residual(const struct Advance *s, u32 group, u32 i, double *sums
     }
     double mobility = now[0].inverse_mass + now[1].inverse_mass;
     double bias_rate = law->bias_rate * factor;
-    double compliance = t->compliance[q];
-    if (law->hertz) compliance = compliance / sqrt(larger(overlap, (double)t->min_overlap[q]));
-    compliance = larger(compliance, (double)t->cap[q] * mobility);
-    map.target = overlap > 0.0 ? bias_rate * overlap + factor * u_n : overlap / t->step;
+    /* `Spring::row`. */
+    int is_resolved = t->damping_factor[q] < 0.0f;
+    double min_overlap = t->min_overlap[q], half = -0.5 * t->step * u_n, mean = overlap, root = 1.0;
+    if (is_resolved && law->hertz && half > fabs(overlap)) {
+        double reached = overlap + half;
+        mean = 0.6 * reached;
+        root = sqrt(larger(reached, min_overlap)) * (reached / (3.0 * half));
+    } else if (law->hertz) {
+        root = sqrt(larger(overlap, min_overlap));
+    }
+    double compliance = larger(t->compliance[q] / root, (double)t->cap[q] * mobility);
+    map.target = mean > 0.0 ? bias_rate * mean + factor * u_n : mean / t->step;
     double p = t->impulse[q], twisting = 0.0;
     struct Vector p_t = none, rolling = none;
     if (p < 0.0) {
@@ -341,8 +349,9 @@ RESIDENT_KERNEL(look_errors, Look) {
                     stored = stiffness * elastic;
                 }
                 double frequency = sqrt(square);
-                double time = pair->has_damping_time ? pair->damping_time
-                                                     : pair->resolved / frequency;
+                double time = pair->has_damping_time
+                    ? pair->damping_time
+                    : pair->alpha / (frequency * sqrt(1.0 + pair->spent));
                 double damped = time * fabs(dot(end.relative, end.normal));
                 double excess = end.overlap - elastic - damped;
                 float relative = (float)(excess / diameter);

@@ -8,4 +8,5 @@
 #include "flat.h"
 #include "rows.h"
 #include "finish.h"
+#include "turnover.h"
 #include "look.h"

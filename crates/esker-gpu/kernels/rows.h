@@ -137,7 +137,18 @@ DEVICE struct Spring spring_of(const struct Advance *s, const struct Pair *law, 
             double speed = larger(fabs(state.normal_velocity), state.closing_speed);
             double energy = speed * speed / linear;
             double base = larger(overlap, min_overlap);
-            double root = fifth_root(base * base * sqrt(base) + 1.25 * energy);
+            double elastic = base * base * sqrt(base), total = elastic + 1.25 * energy;
+            double root = fifth_root(total);
+            if (linear * root * h * h <= law->followed_square && law->spent > 0.0) {
+                int is_parting =
+                    state.normal_velocity > 0.0 && state.normal_velocity >= state.closing_speed;
+                double share = elastic / total, passed = 1.0 + 0.6 * (1.0 - share);
+                if (!is_parting) {
+                    double part = sqrt(share);
+                    passed = part * (1.4 - 0.4 * part);
+                }
+                root *= 1.0 + law->spent * passed;
+            }
             square *= root;
             if (s->is_whole_step) {
                 double share = clamped(square * h * h - 0.25, 0.0, 1.0);
@@ -145,25 +156,27 @@ DEVICE struct Spring spring_of(const struct Advance *s, const struct Pair *law, 
                 secant = larger(min_overlap, ahead);
             }
         }
-        double frequency = sqrt(square), phase_square = square * h * h;
-        double phase = frequency * s->whole_step, phase_of_step = phase * phase;
-        double damping = law->has_damping_time
-            ? law->damping_time
-            : (law->resolved + law->frozen * phase_of_step / (phase_of_step + 4.0)) / frequency;
-        double physical = damping / e, capped = law->cap * phase_square;
-        double uncapped = 0.25 * h * capped / larger(1.0 - capped, SMALLEST_NORMAL);
-        double floor = larger(unresolved * smaller(phase_square * phase_square, 1.0),
-                              smaller(uncapped, unresolved));
-        time = larger(physical, floor);
-        spring.damping_factor = damping_factor(h, time);
-        spring.is_resolved = physical >= floor && phase_square <= s->resolved_phase_square;
+        double phase_square = square * h * h;
+        if (!(law->is_slow_above_step && phase_square >= 1.0)) {
+            double frequency = sqrt(square);
+            double damping = law->has_damping_time ? law->damping_time : law->alpha / frequency;
+            int may_be_resolved =
+                law->returns_restitution && phase_square <= law->resolved_square;
+            double lag = may_be_resolved ? law->lag * h : 0.0;
+            double physical = (damping + lag) / e, capped = law->cap * phase_square;
+            double uncapped = 0.25 * h * capped / larger(1.0 - capped, SMALLEST_NORMAL);
+            double floor = larger(unresolved * smaller(phase_square * phase_square, 1.0),
+                                  smaller(uncapped, unresolved));
+            time = larger(physical, floor);
+            spring.is_resolved = may_be_resolved && physical >= floor;
+            spring.damping_factor = damping_factor(h, time);
+        }
     }
     double square = state.normal_velocity * state.normal_velocity;
     double cap = law->cap * (1.0 + law->restitution_raise * square / (square + law->still));
     spring.unit_compliance = law->bias_rate * spring.damping_factor / (h * state.stiffness);
     spring.min_overlap = secant;
     spring.cap = single(cap * h / (e * time));
-    spring.is_resolved = law->returns_restitution && spring.is_resolved;
     return spring;
 }
 

@@ -219,13 +219,24 @@ DEVICE void prepare(const struct Step *s, const struct Motions *m, u32 substep,
         c->overlap = c->overlap - moved * c->before;
     }
     real min_overlap = c->min_overlap, cap = c->cap, factor = c->damping_factor;
-    c->root = law->hertz ? SQUARE_ROOT(MAX(c->overlap, min_overlap)) : R(1.0);
-    real capped = c->mobility * cap * c->root;
-    c->compliance = MAX(c->compliance, capped);
     real negative = R(0.0) - factor;
     real damping = MAX(factor, negative);
-    c->target = R(0.0) < c->overlap ? damping * (R(law->bias_rate) * c->overlap + c->before)
-                                 : c->overlap * R(s->inverse_step);
+    real reached = c->overlap, width = R(1.0), mean = c->overlap;
+    if (law->hertz && factor < R(0.0)) {
+        /* Equation (3'') of `esker_contact::spring`. */
+        real half = c->before * R(-0.5 * s->step), below = R(0.0) - c->overlap;
+        real depth = MAX(c->overlap, below);
+        if (depth < half) {
+            reached = c->overlap + half;
+            mean = reached * R(0.6);
+            width = reached / (R(3.0) * half);
+        }
+    }
+    c->target = R(0.0) < mean ? damping * (R(law->bias_rate) * mean + c->before)
+                              : c->overlap * R(s->inverse_step);
+    c->root = law->hertz ? SQUARE_ROOT(MAX(reached, min_overlap)) * width : R(1.0);
+    real capped = c->mobility * cap * c->root;
+    c->compliance = MAX(c->compliance, capped);
     int is_fast = c->before < -R(law->impact_speed);
     int closes = c->before * R(s->step) < c->overlap;
     c->impacts = is_fast && R(0.0) < factor && closes && !(R(0.0) < c->impulse);

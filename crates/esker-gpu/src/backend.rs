@@ -486,7 +486,7 @@ impl<E: Executor> SweptContacts for Swept<'_, E> {
             self.of_contact([arrays.overlap, arrays.compliance], place);
         let [cap, factor] = self.of_contact([arrays.cap, arrays.damping_factor], place);
         spring.cap = f64::from(cap);
-        spring.damping_factor = f64::from(factor).abs();
+        spring.set_packed_damping(factor);
     }
 
     fn impulse(&self, _at: [usize; 2], place: usize) -> Impulse {

@@ -130,12 +130,11 @@ impl<'a> SharedContacts<'a> {
             t.y,
             t.z,
         ];
-        let factor = spring.damping_factor as f32;
         let singles = [
             inverse_tangent as f32,
             spring.cap as f32,
             spring.min_overlap as f32,
-            if spring.is_resolved { -factor } else { factor },
+            spring.packed_damping(),
             row.closing as f32,
         ];
         // SAFETY: passed on to the caller.

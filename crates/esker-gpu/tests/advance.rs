@@ -7,6 +7,7 @@ use esker_gpu::resident::advance::{AdvanceInput, Advancer, SentCandidates};
 use esker_gpu::resident::find::{Finder, HistoryAddress};
 use esker_gpu::resident::grains::ResidentGrains;
 use esker_gpu::resident::look::Looker;
+use esker_gpu::resident::meshes::Meshes;
 use esker_gpu::{Executor, Host};
 use esker_solver::plan::MOST_FLAT;
 use esker_world::resident_rows::numbers_of;
@@ -31,6 +32,7 @@ struct Twin<E: Executor> {
     advancer: Advancer<E>,
     candidates: SentCandidates<E>,
     looker: Looker<E>,
+    meshes: Meshes<E>,
     rows: usize,
     impacts: usize,
     residuals: usize,
@@ -46,6 +48,7 @@ impl<E: Executor> Twin<E> {
             advancer: Advancer::default(),
             candidates: SentCandidates::default(),
             looker: Looker::default(),
+            meshes: Meshes::default(),
             rows: 0,
             impacts: 0,
             residuals: 0,
@@ -131,14 +134,13 @@ impl<E: Executor> Twin<E> {
         world: &mut World,
         is_first: bool,
     ) -> esker_gpu::resident::advance::AdvanceNumbers {
-        assert!(!world.raises_inertia());
         let found = world.choose_candidates().expect("a search");
         let settings = world.advance_settings();
         let executor = &mut self.executor;
         if is_first {
             self.grains.send(executor, world.grain_rows()).unwrap();
         }
-        let walls = world.wall_records().expect("walls that are no meshes");
+        let walls = self.meshes.wall_records(executor, world).unwrap();
         let find = world.find_settings();
         self.finder
             .send(

@@ -32,7 +32,8 @@ use glam::DVec3;
 
 use crate::candidate::{ACROSS, Candidate};
 use crate::contact::ContactGeometry;
-use crate::grains::{Diameters, Grains};
+use crate::diameters::Diameters;
+use crate::grains::Grains;
 use crate::history::History;
 use crate::impact_prediction::ImpactPrediction;
 use crate::midpoint::Midpoints;

@@ -21,12 +21,13 @@ use crate::contact::{ContactGeometry, Partner};
 use crate::definition::{
     ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
 };
+use crate::diameters::Diameters;
 use crate::energy::loss_of_impulses;
 use crate::errors::ErrorScratch;
 use crate::forces::BodyForces;
 use crate::general_solve::{self, SolveError};
 use crate::ghosts::Ghosts;
-use crate::grains::{Diameters, GrainId, Grains, locks_of_row, shape_of};
+use crate::grains::{GrainId, Grains, locks_of_row, shape_of};
 use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
 use crate::load::LoadIntegral;

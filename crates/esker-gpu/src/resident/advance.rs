@@ -10,6 +10,7 @@ use esker_world::resident::CandidateRecord;
 use esker_world::resident_rows::{AdvanceSettings, EntryRecord, PairRecord, TrackedRecord};
 
 use super::find::HistoryAddress;
+use super::grains::room_of_rows;
 use super::kernels;
 use super::primitives::{
     ScanRecord, SortPlace, SortRecord, over, scan, scan_scratch, sort_scratch,
@@ -78,7 +79,6 @@ struct AdvanceRecord {
     gravity: f64,
     cells_per_metre: f64,
     longest_arm: f64,
-    resolved_phase_square: f64,
     friction_compliance: f64,
     rolling_compliance: f64,
     materials: u32,
@@ -147,6 +147,16 @@ struct AdvanceRecord {
 struct ScaleRecord {
     advance: u64,
     factor: f64,
+}
+
+/// `struct RememberedRows` of `kernels/turnover.h`; addresses on the device.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct RememberedRows {
+    entry_of: u64,
+    entries: u64,
+    rows: u64,
+    count: u64,
 }
 
 // SAFETY: records of numbers; so below.
@@ -276,7 +286,7 @@ impl<M: DeviceMemory> HistoryMemory<M> {
         self.entries = layout.array(entries);
         self.rows = layout.array(entries);
         self.others = layout.array(entries);
-        self.entry_of = layout.array(grains);
+        self.entry_of = layout.array(room_of_rows(grains));
         reserve(executor, &mut self.memory, layout.end(), (grains, entries))
     }
 
@@ -444,7 +454,6 @@ impl<E: Executor> Advancer<E> {
             gravity: settings.gravity.length(),
             cells_per_metre: 1.0 / settings.edge,
             longest_arm: (1.0 - 1e-9) * settings.edge,
-            resolved_phase_square: settings.resolved_phase_square,
             friction_compliance: settings.compliance.friction,
             rolling_compliance: settings.compliance.rolling,
             materials: settings.materials as u32,
@@ -762,6 +771,23 @@ impl<E: Executor> Advancer<E> {
             row: last.rows.address(last.memory()),
             other: last.others.address(last.memory()),
         }
+    }
+
+    /// Where what is remembered is found by the rows of its owners.
+    pub(super) fn remembered(&self) -> RememberedRows {
+        let last = &self.history[self.last];
+        let HistoryAddress { count, row, .. } = self.history();
+        RememberedRows {
+            entry_of: last.entry_of.address(last.memory()),
+            entries: last.entries.address(last.memory()),
+            rows: row,
+            count,
+        }
+    }
+
+    /// Entries that are remembered at most.
+    pub(super) fn most_remembered(&self) -> usize {
+        self.history[self.last].entries.count()
     }
 
     /// Brings back what is remembered, in the order of the plan.
