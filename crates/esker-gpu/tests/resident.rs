@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use esker_gpu::Host;
 use esker_gpu::resident::device::Resident;
 use esker_solver::device::{DeviceError, DeviceWork};
-use esker_solver::plan::MOST_FLAT;
 use esker_world::resident::{BorderGrain, RowChanges};
 use esker_world::resident_look::LookTotals;
 use esker_world::{ResidentDevice, ResidentStep, World};
@@ -179,19 +178,7 @@ fn scene_is_the_same(scene: &str, before: usize, steps: usize, least: usize) {
     world_is_the_same(&|| world_of(scene, None), before, steps, least);
 }
 
-/// In both orders of devices.
 fn world_is_the_same(make: &dyn Fn() -> World, before: usize, steps: usize, least: usize) {
-    for most_flat in [MOST_FLAT, 0] {
-        let make = || {
-            let mut world = make();
-            world.set_most_flat(most_flat);
-            world
-        };
-        order_is_the_same(&make, before, steps, least);
-    }
-}
-
-fn order_is_the_same(make: &dyn Fn() -> World, before: usize, steps: usize, least: usize) {
     let made = compare(
         make,
         before,
@@ -213,6 +200,13 @@ fn order_is_the_same(make: &dyn Fn() -> World, before: usize, steps: usize, leas
 fn a_drum_that_stays_on_a_device_has_the_bits_of_the_cpu() {
     scene_is_the_same("drum.toml", 0, 60, 50);
     scene_is_the_same("drum.toml", 150, 60, 50);
+    // Of more contacts than a flat plan has.
+    let in_blocks = || {
+        let mut world = world_of("drum.toml", None);
+        world.set_most_flat(0);
+        world
+    };
+    world_is_the_same(&in_blocks, 150, 30, 25);
 }
 
 #[test]

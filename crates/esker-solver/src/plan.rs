@@ -143,9 +143,10 @@ struct Scratch {
     colouring: Colouring,
 }
 
-/// Contacts up to which devices are faster by colours of all of space: as many launches as there
-/// are colours, each of which fetches its bodies anew.
-pub const MOST_FLAT: usize = 1_000_000;
+/// Contacts up to which plans of devices are flat. A colour of all of space fetches its bodies anew
+/// and a block once per sweep, but blocks wait for level after level, and are packed one contact
+/// after the other.
+pub const MOST_FLAT: usize = 10_000_000;
 
 /// Blocks aimed at: enough for many threads to share them evenly.
 const BLOCKS_WANTED: f64 = 500.0;

@@ -69,9 +69,10 @@ pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
     for &grains in sizes {
         let bed = settled.bed(grains, RowCount::Three, sub_stepped(SUBSTEPS));
         let mut world = World::new(&bed)?;
-        world.set_device_order(true);
         world.set_threads(threads);
+        // As a run that states no device.
         let on_cpu = Timed::of(&mut world)?;
+        world.set_device_order(true);
         world.leave_on_device(true);
         for (order, precision) in variants(on_cpu.contacts) {
             let choice = match precision {
