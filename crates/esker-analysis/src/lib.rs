@@ -14,6 +14,7 @@
 //! | [`orientation`] | nematic order of the axes of long grains |
 //! | [`mixing`] | Lacey's mixing index, segregation |
 //! | [`runout`] | position of a front |
+//! | [`drum`] | angle, transport and surface velocities in a section of a drum |
 //! | [`plug`] | share of grains that move with a turning drum |
 //! | [`fields`] | coarse-grained density, velocity, strain rate, stress, inertial number |
 //! | [`wall_pressure`] | wall pressure over height, Janssen's law |
@@ -25,6 +26,7 @@
 //! | [`fit`] | least squares |
 
 pub mod discharge;
+pub mod drum;
 pub mod errors;
 pub mod fields;
 pub mod fit;

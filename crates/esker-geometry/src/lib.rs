@@ -32,6 +32,7 @@
 
 mod body;
 mod broad_phase;
+mod drum_shell;
 mod hertz;
 mod manifold;
 mod mesh;
@@ -50,10 +51,12 @@ pub use body::{
     principal_moments,
 };
 pub use broad_phase::{BroadPhase, Crowd, PairEntry, TooManyPairs, UserData};
+pub use drum_shell::{Bumps, DrumShell, DrumShellError, Outlet};
 pub use glam::{DQuat, DVec3};
 pub use manifold::{Conformity, ContactPoint, ContactRates, RigidMotion};
 pub use mesh::{
-    Edge, EdgeKind, MeshError, Place, TriangleMesh, TriangleSoup, parse_obj, parse_stl,
+    Edge, EdgeKind, FacetRecord, FeatureRecord, MeshError, MeshTables, NodeRecord, Place,
+    TriangleMesh, TriangleSoup, parse_obj, parse_stl,
 };
 pub use pairs::{
     BodyQuery, Frustum, Probe, SphereTouch, WallQuery, body_contacts, contact_rates, sphere_sphere,

@@ -38,8 +38,11 @@ struct Candidate {
 #define HALF_SPACE 0
 #define BOX 1
 #define FRUSTUM 2
+#define MESH 3
 /* Bits of `open`, two per axis: the lower face and the upper. */
 #define OPEN_FACE(axis, upper) (1u << (2 * (axis) + (upper)))
+
+struct Mesh;
 
 /* A wall of the step. */
 struct Wall {
@@ -67,6 +70,8 @@ struct Wall {
     double outward[2];
     double slant;
     double length;
+    /* Of a mesh. */
+    const struct Mesh *mesh;
 };
 
 /* How far grains reach in the step. */

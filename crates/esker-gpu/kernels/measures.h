@@ -11,16 +11,27 @@ struct MeasuredNumbers {
     /* Kinetic energy. */
     u64 energy[LIMBS];
     u32 may_leave;
+    u32 listed;
+};
+
+/* A grain that may leave or is near an emitter. */
+struct Listed {
+    struct Vector position;
+    u32 row;
     u32 unused;
 };
 
 struct Measures {
     const struct Grains *grains;
     struct MeasuredNumbers *numbers;
-    /* Lower and upper corners of the boxes that hold sinks; those of the bounds come first. */
+    /* Lower and upper corners of boxes: of the bounds, around sinks, around emitters. */
     const double *boxes;
     u32 sinks;
+    u32 emitters;
     u32 has_bounds;
+    /* Grains that there is room for in the list. */
+    u32 room;
+    struct Listed *listed;
 };
 
 DEVICE int is_in_box(const double *corners, struct Vector x) {
@@ -32,7 +43,7 @@ RESIDENT_KERNEL(measures_begin, Measures) {
     (void)number;
     FOR_THREADS(thread) {
         if (THREAD_BLOCK == 0 && thread < LIMBS) s->numbers->energy[thread] = 0;
-        if (THREAD_BLOCK == 0 && thread == 0) s->numbers->may_leave = 0;
+        if (THREAD_BLOCK == 0 && thread == 0) s->numbers->may_leave = s->numbers->listed = 0;
     }
 }
 
@@ -44,7 +55,7 @@ RESIDENT_KERNEL(measure_grains, Measures) {
     }
     BARRIER();
     FOR_THREADS(thread) {
-        u32 may_leave = 0;
+        u32 some_may_leave = 0;
         FOR_EACH(i, thread, s->grains->count) {
             const double *state = s->grains->state + 8 * (u64)i;
             struct Vector x = vector_at(s->grains->position, i);
@@ -52,12 +63,23 @@ RESIDENT_KERNEL(measure_grains, Measures) {
             struct Vector spin = vector(state[4], state[5], state[6]);
             double turning = state[7] > 0.0 ? dot(spin, spin) / state[7] : 0.0;
             add_exactly(limbs, 0.5 * (s->grains->mass[i] * dot(v, v) + turning));
-            if (s->has_bounds && !is_in_box(s->boxes, x)) may_leave = 1;
-            for (u32 k = 1; k <= s->sinks; k++) {
-                if (is_in_box(s->boxes + 6 * k, x)) may_leave = 1;
+            u32 may_leave = s->has_bounds && !is_in_box(s->boxes, x), is_near_emitter = 0;
+            for (u32 k = 1; k <= s->sinks + s->emitters; k++) {
+                if (!is_in_box(s->boxes + 6 * k, x)) continue;
+                if (k <= s->sinks) may_leave = 1;
+                else is_near_emitter = 1;
+            }
+            some_may_leave |= may_leave;
+            if (may_leave || is_near_emitter) {
+                u32 place = FETCH_ADD_U32(&s->numbers->listed, 1);
+                if (place < s->room) {
+                    s->listed[place].position = x;
+                    s->listed[place].row = i;
+                    s->listed[place].unused = 0;
+                }
             }
         }
-        if (may_leave) s->numbers->may_leave = 1;
+        if (some_may_leave) s->numbers->may_leave = 1;
     }
     BARRIER();
     FOR_THREADS(thread) {

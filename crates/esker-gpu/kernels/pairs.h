@@ -8,6 +8,7 @@
 #define ESKER_PAIRS_H
 
 #include "field.h"
+#include "mesh.h"
 
 /* Cells are this much wider than they had to be, to outweigh rounding. */
 #define CELL_SLACK (1.0 + 1e-6)
@@ -327,7 +328,8 @@ RESIDENT_KERNEL(walls_sides, Find) {
     FOR_THREADS(thread) {
         FOR_EACH(e, thread, *s->history_count) {
             u64 other = s->history_other[e];
-            if (!(other >> 63)) continue;
+            /* Who owned it may be gone. */
+            if (!(other >> 63) || s->history_row[e] == NOBODY) continue;
             u32 wall = (u32)(other >> 32) & 0x7fffffffu;
             u32 side = side_of(s->walls + wall, (u32)other);
             if (side == SIDE_UNKNOWN) continue;
@@ -337,7 +339,9 @@ RESIDENT_KERNEL(walls_sides, Find) {
     }
 }
 
-DEVICE void near_wall(const struct Find *s, u32 i, double impact_reach, u32 w) {
+/* A grain as a wall sees it; false where it is far from it. */
+DEVICE int is_near_wall(const struct Find *s, u32 i, double impact_reach, u32 w,
+                        struct Probe *probe) {
     const struct Wall *wall = s->walls + w;
     const struct Reach *reach = &s->reach;
     struct Probe p;
@@ -350,7 +354,7 @@ DEVICE void near_wall(const struct Find *s, u32 i, double impact_reach, u32 w) {
     p.centre = to_local(wall, p.position);
     if (wall->has_bounds) {
         double within = p.radius + p.margin;
-        if (square_to_bounds(wall, p.centre) > within * within) return;
+        if (square_to_bounds(wall, p.centre) > within * within) return 0;
     }
     p.motion = impact_reach
         + reach->step * distance(p.velocity, wall_velocity(wall, wall->position));
@@ -362,21 +366,42 @@ DEVICE void near_wall(const struct Find *s, u32 i, double impact_reach, u32 w) {
     p.wall = wall;
     p.fastest = larger(speed, impact_reach / reach->step);
     p.is_fast = reach->step * p.fastest > THROWN_RADII * p.radius;
-    wall_touches(&p);
+    *probe = p;
+    return 1;
+}
+
+/* How far impacts may throw a grain: those that throw it far throw it into walls that are far. */
+DEVICE double reach_at_walls(const struct Find *s, u32 i) {
+    double impact_reach = s->impact_reach[i], radius = s->grains->radius[i];
+    if (impact_reach < IMPACT_REACH_RADII * radius) return impact_reach;
+    double motion = impact_motion(s, i);
+    return motion > THROWN_RADII * radius ? motion : impact_reach;
 }
 
 RESIDENT_KERNEL(walls_near, Find) {
     (void)number;
     FOR_THREADS(thread) {
         FOR_EACH(i, thread, s->grains->count) {
-            double impact_reach = s->impact_reach[i], radius = s->grains->radius[i];
-            /* Impacts that throw a grain far throw it into walls that are far. */
-            if (!(impact_reach < IMPACT_REACH_RADII * radius)) {
-                double motion = impact_motion(s, i);
-                if (motion > THROWN_RADII * radius) impact_reach = motion;
-            }
+            double impact_reach = reach_at_walls(s, i);
             for (u32 w = 0; w < s->grains->walls; w++) {
-                if (s->walls[w].is_present) near_wall(s, i, impact_reach, w);
+                struct Probe p;
+                if (!s->walls[w].is_present || s->walls[w].kind == MESH) continue;
+                if (is_near_wall(s, i, impact_reach, w, &p)) wall_touches(&p);
+            }
+        }
+    }
+}
+
+/* The same of meshes: a kernel of its own, since it needs far more memory for each thread. */
+RESIDENT_KERNEL(meshes_near, Find) {
+    (void)number;
+    FOR_THREADS(thread) {
+        FOR_EACH(i, thread, s->grains->count) {
+            double impact_reach = reach_at_walls(s, i);
+            for (u32 w = 0; w < s->grains->walls; w++) {
+                struct Probe p;
+                if (!s->walls[w].is_present || s->walls[w].kind != MESH) continue;
+                if (is_near_wall(s, i, impact_reach, w, &p)) mesh_touches(&p);
             }
         }
     }

@@ -7,7 +7,9 @@ use esker_gpu::resident::advance::{AdvanceInput, Advancer, SentCandidates};
 use esker_gpu::resident::find::{Finder, HistoryAddress};
 use esker_gpu::resident::grains::ResidentGrains;
 use esker_gpu::resident::look::Looker;
+use esker_gpu::resident::meshes::Meshes;
 use esker_gpu::{Executor, Host};
+use esker_solver::plan::MOST_FLAT;
 use esker_world::resident_rows::numbers_of;
 use esker_world::{StepErrors, StepReport, World};
 
@@ -30,9 +32,11 @@ struct Twin<E: Executor> {
     advancer: Advancer<E>,
     candidates: SentCandidates<E>,
     looker: Looker<E>,
+    meshes: Meshes<E>,
     rows: usize,
     impacts: usize,
     residuals: usize,
+    is_flat: bool,
 }
 
 impl<E: Executor> Twin<E> {
@@ -44,9 +48,11 @@ impl<E: Executor> Twin<E> {
             advancer: Advancer::default(),
             candidates: SentCandidates::default(),
             looker: Looker::default(),
+            meshes: Meshes::default(),
             rows: 0,
             impacts: 0,
             residuals: 0,
+            is_flat: false,
         }
     }
 
@@ -128,14 +134,13 @@ impl<E: Executor> Twin<E> {
         world: &mut World,
         is_first: bool,
     ) -> esker_gpu::resident::advance::AdvanceNumbers {
-        assert!(!world.raises_inertia());
         let found = world.choose_candidates().expect("a search");
         let settings = world.advance_settings();
         let executor = &mut self.executor;
         if is_first {
             self.grains.send(executor, world.grain_rows()).unwrap();
         }
-        let walls = world.wall_records().expect("walls that are no meshes");
+        let walls = self.meshes.wall_records(executor, world).unwrap();
         let find = world.find_settings();
         self.finder
             .send(
@@ -173,6 +178,7 @@ fn compare<E: Executor>(executor: E, mut world: World, steps: usize, is_steady: 
     for k in 0..steps {
         twin.step(&mut world, k == 0 || !is_steady);
     }
+    twin.is_flat = world.last_problem().plan.is_flat;
     assert!(
         twin.rows > 10 && twin.residuals > 0,
         "there is something to compare"
@@ -180,12 +186,21 @@ fn compare<E: Executor>(executor: E, mut world: World, steps: usize, is_steady: 
     twin
 }
 
-fn compare_on_all(world: impl Fn() -> World, steps: usize, is_steady: bool) {
-    let twin = compare(Host::default(), world(), steps, is_steady);
-    println!("{} contacts, {} impacts", twin.rows, twin.impacts);
-    #[cfg(feature = "cuda")]
-    if let Ok(cuda) = esker_gpu::Cuda::new(0) {
-        compare(cuda, world(), steps, is_steady);
+/// In both orders of devices: by colours of all of space, and by blocks.
+fn compare_on_all(make: impl Fn() -> World, steps: usize, is_steady: bool) {
+    for most_flat in [MOST_FLAT, 0] {
+        let world = || {
+            let mut world = make();
+            world.set_most_flat(most_flat);
+            world
+        };
+        let twin = compare(Host::default(), world(), steps, is_steady);
+        println!("{} contacts, {} impacts", twin.rows, twin.impacts);
+        assert_eq!(twin.is_flat, most_flat > 0);
+        #[cfg(feature = "cuda")]
+        if let Ok(cuda) = esker_gpu::Cuda::new(0) {
+            compare(cuda, world(), steps, is_steady);
+        }
     }
 }
 

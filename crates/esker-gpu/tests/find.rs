@@ -4,6 +4,7 @@ use std::path::Path;
 
 use esker_gpu::resident::find::{Finder, SentHistory};
 use esker_gpu::resident::grains::ResidentGrains;
+use esker_gpu::resident::meshes::Meshes;
 use esker_gpu::{Executor, Host};
 use esker_world::World;
 use esker_world::resident::CandidateRecord;
@@ -35,7 +36,8 @@ fn bits(c: &CandidateRecord) -> [u64; 6] {
 /// Compares one search on the CPU and on a device.
 fn compare<E: Executor>(executor: &mut E, world: &mut World) -> usize {
     let expected = world.choose_candidates().expect("a search");
-    let walls = world.wall_records().expect("walls that are no meshes");
+    let mut meshes = Meshes::default();
+    let walls = meshes.wall_records(executor, world).unwrap();
     let settings = world.find_settings();
     let mut grains = ResidentGrains::default();
     grains.send(executor, world.grain_rows()).unwrap();
@@ -113,4 +115,10 @@ fn candidates_of_a_silo_are_those_of_the_cpu() {
 #[test]
 fn candidates_of_a_conveyor_are_those_of_the_cpu() {
     compare_on_all(world_after("conveyor.toml", 400), 5);
+}
+
+#[test]
+fn candidates_at_a_mesh_are_those_of_the_cpu() {
+    compare_on_all(world_after("lifter-drum.toml", 0), 3);
+    compare_on_all(world_after("lifter-drum.toml", 200), 5);
 }

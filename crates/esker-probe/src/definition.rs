@@ -1,5 +1,6 @@
 //! What is to be measured, as plain data.
 
+use esker_analysis::drum::DrumSection;
 use esker_geometry::Region;
 use esker_machine::JointCoordinate;
 use glam::DVec3;
@@ -70,6 +71,11 @@ pub enum Quantity {
         path: Path,
         /// Share of the mass that lies behind the front.
         share: f64,
+    },
+    /// Angle of the bed, transport and surface velocities in a section of a drum.
+    Drum {
+        /// The section.
+        section: DrumSection,
     },
     /// Height of the upper surface along a line.
     Profile {

@@ -12,7 +12,7 @@
 //! | force, torque and power of a wall | means over the interval | exact integrals |
 //! | joints and drives of machines | means over the interval, coordinates at its end | exact integrals |
 //! | packing, velocity and stress in a region | means of samples | `samples` times per interval |
-//! | mixing, front, profile | the state at the end of the interval | once |
+//! | mixing, front, profile, flow in a drum | the state at the end of the interval | once |
 //!
 //! Everything is summed in the order in which grains and contacts are stored,
 //! which does not depend on threads, and [`Probes::tally`] holds what a
@@ -23,6 +23,8 @@ mod gauge;
 mod track;
 
 use esker_world::{StepReport, Wanted, World};
+
+pub use esker_analysis::drum::DrumSection;
 
 pub use definition::{Class, Column, Opening, OpeningShape, Path, ProbeDef, Quantity};
 use gauge::Gauge;

@@ -42,6 +42,22 @@ pub(crate) fn put_state(out: &mut Vec<u8>, state: &WorldState) {
     put_machines(out, state);
     state.tool_work.put(out);
     put_aggregates(out, state.aggregates.as_ref());
+    let order = state.device_order.map_or(NO_ORDER, u64::from);
+    order.put(out);
+}
+
+/// Stands for an order of sweeps that is not known.
+const NO_ORDER: u64 = 2;
+
+/// The order of sweeps, which files do not have before format 9.
+fn get_order(source: &mut Source<'_>, format: u32) -> Result<Option<bool>, Malformed> {
+    let order = if format >= 9 { source.get()? } else { NO_ORDER };
+    match order {
+        0 => Ok(Some(false)),
+        1 => Ok(Some(true)),
+        NO_ORDER => Ok(None),
+        _ => Err(Malformed),
+    }
 }
 
 /// Appends what there is of aggregates: whether there may be some, and then all about them.
@@ -212,6 +228,7 @@ pub(crate) fn get_state(source: &mut Source<'_>, format: u32) -> Result<WorldSta
         state.tool_work = source.get()?;
         state.aggregates = get_aggregates(source, format)?;
     }
+    state.device_order = get_order(source, format)?;
     Ok(state)
 }
 

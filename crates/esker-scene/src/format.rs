@@ -61,6 +61,7 @@ pub const SCENE: Section = Section {
         key("seed", Kind::Integer(0, i64::MAX as u64), "", Default("1"), "Seed of all random numbers; the same seed gives the same run."),
         key("rotation", Kind::Bool, "", Default("true"), "Whether grains rotate; `false` locks all rotation."),
         key("device", Kind::Choice(&["cpu", "gpu", "auto"]), "", Default("\"cpu\""), "What computes the substeps: the processor, a graphics processor of NVIDIA (the program must be built with `--features gpu`), or the latter where there is one that can. Results are the same to the bit; `esker run --device` overrules it."),
+        key("precision", Kind::Choice(&["double", "mixed"]), "", Default("\"double\""), "Numbers that a graphics processor computes substeps with: double precision, with the bits of the processor, or velocities and contacts in single precision, which is faster and has bits of its own. The processor computes in double precision; `esker run --precision` overrules it."),
         key("solver", Kind::Table(&SOLVER), "", Default("{}"), "How a step is solved."),
         key("contact", Kind::Table(&CONTACT), "", Default("{}"), "Settings of the contact model."),
         key("material", Kind::Named(&MATERIAL), "", Required, "Materials, by name."),
@@ -172,6 +173,7 @@ pub const COHESION: Section = Section {
 
 const BOX: &[&str] = &["box"];
 const ROUND: &[&str] = &["cylinder", "cone"];
+const TURNED: &[&str] = &["cylinder", "cone", "drum"];
 const CLOSED: &[&str] = &["box", "cylinder", "cone"];
 
 /// Faces that can be open, in the order of `esker_geometry::Face::ALL`.
@@ -183,16 +185,18 @@ pub const WALL: Section = Section {
     doc: "A shape that grains touch and cannot move.",
     keys: &[
         key("name", Kind::Text, "", Optional("`wall.N`, counted from 0"), "Name in reports; must be unique."),
-        key("shape", Kind::Choice(&["plane", "box", "cylinder", "cone", "mesh"]), "", Required, "Its shape."),
-        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "A point of the plane; centre of a box, cylinder or cone; where a mesh's origin goes."),
+        key("shape", Kind::Choice(&["plane", "box", "cylinder", "cone", "drum", "mesh"]), "", Required, "Its shape. A `drum` is an open cylinder of triangles with bumps on its inside and gaps at its top end."),
+        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "A point of the plane; centre of a box, cylinder, cone or drum; where a mesh's origin goes."),
         key("normal", Kind::Direction, "", Default("[0, 0, 1]"), "Direction from the wall to the grains.").when(&[is("shape", &["plane"])]),
-        key("axis", Kind::Direction, "", Default("[0, 0, 1]"), "Direction of its axis, from bottom to top.").when(&[is("shape", ROUND)]),
+        key("axis", Kind::Direction, "", Default("[0, 0, 1]"), "Direction of its axis, from bottom to top.").when(&[is("shape", TURNED)]),
         key("rotation", Kind::Table(&ROTATION), "", Optional("not turned"), "Turns the shape about its position.").when(&[is("shape", &["box", "mesh"])]),
         key("size", Kind::Vector, "m", Required, "Edge lengths, before the rotation.").when(&[is("shape", BOX)]),
-        key("radius", Kind::Number(POSITIVE), "m", Required, "Radius.").when(&[is("shape", &["cylinder"])]),
+        key("radius", Kind::Number(POSITIVE), "m", Required, "Radius.").when(&[is("shape", &["cylinder", "drum"])]),
         key("radius_bottom", Kind::Number(NOT_NEGATIVE), "m", Required, "Radius at the bottom end.").when(&[is("shape", &["cone"])]),
         key("radius_top", Kind::Number(NOT_NEGATIVE), "m", Required, "Radius at the top end.").when(&[is("shape", &["cone"])]),
-        key("length", Kind::Number(POSITIVE), "m", Required, "Length along the axis.").when(&[is("shape", ROUND)]),
+        key("length", Kind::Number(POSITIVE), "m", Required, "Length along the axis.").when(&[is("shape", TURNED)]),
+        key("bumps", Kind::Table(&BUMPS), "", Optional("a smooth shell"), "Bumps on its inside, as fine material makes them.").when(&[is("shape", &["drum"])]),
+        key("outlet", Kind::Table(&OUTLET), "", Optional("grains leave at the end alone"), "A part of its length, at the top end, with gaps.").when(&[is("shape", &["drum"])]),
         key("side", Kind::Choice(&["inside", "outside"]), "", Default("\"inside\""), "A container around the grains, or a solid that they surround. A container is a thin shell: it holds grains from outside too.").when(&[is("shape", CLOSED)]),
         key("caps", Kind::Bool, "", Optional("false, unless `open` is given"), "Whether both ends are closed (a solid always is); see `open`.").when(&[is("shape", ROUND), is("side", &["inside"])]),
         key("open", Kind::Choices(FACES), "", Optional("box: none; cylinder and cone: as `caps` says"), "Faces that are missing, such as `[\"top\"]` for a bin. Before the rotation `left` and `right` are at the lowest and highest x, `front` and `back` of y, `bottom` and `top` of z; a cylinder or cone has two ends, `bottom` and `top` along its axis.").when(&[is("shape", CLOSED), is("side", &["inside"])]),
@@ -203,6 +207,31 @@ pub const WALL: Section = Section {
         key("from", Kind::Number(NOT_NEGATIVE), "s", Default("0.0"), "When it appears; grains in its place are pushed out."),
         key("until", Kind::Number(POSITIVE), "s", Optional("it stays"), "When it vanishes."),
         key("surface_velocity", Kind::Vector, "m/s", Default("[0, 0, 0]"), "Velocity of the surface while the wall stays in place (a conveyor belt), in the scene's axes at time zero; only the part along the surface acts."),
+    ],
+    groups: &[],
+};
+
+/// `bumps` of a drum.
+pub const BUMPS: Section = Section {
+    title: "bumps",
+    doc: "Gaussian bumps of a drum's shell, spread evenly but not regularly. The mesh has corners every 0.29 widths.",
+    keys: &[
+        key("width", Kind::Number(POSITIVE), "m", Required, "Width: twice the standard deviation."),
+        key("height", Kind::Interval(NOT_NEGATIVE), "m", Required, "Smallest and largest height."),
+        key("density", Kind::Number(POSITIVE), "1/m²", Required, "Bumps per area."),
+    ],
+    groups: &[],
+};
+
+/// `outlet` of a drum.
+pub const OUTLET: Section = Section {
+    title: "outlet",
+    doc: "Gaps in a drum's shell that wind around it, and widen evenly, up to its top end.",
+    keys: &[
+        key("length", Kind::Number(POSITIVE), "m", Required, "Length along the axis; a part of that of the drum."),
+        key("gaps", Kind::Integer(1, 100), "", Required, "How many gaps there are."),
+        key("width", Kind::Interval(POSITIVE), "m", Required, "Width along the axis where gaps begin and at the end."),
+        key("turns", Kind::Number(ANY), "", Required, "How often a gap winds around the axis, right-handed if positive; not zero."),
     ],
     groups: &[],
 };
@@ -739,12 +768,12 @@ const PROFILE: &[When] = &[is("measure", &["profile"])];
 /// `[[probe]]`.
 pub const PROBE: Section = Section {
     title: "[[probe]]",
-    doc: "Measures the grains while they run, without changing anything; rows go to `probes.csv`, the recording, `esker report` and `esker measure RUN probes`. `flow`: mass and grains that cross a plane, or an opening in it, counted in every step. `bulk`: grains, mass, packing fraction, velocity, granular temperature and stress (contacts and fluctuations, pressure positive) in a region, means of samples. `wall`: force, torque and power, exact means over the interval. `mixing`: Lacey's index by number (0 segregated, 1 randomly mixed) of one class of grains among the others in cubic cells, and a segregation index (1 where the class is on top, −1 below, 0 mixed). `front`: how far the mass has run. `profile`: height of the upper surface along a line. The last three are states, with a row at the start. Joints and drives of machines have probes of their own without being asked for, `joint NAME` and `drive NAME`, with a row per frame: coordinates, forces and torques, power, and how far joints are from where they should be. Across periodic boundaries grains count where their images are, and a front must not run along a periodic axis.",
+    doc: "Measures the grains while they run, without changing anything; rows go to `probes.csv`, the recording, `esker report` and `esker measure RUN probes`. `flow`: mass and grains that cross a plane, or an opening in it, counted in every step. `bulk`: grains, mass, packing fraction, velocity, granular temperature and stress (contacts and fluctuations, pressure positive) in a region, means of samples. `wall`: force, torque and power, exact means over the interval. `mixing`: Lacey's index by number (0 segregated, 1 randomly mixed) of one class of grains among the others in cubic cells, and a segregation index (1 where the class is on top, −1 below, 0 mixed). `front`: how far the mass has run. `profile`: height of the upper surface along a line. `drum`: angle of the bed (from straight down to its centre of mass), mean velocity along the axis, and velocities of the surface between 20° and 45° up the rising side, in a section of a rotating drum. The last four are states, with a row at the start. Joints and drives of machines have probes of their own without being asked for, `joint NAME` and `drive NAME`, with a row per frame: coordinates, forces and torques, power, and how far joints are from where they should be. Across periodic boundaries grains count where their images are, and a front must not run along a periodic axis.",
     keys: &[
         key("name", Kind::Text, "", Optional("`probe.N`, counted from 0"), "Name of its columns; must be unique."),
-        key("measure", Kind::Choice(&["flow", "bulk", "wall", "mixing", "front", "profile"]), "", Required, "What is measured."),
+        key("measure", Kind::Choice(&["flow", "bulk", "wall", "mixing", "front", "profile", "drum"]), "", Required, "What is measured."),
         key("every", Kind::Number(POSITIVE), "s", Optional("a hundredth of the duration"), "Simulated time between rows."),
-        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "Middle of the opening, or any point of the plane; where a front's distance is zero, or a point of its axis; where a profile's line starts, and its height is zero.").when(&[is("measure", &["flow", "front", "profile"])]),
+        key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "Middle of the opening, or any point of the plane; where a front's distance is zero, or a point of its axis; where a profile's line starts, and its height is zero; middle of a drum's section, on its axis.").when(&[is("measure", &["flow", "front", "profile", "drum"])]),
         key("normal", Kind::Direction, "", Required, "Normal of the plane: flow along it is positive.").when(FLOW),
         key("radius", Kind::Number(POSITIVE), "m", Optional("see `size`"), "Counts only what goes through a disc about `position`.").when(FLOW),
         key("size", Kind::Numbers, "m", Optional("the whole plane"), "Counts only what goes through a rectangle about `position`: its two edge lengths.").when(FLOW),
@@ -756,9 +785,9 @@ pub const PROBE: Section = Section {
         key("larger_than", Kind::Number(POSITIVE), "m", Optional("see `material`"), "The class are grains with a greater diameter.").when(MIXING),
         key("cell", Kind::Number(POSITIVE), "m", Required, "Edge of the cubic cells; usual: three to five diameters.").when(MIXING),
         key("direction", Kind::Direction, "", Optional("mixing: upwards; see `axis`"), "Direction of segregation, of the run-out, or of the profile's line.").when(&[is("measure", &["mixing", "front", "profile"])]),
-        key("axis", Kind::Direction, "", Optional("see `direction`"), "Run-out is the distance from this axis.").when(FRONT),
+        key("axis", Kind::Direction, "", Optional("see `direction`; drum: y"), "Run-out is the distance from this axis; axis of a drum.").when(&[is("measure", &["front", "drum"])]),
         key("share", Kind::Number(UNIT), "", Default("0.99"), "Share of the mass that lies behind the front.").when(FRONT),
-        key("length", Kind::Number(POSITIVE), "m", Required, "Length of the line.").when(PROFILE),
+        key("length", Kind::Number(POSITIVE), "m", Required, "Length of the line, or of a drum's section.").when(&[is("measure", &["profile", "drum"])]),
         key("width", Kind::Number(POSITIVE), "m", Optional("the distance of two heights"), "Heights are means over this width.").when(PROFILE),
         key("cells", Kind::Integer(1, 10_000), "", Default("50"), "Number of heights.").when(PROFILE),
     ],

@@ -68,11 +68,50 @@ pub(crate) fn set_threads(threads: usize) {
     THREADS.set(threads.max(1));
 }
 
+/// Hands a world of a definition what computes its steps, where it can.
+pub type DeviceSource = fn(&WorldDef, &mut World) -> Result<(), String>;
+
+thread_local! {
+    /// What computes the steps of worlds that cases on this thread build.
+    static DEVICE: Cell<Option<DeviceSource>> = const { Cell::new(None) };
+}
+
+/// Steps of worlds that this thread builds from now on are computed by what this hands them, in
+/// the order of devices; at first by the CPU in its own.
+pub(crate) fn set_device(source: Option<DeviceSource>) {
+    DEVICE.set(source);
+}
+
 /// Builds a world.
 pub fn build(def: &WorldDef) -> Result<World, StudyError> {
     let mut world = World::new(def).map_err(|e| failed("build", e))?;
     world.set_threads(THREADS.get());
+    if let Some(hand_device) = DEVICE.get() {
+        world.set_device_order(true);
+        hand_device(def, &mut world).map_err(|e| failed("device", e))?;
+    }
     Ok(world)
+}
+
+/// [`run`] where only the grains matter, and only after steps that `looks` says so of: they may
+/// stay on a device in between.
+pub fn run_with_looks(
+    world: &mut World,
+    seconds: f64,
+    looks: impl Fn(&StepReport) -> bool,
+    mut watch: impl FnMut(&World),
+) -> Result<(), StudyError> {
+    let steps = (seconds / world.step_length()).round() as u64;
+    world.leave_on_device(true);
+    for _ in 0..steps {
+        let report = world.step().map_err(|e| failed("run", e))?;
+        if looks(&report) {
+            world.fetch_grains().map_err(|e| failed("run", e))?;
+            watch(world);
+        }
+    }
+    world.leave_on_device(false);
+    world.fetch().map_err(|e| failed("run", e))
 }
 
 /// Steps a world for some seconds; `watch` sees every step. An error when the

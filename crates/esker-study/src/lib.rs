@@ -32,6 +32,7 @@ pub mod report;
 mod results;
 pub mod runner;
 
+pub use bench::DeviceSource;
 pub use criterion::{Criterion, Judgement, KnownDifference, Reported, Status};
 pub use experiment::{About, Case, Experiment, Figure, Frame, Outcome, Size, Table};
 pub use results::{Results, StudyError};

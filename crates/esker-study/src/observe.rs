@@ -56,6 +56,15 @@ pub fn snapshot(world: &World) -> Snapshot {
         })
         .collect();
     Snapshot {
+        contacts: Some(contacts),
+        ..self::grains(world)
+    }
+}
+
+/// Grains of a world without their contacts.
+pub fn grains(world: &World) -> Snapshot {
+    let grains = world.all_grains();
+    Snapshot {
         time: world.time(),
         gravity: world.gravity(),
         positions: grains.position().to_vec(),
@@ -63,7 +72,7 @@ pub fn snapshot(world: &World) -> Snapshot {
         masses: Some(grains.mass().to_vec()),
         velocities: Some(grains.state().iter().map(|s| s.velocity).collect()),
         angular_velocities: Some(grains.state().iter().map(|s| s.angular_velocity).collect()),
-        contacts: Some(contacts),
+        contacts: None,
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Options {
     pub workers: usize,
     /// Threads of the worlds of each case; results do not depend on it.
     pub threads: usize,
+    /// What computes the steps of their worlds; the CPU in its own order where there is none.
+    pub device: Option<bench::DeviceSource>,
 }
 
 impl Options {
@@ -40,6 +42,7 @@ impl Options {
             size,
             workers: Machine::this().cores,
             threads: 1,
+            device: None,
         }
     }
 }
@@ -209,6 +212,7 @@ fn run_cases(
             for _ in 0..options.workers.clamp(1, of_stage.len().max(1)) {
                 scope.spawn(|| {
                     bench::set_threads(options.threads);
+                    bench::set_device(options.device);
                     loop {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(case) = of_stage.get(index) else {

@@ -11,7 +11,8 @@ use glam::DVec3;
 use crate::World;
 use crate::clock::Clock;
 use crate::definition::Method;
-use crate::supply::EmissionStep;
+use crate::known_rows::KnownRows;
+use crate::supply::{EmissionStep, Emitter};
 
 /// Steps between two re-sortings of the grains in memory: grains move a
 /// fraction of a diameter per step.
@@ -52,13 +53,20 @@ impl World {
     pub(crate) fn begin(&mut self) -> Turnover {
         self.take_up_resolution();
         self.begin_reduction();
-        let (removed, lost) = self.book_grains(World::take_out_grains);
-        let emitted = self.book_grains(World::emit_grains);
-        self.set_wall_velocities();
+        let turnover = self.turn_over(&mut KnownRows::All);
         if self.sorts_memory() {
-            self.sort_grains_in_memory();
+            let order = self.memory_order();
+            self.grains.reorder(&order);
         }
         self.hold_near_members();
+        turnover
+    }
+
+    /// Lets grains go and come, and walls take up their velocities.
+    pub(crate) fn turn_over(&mut self, rows: &mut KnownRows) -> Turnover {
+        let (removed, lost) = self.book_grains(|world| world.take_out_grains(rows));
+        let emitted = self.book_grains(|world| world.emit_grains(rows));
+        self.set_wall_velocities();
         Turnover {
             emitted,
             removed,
@@ -66,21 +74,31 @@ impl World {
         }
     }
 
-    /// Whether the next step's beginning changes grains, apart from sinks and bounds.
-    pub(crate) fn begin_needs_grains(&self) -> bool {
+    /// Whether emitters may add grains as the next step begins.
+    pub(crate) fn may_emit(&self) -> bool {
         let (time, step) = (self.time(), self.next_step_length());
-        self.sorts_memory() || self.emitters.iter().any(|e| e.may_emit(time, step))
+        self.emitters.iter().any(|e| e.may_emit(time, step))
     }
 
-    /// [`World::begin`] where no grain comes or goes.
-    pub(crate) fn begin_without_grains(&mut self) -> Turnover {
-        self.take_up_resolution();
-        self.emit_grains();
-        self.set_wall_velocities();
-        Turnover::default()
+    /// How many grains emitters may add as the next step begins, at most.
+    pub(crate) fn most_emitted(&self) -> usize {
+        let step = self.next_step_length();
+        self.emitters.iter().map(|e| e.most_due(step)).sum()
     }
 
-    fn sorts_memory(&self) -> bool {
+    /// Radius of the largest ball that holds a grain which is there or may come, m.
+    pub(crate) fn largest_radius(&mut self) -> f64 {
+        let of_emitters = self.emitters.iter().map(Emitter::largest);
+        let largest = of_emitters.fold(0.0, f64::max);
+        if self.bodies.is_empty() && !self.grains.is_empty() {
+            return largest.max(0.5 * self.grains.diameters(&mut self.team).max);
+        }
+        let radii = (0..self.grains.count()).map(|i| self.grains.bounding_radius(i));
+        radii.fold(largest, f64::max)
+    }
+
+    /// Whether grains are sorted in memory as the next step begins.
+    pub(crate) fn sorts_memory(&self) -> bool {
         self.steps_done.is_multiple_of(STEPS_PER_MEMORY_ORDER)
             && self.grains.len() > MEMORY_ORDER_GRAINS
     }
@@ -114,18 +132,22 @@ impl World {
 
     /// Takes out the grains that reached a sink or left the bounds in the last
     /// step; returns how many of each.
-    fn take_out_grains(&mut self) -> (usize, usize) {
+    fn take_out_grains(&mut self, rows: &mut KnownRows) -> (usize, usize) {
         let time = self.time();
         let (sinks, grains) = (self.sinks.iter_mut(), &mut self.grains);
-        let removed = sinks.map(|sink| sink.take(time, grains)).sum();
-        let lost = self.remove_lost();
+        let removed = sinks.map(|sink| sink.take(time, grains, rows)).sum();
+        let lost = self.remove_lost(rows);
         self.lost += lost as u64;
         (removed, lost)
     }
 
     /// Adds the grains that are due; returns how many.
-    fn emit_grains(&mut self) -> usize {
+    fn emit_grains(&mut self, rows: &mut KnownRows) -> usize {
+        if self.emitters.is_empty() {
+            return 0;
+        }
         let period = EmissionStep {
+            largest: self.largest_radius(),
             time: self.time(),
             step: self.step,
             rotates: self.rotation,
@@ -133,19 +155,22 @@ impl World {
             shapes: &self.shapes,
         };
         let (emitters, grains) = (self.emitters.iter_mut(), &mut self.grains);
-        emitters.map(|e| e.emit(period, grains)).sum()
+        emitters.map(|e| e.emit(period, grains, rows)).sum()
     }
 
-    fn remove_lost(&mut self) -> usize {
+    fn remove_lost(&mut self, rows: &mut KnownRows) -> usize {
         let Some([low, high]) = self.bounds else {
             return 0;
         };
         let before = self.grains.count();
-        for i in (0..before).rev() {
+        let mut next = rows.before(before);
+        while let Some(i) = next {
             let x = self.grains.position[i];
             if x.cmplt(low).any() || x.cmpgt(high).any() {
                 self.grains.remove(i);
+                rows.remove(i, self.grains.count());
             }
+            next = rows.before(i);
         }
         before - self.grains.count()
     }
@@ -158,17 +183,18 @@ impl World {
         }
     }
 
-    /// Puts neighbours in space near each other in memory, along a
-    /// space-filling curve. Nothing else changes.
-    fn sort_grains_in_memory(&mut self) {
+    /// The order in memory, row by row, that puts neighbours in space near each other, along a
+    /// space-filling curve. Nothing else depends on it.
+    pub(crate) fn memory_order(&mut self) -> Vec<u32> {
         let cell = self.grains.diameters(&mut self.team).mean;
-        let (grains, order) = (&mut self.grains, &mut self.workspace.memory_order);
+        let (grains, order) = (&self.grains, &mut self.workspace.memory_order);
         self.team.fill(order, grains.count(), |i| {
             (morton(grains.position[i] / cell), i as u32)
         });
-        order.sort_unstable_by_key(|&(key, i)| (key, grains.id[i as usize]));
-        let order: Vec<u32> = order.iter().map(|&(_, i)| i).collect();
-        grains.reorder(&order);
+        // Names are far away in memory, and decide only within a cell.
+        let name = |i: u32| grains.id[i as usize];
+        order.sort_unstable_by(|(a, i), (b, j)| a.cmp(b).then_with(|| name(*i).cmp(&name(*j))));
+        order.iter().map(|&(_, i)| i).collect()
     }
 }
 

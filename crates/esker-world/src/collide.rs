@@ -32,7 +32,8 @@ use glam::DVec3;
 
 use crate::candidate::{ACROSS, Candidate};
 use crate::contact::ContactGeometry;
-use crate::grains::{Diameters, Grains};
+use crate::diameters::Diameters;
+use crate::grains::Grains;
 use crate::history::History;
 use crate::impact_prediction::ImpactPrediction;
 use crate::midpoint::Midpoints;
@@ -297,6 +298,7 @@ impl Collider {
         } else {
             let bodies = scene.grains.len();
             self.plan.is_coloured = order.is_coloured;
+            self.plan.most_flat = order.most_flat;
             self.plan.build(team, &chosen, (bodies, order.edge));
         }
         let plan = &self.plan;

@@ -4,10 +4,11 @@
 
 use esker_contact::BodyState;
 use esker_geometry::{Aabb, BodyShape, Pose};
-use esker_parallel::{ExactSum, Max, Min, Team};
+use esker_parallel::{ExactSum, Team};
 use glam::{DMat3, DQuat, DVec3};
 
 use crate::definition::Locks;
+use crate::diameters::{Diameters, RadiusStatistics};
 
 /// Name of a grain: where it came from, and which it was of those that came from there. It
 /// is never given to another one, and depends neither on what else comes and goes nor on
@@ -101,26 +102,6 @@ impl GrainShape {
 /// The symmetric matrix with these eigenvalues along the columns of `axes`.
 pub(crate) fn in_world_axes(axes: DMat3, values: DVec3) -> DMat3 {
     axes * DMat3::from_diagonal(values) * axes.transpose()
-}
-
-/// Diameters of all grains and bodies of their own, m; one where there are none.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Diameters {
-    /// Mean and smallest, of spheres of equal volume.
-    pub(crate) mean: f64,
-    pub(crate) min: f64,
-    /// Largest, of the balls that hold them.
-    pub(crate) max: f64,
-}
-
-impl Default for Diameters {
-    fn default() -> Self {
-        Diameters {
-            mean: 1.0,
-            min: 1.0,
-            max: 1.0,
-        }
-    }
 }
 
 /// A grain about to enter the world.
@@ -223,8 +204,8 @@ pub struct Grains {
     slot_count: u32,
     /// Grains that were there at the start, so far.
     next_serial: u64,
-    /// Of these rows, where they were asked for.
-    diameters: Option<Diameters>,
+    /// Of the radii of these rows, where they were asked for.
+    radii: Option<RadiusStatistics>,
 }
 
 fn frozen_state(grain: &FrozenGrain, [velocity, angular_velocity]: [DVec3; 2]) -> BodyState {
@@ -469,27 +450,19 @@ impl Grains {
 
     /// Diameters of all rows; their order does not enter.
     pub(crate) fn diameters(&mut self, team: &mut Team) -> Diameters {
-        let known = self.diameters.take();
-        let diameters = known.unwrap_or_else(|| self.measure_diameters(team));
-        self.diameters = Some(diameters);
-        diameters
+        let known = self.radii.take();
+        let radii = known.unwrap_or_else(|| self.measure_radii(team));
+        self.radii = Some(radii);
+        radii.diameters()
     }
 
-    fn measure_diameters(&self, team: &mut Team) -> Diameters {
-        if self.radius.is_empty() {
-            return Diameters::default();
-        }
-        let add = |(sum, min, max): &mut (ExactSum, Min, Max), i: usize| {
-            sum.add(self.radius[i]);
-            min.add(self.radius[i]);
-            max.add(self.bounding_radius(i));
-        };
-        let (sum, min, max) = team.reduce(self.radius.len(), add);
-        Diameters {
-            mean: 2.0 * sum.value() / self.radius.len() as f64,
-            min: 2.0 * min.0,
-            max: 2.0 * max.0,
-        }
+    fn measure_radii(&self, team: &mut Team) -> RadiusStatistics {
+        team.reduce(
+            self.radius.len(),
+            |statistics: &mut RadiusStatistics, i: usize| {
+                statistics.add(self.radius[i], self.bounding_radius(i));
+            },
+        )
     }
 
     /// Slots in use: those of rows are below this.
@@ -586,7 +559,9 @@ impl Grains {
     }
 
     fn put_at(&mut self, row: usize, grain: &FrozenGrain, state: BodyState) {
-        self.diameters = None;
+        if let Some(radii) = &mut self.radii {
+            radii.add(grain.radius, grain.bounding_radius());
+        }
         if grain.shape.is_some() || self.has_shapes() {
             // Where there were none, all are spheres.
             self.shape.resize(self.id.len(), None);
@@ -651,7 +626,12 @@ impl Grains {
 
     fn take(&mut self, index: usize) -> u32 {
         assert!(index < self.count(), "bodies of their own stay");
-        self.diameters = None;
+        let bounding_radius = self.bounding_radius(index);
+        if let Some(radii) = &mut self.radii
+            && !radii.remove(self.radius[index], bounding_radius)
+        {
+            self.radii = None;
+        }
         let last = self.count() - 1;
         fn take<T>(list: &mut Vec<T>, index: usize, last: usize) -> T {
             list.swap(index, last);

@@ -30,6 +30,7 @@
 //! whose weight it is there for as the step ends: grains gain what gravity and walls
 //! give them, and walls do not carry the weight of masses that nobody has.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use esker_contact::BodyState;
@@ -74,6 +75,58 @@ struct Raised {
     returned: DVec3,
 }
 
+/// The weakest and the heaviest grain of some.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Burden {
+    /// Mass that the weakest one can carry, kg.
+    weakest: f64,
+    /// Mass of the heaviest one that is carried, kg.
+    heaviest: f64,
+}
+
+impl Default for Burden {
+    fn default() -> Self {
+        Burden {
+            weakest: f64::INFINITY,
+            heaviest: 0.0,
+        }
+    }
+}
+
+impl Burden {
+    /// Of all grains.
+    pub(crate) fn of(team: &mut Team, load: LoadedInertia, grains: &Grains) -> Self {
+        team.fold(
+            grains.len(),
+            Burden::default(),
+            |rows| Burden::default().with(load, grains, rows),
+            |a, b| a.or(*b),
+        )
+    }
+
+    /// The same with the grains of these rows.
+    pub(crate) fn with(self, load: LoadedInertia, grains: &Grains, rows: Range<usize>) -> Self {
+        rows.fold(self, |so_far, i| {
+            so_far.or(Burden {
+                weakest: grains.mass[i] / load.share(grains.radius[i]),
+                heaviest: weight(grains, i),
+            })
+        })
+    }
+
+    fn or(self, other: Self) -> Self {
+        Burden {
+            weakest: f64::min(self.weakest, other.weakest),
+            heaviest: f64::max(self.heaviest, other.heaviest),
+        }
+    }
+
+    /// Whether the heaviest is a burden to the weakest.
+    pub(crate) fn is_one(self) -> bool {
+        self.heaviest > self.weakest
+    }
+}
+
 /// No grain.
 const NOBODY: u32 = u32::MAX;
 
@@ -91,21 +144,7 @@ pub(crate) struct InertiaFloor {
 impl InertiaFloor {
     /// Whether the heaviest grain is a burden to the weakest one.
     pub(crate) fn is_needed(team: &mut Team, load: LoadedInertia, grains: &Grains) -> bool {
-        let extremes = team.fold(
-            grains.len(),
-            (f64::INFINITY, 0.0),
-            |range| {
-                range.fold((f64::INFINITY, 0.0), |(lightest, heaviest), i| {
-                    let least = grains.mass[i] / load.share(grains.radius[i]);
-                    (
-                        f64::min(lightest, least),
-                        f64::max(heaviest, weight(grains, i)),
-                    )
-                })
-            },
-            |a, b| (f64::min(a.0, b.0), f64::max(a.1, b.1)),
-        );
-        extremes.1 > extremes.0
+        Burden::of(team, load, grains).is_one()
     }
 
     /// Raises the masses of bodies (grains first) to (1).

@@ -41,7 +41,8 @@ use esker_parallel::{
 };
 use glam::DVec3;
 
-use crate::grains::{Diameters, GrainId, Grains};
+use crate::diameters::Diameters;
+use crate::grains::{GrainId, Grains};
 use crate::periodic::Periodic;
 use crate::wall::Wall;
 

@@ -2,8 +2,11 @@
 //!
 //! A [`ResidentDevice`] makes whole steps, with the CPU's bits. Grains and what is remembered of
 //! contacts then live there; the host keeps walls, emitters, sinks and the clock, and is told what
-//! a report says. What is rare is left to the host: the state is fetched, the host does it, and
-//! the state is sent again. Which step is made where does not show in any result.
+//! a report says. Where grains come and go the device lists those that may leave or are near an
+//! emitter; the host, which knows names, sizes and masses of all, decides by these, and tells the
+//! device which rows have changed (`known_rows.rs`). What is rare is left to the host: the state is
+//! fetched, the host does it, and the state is sent again. Which step is made where does not show
+//! in any result.
 //!
 //! A step leaves grains on the device only where the caller allows it
 //! ([`World::leave_on_device`]), since whoever reads the world then has to fetch them first
@@ -20,7 +23,10 @@ use glam::{DQuat, DVec3};
 use crate::World;
 use crate::begin::Turnover;
 use crate::definition::Method;
+use crate::inertia::{Burden, LoadedInertia};
+use crate::known_rows::{KnownRows, ListedRows};
 use crate::report::{Stage, StageClock, StepReport};
+use crate::resident::{BorderGrain, RowChanges};
 use crate::resident_look::LookTotals;
 use crate::step::StepError;
 
@@ -44,6 +50,20 @@ pub trait ResidentDevice: Debug + Send + Sync {
 
     /// Multiplies the impulses that are remembered: for substeps of another length.
     fn scale_remembered(&mut self, factor: f64) -> Result<(), DeviceError>;
+
+    /// Grains in the boxes of [`World::exits`] after the last step, in no order; `None` where
+    /// there were more than it had room for.
+    fn listed(&self) -> Option<&[BorderGrain]>;
+
+    /// How many grains may be added to those that are there.
+    fn room(&self) -> usize;
+
+    /// Changes rows of grains as the world has changed its own.
+    fn change_rows(&mut self, world: &World, changes: &RowChanges) -> Result<(), DeviceError>;
+
+    /// Takes up the order of rows that the world's grains have now: `order` says which row each
+    /// of them had.
+    fn reorder(&mut self, world: &World, order: &[u32]) -> Result<(), DeviceError>;
 
     /// Gives the world its grains.
     fn fetch_grains(&mut self, world: &mut World) -> Result<(), DeviceError>;
@@ -111,8 +131,9 @@ pub(crate) struct Residency {
     last: ResidentStep,
     /// Factors that what is remembered there has still to be multiplied by, one by one.
     scales: Vec<f64>,
-    /// The substep, s, for which no grain is given more inertia than it has.
-    light_substep: Option<f64>,
+    /// What is known of the burden of grains that are on the device, for substeps of this
+    /// length, s.
+    burden: Option<(f64, Burden)>,
 }
 
 /// Why the grains of a world do not stay on a device.
@@ -124,9 +145,6 @@ pub enum ResidentObstacle {
     /// Grains that are no spheres, bodies or machines.
     #[error("only spheres stay on a device")]
     Shapes,
-    /// A mesh.
-    #[error("a wall is a mesh")]
-    Mesh,
     /// Bridges or other attraction.
     #[error("grains attract each other")]
     Cohesion,
@@ -221,8 +239,6 @@ impl World {
         } else if self.grains.has_shapes() || !self.bodies.is_empty() || !self.machinery.is_empty()
         {
             Some(ResidentObstacle::Shapes)
-        } else if self.wall_records().is_none() {
-            Some(ResidentObstacle::Mesh)
         } else if self.pairs.is_cohesive() {
             Some(ResidentObstacle::Cohesion)
         } else if self.periodic.is_some() {
@@ -242,16 +258,24 @@ impl World {
         }
     }
 
-    /// Whether light grains are given more inertia in the next step; asked again where grains or
-    /// the substep have changed.
+    /// Whether light grains are given the inertia that heavy ones ask for in the next step
+    /// (`inertia.rs`), which devices do not do.
     fn has_burdens(&mut self) -> bool {
-        let substep = self.next.substep(&self.clock, &self.method);
-        if self.is_on_device() && self.residency.light_substep == Some(substep) {
-            return false;
+        let load = self.next_load();
+        let known = self.residency.burden.filter(|_| self.is_on_device());
+        let burden = match known {
+            Some((substep, burden)) if substep == load.substep => burden,
+            _ => Burden::of(&mut self.team, load, &self.grains),
+        };
+        self.residency.burden = Some((load.substep, burden));
+        burden.is_one()
+    }
+
+    fn next_load(&self) -> LoadedInertia {
+        LoadedInertia {
+            gravity: self.gravity.length(),
+            substep: self.next.substep(&self.clock, &self.method),
         }
-        let has_burdens = self.raises_inertia();
-        self.residency.light_substep = (!has_burdens).then_some(substep);
-        has_burdens
     }
 
     /// Lets what is remembered on the device belong to substeps of another length.
@@ -315,15 +339,77 @@ impl World {
             && self.resident_obstacle().is_none()
     }
 
-    /// Stage `begin`, with the grains on the device if nothing happens to them.
+    /// Stage `begin`, with the grains on the device where they are there.
     fn begin_on_device(&mut self) -> Result<Turnover, StepError> {
-        if self.is_on_device() && (self.residency.last.may_leave || self.begin_needs_grains()) {
+        if self.is_on_device() && !self.can_change_rows() {
             self.fetch()?;
         }
         if !self.is_on_device() {
             return Ok(self.begin());
         }
-        Ok(self.begin_without_grains())
+        self.take_up_resolution();
+        let mut rows = KnownRows::Listed(self.listed_rows()?);
+        let turnover = self.turn_over(&mut rows);
+        if let KnownRows::Listed(rows) = rows
+            && turnover != Turnover::default()
+        {
+            self.change_rows_on_device(rows, turnover.emitted)?;
+        }
+        if self.sorts_memory() {
+            self.fetch_grains()?;
+            let order = self.memory_order();
+            self.grains.reorder(&order);
+            self.with_resident_device(|device, world| device.reorder(world, &order))?;
+        }
+        Ok(turnover)
+    }
+
+    /// Whether somebody may come or go as the next step begins.
+    fn may_turn_over(&self) -> bool {
+        self.residency.last.may_leave || self.may_emit()
+    }
+
+    /// Whether grains that come and go need not be on the host: the device has listed those that
+    /// it takes to know, and has room for others. (Grains stay where some are.)
+    fn can_change_rows(&self) -> bool {
+        let Some(device) = &self.residency.device else {
+            return false;
+        };
+        !self.may_turn_over()
+            || (self.most_emitted() <= device.room()
+                && device
+                    .listed()
+                    .is_some_and(|listed| listed.len() < self.grains.len()))
+    }
+
+    /// Rows that the device has listed, with their places.
+    fn listed_rows(&mut self) -> Result<ListedRows, StepError> {
+        if !self.may_turn_over() {
+            return Ok(ListedRows::default());
+        }
+        self.with_resident_device(|device, world| {
+            let listed = device.listed().unwrap_or_default();
+            for grain in listed {
+                world.grains.position[grain.row as usize] = DVec3::from_array(grain.position);
+            }
+            Ok(ListedRows::new(listed.iter().map(|grain| grain.row)))
+        })
+    }
+
+    /// Lets the rows of the device follow those of the table, of which the last are new.
+    fn change_rows_on_device(&mut self, rows: ListedRows, added: usize) -> Result<(), StepError> {
+        let (moved, gone) = rows.into_changes();
+        let kept = self.grains.len() - added;
+        let load = self.next_load();
+        if let Some((substep, burden)) = &mut self.residency.burden
+            && *substep == load.substep
+        {
+            *burden = burden.with(load, &self.grains, kept..self.grains.len());
+        } else {
+            self.residency.burden = None;
+        }
+        let changes = RowChanges { moved, gone, kept };
+        self.with_resident_device(|device, world| device.change_rows(world, &changes))
     }
 
     /// A whole step on the device.
@@ -332,13 +418,19 @@ impl World {
         let turnover = self.begin_on_device()?;
         let was_here = !self.is_on_device();
         self.catch_up_on_device()?;
-        let outcome = self.with_resident_device(|device, world| {
-            if was_here {
-                device.send(world)?;
-            }
-            device.step(world)
-        });
-        let Some(outcome) = outcome? else {
+        // Those that came may be heavier or larger than all others.
+        let is_possible =
+            turnover.emitted == 0 || !(self.acts_through_copies() || self.has_burdens());
+        let outcome = match is_possible {
+            false => None,
+            true => self.with_resident_device(|device, world| {
+                if was_here {
+                    device.send(world)?;
+                }
+                device.step(world)
+            })?,
+        };
+        let Some(outcome) = outcome else {
             self.fetch()?;
             self.choose_threads();
             clock.end(Stage::Begin);

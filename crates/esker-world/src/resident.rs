@@ -1,11 +1,13 @@
 //! What a device needs to know of a world whose grains stay there: records of numbers, laid out
 //! as kernels read them.
 //!
-//! Only worlds of spheres among walls that are planes, boxes, cylinders and cones have them
-//! ([`World::resident_obstacle`] says why another has not).
+//! Only worlds of spheres among walls have them ([`World::resident_obstacle`] says why another has
+//! not).
+
+use std::sync::Arc;
 
 use esker_contact::BodyState;
-use esker_geometry::{Aabb, Face, OpenFaces, Side, WallShape};
+use esker_geometry::{Aabb, Face, OpenFaces, Side, TriangleMesh, WallShape};
 use esker_parallel::Team;
 use glam::{DQuat, DVec3};
 
@@ -111,6 +113,7 @@ pub struct WallRecord {
     pub outward: [f64; 2],
     pub slant: f64,
     pub length: f64,
+    pub mesh: u64,
 }
 
 /// A pair that may become a contact (`struct Candidate` of `esker-gpu/kernels/grains.h`).
@@ -135,13 +138,39 @@ pub struct CandidateRecord {
     pub curvature: f64,
 }
 
-/// Where grains may leave a world.
+/// Where grains may leave a world, and where others may come.
 #[derive(Clone, Debug, Default)]
 pub struct Exits {
     /// The bounds, lower and upper corner, m.
     pub bounds: Option<[DVec3; 2]>,
     /// Boxes that hold the sinks, lower and upper corners, m.
     pub sinks: Vec<[DVec3; 2]>,
+    /// Boxes that hold all that emitters have to know, lower and upper corners, m.
+    pub emitters: Vec<[DVec3; 2]>,
+}
+
+/// A grain that may leave or is near an emitter (`struct Listed` of
+/// `esker-gpu/kernels/measures.h`).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+pub struct BorderGrain {
+    /// Its centre, m.
+    pub position: [f64; 3],
+    /// Its row.
+    pub row: u32,
+    /// Not used.
+    pub unused: u32,
+}
+
+/// What has become of the rows of grains since the last step.
+#[derive(Clone, Debug, Default)]
+pub struct RowChanges {
+    /// Rows that have another grain than before, and the row that it had.
+    pub moved: Vec<[u32; 2]>,
+    /// Rows, as they were, of grains that are gone.
+    pub gone: Vec<u32>,
+    /// Rows from this one on are of grains that have come.
+    pub kept: usize,
 }
 
 /// A contact that the last step left, as far as the search for contacts asks.
@@ -188,6 +217,7 @@ impl From<&Candidate> for CandidateRecord {
 const HALF_SPACE: u32 = 0;
 const BOX: u32 = 1;
 const FRUSTUM: u32 = 2;
+const MESH: u32 = 3;
 
 /// The faces of a wall that are open, a bit each.
 fn open_bits(open: OpenFaces) -> u32 {
@@ -197,8 +227,8 @@ fn open_bits(open: OpenFaces) -> u32 {
 }
 
 impl WallRecord {
-    /// That of a wall; of a mesh there is none.
-    fn of(wall: &Wall) -> Option<Self> {
+    /// That of a wall.
+    fn of(wall: &Wall) -> Self {
         let mut record = WallRecord {
             is_present: wall.is_present.into(),
             material: wall.material.into(),
@@ -218,9 +248,12 @@ impl WallRecord {
         let (side, open) = match wall.shape {
             WallShape::HalfSpace => {
                 record.kind = HALF_SPACE;
-                return Some(record);
+                return record;
             }
-            WallShape::Mesh(_) => return None,
+            WallShape::Mesh(_) => {
+                record.kind = MESH;
+                return record;
+            }
             WallShape::Box {
                 half_extents,
                 side,
@@ -236,7 +269,7 @@ impl WallRecord {
             | WallShape::Cone {
                 length, side, open, ..
             } => {
-                let mantle = wall.shape.mantle()?;
+                let mantle = wall.shape.mantle().expect("a round wall has a mantle");
                 record.kind = FRUSTUM;
                 record.length = length;
                 record.bottom = mantle.bottom.to_array();
@@ -249,7 +282,7 @@ impl WallRecord {
         };
         record.is_container = (side == Side::Inside).into();
         record.open = open_bits(open);
-        Some(record)
+        record
     }
 }
 
@@ -268,22 +301,36 @@ impl World {
         }
     }
 
-    /// Its walls as they are in the step; `None` where one is a mesh.
-    pub fn wall_records(&self) -> Option<Vec<WallRecord>> {
+    /// Its walls as they are in the step; where meshes are is for the device to say.
+    pub fn wall_records(&self) -> Vec<WallRecord> {
         self.walls.iter().map(WallRecord::of).collect()
     }
 
-    /// Where grains may leave.
-    pub fn exits(&self) -> Exits {
-        let sinks = self.sinks.iter().map(|sink| {
-            let Aabb { min, max } = sink.def.region.bounds();
+    /// Meshes of its walls, one by one.
+    pub fn wall_meshes(&self) -> impl Iterator<Item = Option<&Arc<TriangleMesh>>> {
+        self.walls.iter().map(|wall| match &wall.shape {
+            WallShape::Mesh(mesh) => Some(mesh),
+            _ => None,
+        })
+    }
+
+    /// Where grains may leave, and come.
+    pub fn exits(&mut self) -> Exits {
+        let widened = |Aabb { min, max }: Aabb| {
             // More than rounding moves an edge.
             let slack = (max - min) * 1e-9 + (min.abs() + max.abs()) * 1e-12;
             [min - slack, max + slack]
-        });
+        };
+        let (largest, time) = (self.largest_radius(), self.time());
+        let emitters = self.emitters.iter().filter(|e| !e.is_finished(time));
         Exits {
             bounds: self.bounds,
-            sinks: sinks.collect(),
+            sinks: self
+                .sinks
+                .iter()
+                .map(|sink| widened(sink.def.region.bounds()))
+                .collect(),
+            emitters: emitters.map(|e| widened(e.surroundings(largest))).collect(),
         }
     }
 

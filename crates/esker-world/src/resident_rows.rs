@@ -11,7 +11,6 @@ use crate::World;
 use crate::contact::ContactKey;
 use crate::grains::GrainId;
 use crate::history::{Entry, NO_SLOT, Remembered};
-use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::material::{ContactClass, PairConstants};
 
 /// What two materials have in a step (`struct Pair` of `esker-gpu/kernels/advance.h`).
@@ -29,8 +28,11 @@ pub struct PairRecord {
     pub unresolved_time: f64,
     pub unresolved_factor: f64,
     pub damping_time: f64,
-    pub resolved: f64,
-    pub frozen: f64,
+    pub alpha: f64,
+    pub lag: f64,
+    pub spent: f64,
+    pub resolved_square: f64,
+    pub followed_square: f64,
     pub exponent: f64,
     pub law: u32,
     pub hertz: u32,
@@ -53,6 +55,8 @@ impl PairRecord {
             bias_rate: spring.bias_rate,
             unresolved_time: spring.unresolved_time,
             unresolved_factor: spring.unresolved_factor,
+            resolved_square: spring.resolved_square,
+            followed_square: spring.followed_square,
             exponent: with.exponent(),
             law: law.into(),
             hertz: with.hertz.into(),
@@ -61,8 +65,8 @@ impl PairRecord {
             ..Default::default()
         };
         match with.damping {
-            Damping::Restitution { resolved, frozen } => {
-                (record.resolved, record.frozen) = (resolved, frozen);
+            Damping::Restitution { alpha, lag, spent } => {
+                (record.alpha, record.lag, record.spent) = (alpha, lag, spent);
             }
             Damping::Time(time) => {
                 (record.damping_time, record.has_damping_time) = (time, 1);
@@ -85,8 +89,8 @@ pub struct AdvanceSettings {
     pub gravity: DVec3,
     /// Edge of the plan's blocks, m.
     pub edge: f64,
-    /// Square of the phase up to which a collision needs no impact row.
-    pub resolved_phase_square: f64,
+    /// Contacts up to which colours are those of all of space.
+    pub most_flat: usize,
     /// Whether a substep is the whole step.
     pub is_whole_step: bool,
     /// Compliances of friction and rolling rows.
@@ -178,7 +182,7 @@ impl World {
             substeps: self.method.sweeps(),
             gravity: self.gravity,
             edge: block_edge(self.grains.len(), diameters.mean, diameters.max),
-            resolved_phase_square: phase.map_or(0.0, |law| law.resolved_phase().powi(2)),
+            most_flat: self.most_flat,
             is_whole_step: phase.is_some_and(|law| law.is_whole_step()),
             compliance: equations.compliance,
             materials: pairs.len().isqrt(),
@@ -186,16 +190,6 @@ impl World {
             laws: equations.laws.clone(),
             pairs,
         }
-    }
-
-    /// Whether light grains are given the inertia that heavy ones ask for (`inertia.rs`), which
-    /// devices do not do.
-    pub fn raises_inertia(&mut self) -> bool {
-        let load = LoadedInertia {
-            gravity: self.gravity.length(),
-            substep: self.next.substep(&self.clock, &self.method),
-        };
-        InertiaFloor::is_needed(&mut self.team, load, &self.grains)
     }
 
     /// What is remembered of the last step.
@@ -227,7 +221,11 @@ impl World {
         let rows: std::collections::HashMap<u64, usize> = (0..grains.len())
             .map(|row| (grains.id[row].as_u64(), row))
             .collect();
-        let remembered = entries.iter().map(|entry| {
+        // Some owners may be gone.
+        let known = entries
+            .iter()
+            .filter(|entry| (entry.row as usize) < grains.len());
+        let remembered = known.map(|entry| {
             let owner: GrainId = grains.id[entry.row as usize];
             let other = rows.get(&entry.other);
             Entry {

@@ -104,6 +104,9 @@ pub struct WorldState {
     pub tool_work: ToolWork,
     /// Aggregates of grains at rest, where there may be some.
     pub aggregates: Option<AggregatesState>,
+    /// Whether contacts are swept in the order of devices ([`World::set_device_order`]), on
+    /// which the bits of a run depend. `None` where a file does not say.
+    pub device_order: Option<bool>,
 }
 
 /// Why a state does not belong to a definition, or to any world.
@@ -195,6 +198,7 @@ impl World {
             energy: self.energy,
             tool_work: self.tool_work,
             aggregates: self.aggregates_state(),
+            device_order: Some(self.device_order),
         }
     }
 
@@ -279,6 +283,7 @@ impl World {
             body.total_load = total;
         }
         world.tool_work = state.tool_work;
+        world.device_order = state.device_order.unwrap_or_default();
         if let Some(aggregates) = state.aggregates {
             world.restore_aggregates(aggregates, frozen)?;
         }

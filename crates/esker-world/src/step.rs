@@ -21,12 +21,13 @@ use crate::contact::{ContactGeometry, Partner};
 use crate::definition::{
     ContactSettings, Method, Smooth, Solver, SubStepped, WarmStart, WholeStep,
 };
+use crate::diameters::Diameters;
 use crate::energy::loss_of_impulses;
 use crate::errors::ErrorScratch;
 use crate::forces::BodyForces;
 use crate::general_solve::{self, SolveError};
 use crate::ghosts::Ghosts;
-use crate::grains::{Diameters, GrainId, Grains, locks_of_row, shape_of};
+use crate::grains::{GrainId, Grains, locks_of_row, shape_of};
 use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
 use crate::load::LoadIntegral;
@@ -246,6 +247,7 @@ impl World {
             laws: (pairs, equations.laws_of_pairs()),
             following: equations.following(),
             is_coloured: self.device_order && matches!(self.method, Method::SubStepped(_)),
+            most_flat: self.most_flat,
             plain: self.plain_order,
         };
         work.collider

@@ -1,11 +1,12 @@
 //! Emitters and sinks.
 
-use esker_geometry::{BodyQuery, BodyShape, PlacedShape, Pose, Region, body_contacts};
+use esker_geometry::{Aabb, BodyQuery, BodyShape, PlacedShape, Pose, Region, body_contacts};
 use esker_parallel::ExactSum;
 use glam::DVec3;
 
 use crate::definition::{EmitterDef, Rate, SinkDef, Total, WorldDef};
 use crate::grains::{GrainId, Grains, NewGrain};
+use crate::known_rows::KnownRows;
 use crate::outline::Outline;
 use crate::packing::{Placed, sphere_mass};
 use crate::periodic::Periodic;
@@ -114,8 +115,39 @@ impl Emitter {
         next_radius == 0.0 || due + rate * step >= price
     }
 
+    /// How many grains a step of this length may add at most.
+    pub(crate) fn most_due(&self, step: f64) -> usize {
+        let EmitterProgress {
+            due, next_radius, ..
+        } = self.progress;
+        let smallest = match next_radius {
+            0.0 => self.def.sizes.min(),
+            next => next.min(self.def.sizes.min()),
+        };
+        let most = match self.def.rate {
+            Rate::Number(rate) => due + rate * step,
+            Rate::Mass(rate) => (due + rate * step) / sphere_mass(self.density, smallest),
+        };
+        most as usize + 1
+    }
+
+    /// Radius of the largest ball that holds one of its grains, m.
+    pub(crate) fn largest(&self) -> f64 {
+        self.def.sizes.max() * self.outline.stretch()
+    }
+
+    /// The box of what it has to know to find room, m, where no grain is larger than `largest`.
+    pub(crate) fn surroundings(&self, largest: f64) -> Aabb {
+        surroundings(&self.def.region, self.largest(), largest)
+    }
+
     /// Adds the grains that are due in the step that starts at `time`.
-    pub(crate) fn emit(&mut self, period: EmissionStep<'_>, grains: &mut Grains) -> usize {
+    pub(crate) fn emit(
+        &mut self,
+        period: EmissionStep<'_>,
+        grains: &mut Grains,
+        rows: &mut KnownRows,
+    ) -> usize {
         let EmissionStep {
             time,
             step,
@@ -149,12 +181,8 @@ impl Emitter {
                 break;
             };
             let near = near.get_or_insert_with(|| {
-                grains_near(
-                    &self.def.region,
-                    grains,
-                    self.def.sizes.max() * outline.stretch(),
-                    periodic,
-                )
+                let radius = self.def.sizes.max() * outline.stretch();
+                grains_near(&self.def.region, (grains, rows), radius, period)
             });
             let place = (0..PLACES_TRIED)
                 .map(|_| region.sample(self.stream.uniform3()))
@@ -169,6 +197,7 @@ impl Emitter {
             let seen_at = periodic.iter().flat_map(|p| p.seen_at(position));
             seen_at.for_each(|x| near.add(x, room));
             let position = periodic.map_or(position, |p| p.wrapped(position));
+            rows.add(grains.count());
             grains.insert_as(
                 GrainId::new(self.source, self.progress.emitted),
                 NewGrain {
@@ -207,6 +236,8 @@ pub(crate) struct EmissionStep<'a> {
     pub(crate) periodic: Option<Periodic>,
     /// Shapes of all rows.
     pub(crate) shapes: &'a [BodyShape],
+    /// No grain that is there or may come is held by a ball of a larger radius, m.
+    pub(crate) largest: f64,
 }
 
 impl EmissionStep<'_> {
@@ -234,24 +265,29 @@ impl EmissionStep<'_> {
     }
 }
 
+/// The box beyond which no grain of up to the radius `largest` overlaps one of up to `radius`, m,
+/// in a region.
+fn surroundings(region: &Region, radius: f64, largest: f64) -> Aabb {
+    let bounds = region.bounds();
+    let reach = DVec3::splat(radius.max(largest) + radius);
+    Aabb::new(bounds.min - reach, bounds.max + reach)
+}
+
 /// Grains near a region, images across periodic boundaries included.
 fn grains_near(
     region: &Region,
-    grains: &Grains,
+    (grains, rows): (&Grains, &KnownRows),
     radius: f64,
-    periodic: Option<Periodic>,
+    period: EmissionStep<'_>,
 ) -> Placed {
-    let bounds = region.bounds();
-    let radii = (0..grains.count()).map(|i| grains.bounding_radius(i));
-    let max = radii.clone().fold(radius, f64::max);
-    let reach = DVec3::splat(max + radius);
-    let (low, high) = (bounds.min - reach, bounds.max + reach);
-    let mut near = Placed::new(2.0 * max);
-    for (&x, r) in grains.position.iter().zip(radii) {
-        let seen_at = periodic.iter().flat_map(|p| p.seen_at(x));
+    let near_by = surroundings(region, radius, period.largest);
+    let mut near = Placed::new(2.0 * period.largest.max(radius));
+    for i in rows.of(grains.count()) {
+        let x = grains.position[i];
+        let seen_at = period.periodic.iter().flat_map(|p| p.seen_at(x));
         for x in std::iter::once(x).chain(seen_at) {
-            if x.cmpge(low).all() && x.cmple(high).all() {
-                near.add(x, r);
+            if x.cmpge(near_by.min).all() && x.cmple(near_by.max).all() {
+                near.add(x, grains.bounding_radius(i));
             }
         }
     }
@@ -293,17 +329,20 @@ impl Sink {
     }
 
     /// Removes the grains inside; returns how many.
-    pub fn take(&mut self, time: f64, grains: &mut Grains) -> usize {
+    pub(crate) fn take(&mut self, time: f64, grains: &mut Grains, rows: &mut KnownRows) -> usize {
         let mut total = self.total();
         let before = total.number;
         // The order in which grains are stored does not enter.
         let mut mass = ExactSum::default();
-        for i in (0..grains.count()).rev() {
+        let mut next = rows.before(grains.count());
+        while let Some(i) = next {
             if self.def.region.contains(grains.position[i]) {
                 total.number += 1;
                 mass.add(grains.mass[i]);
                 grains.remove(i);
+                rows.remove(i, grains.count());
             }
+            next = rows.before(i);
         }
         total.mass += mass.value();
         if total.number > before {

@@ -21,6 +21,23 @@ const SCENE: &str = r#"
     every = 0.02
 "#;
 
+/// Grains enough for several colours.
+const PILE: &str = r#"
+    duration = 1.0
+    step = 2e-3
+    solver.substeps = 8
+    material.glass = { density = 2500, young = 1e7 }
+    pair = [{ materials = ["glass", "glass"], friction = 0.4 }]
+    [[wall]]
+    shape = "plane"
+    [[grains]]
+    place = "lattice"
+    material = "glass"
+    region = { box = [[-0.05, -0.05, 0], [0.05, 0.05, 0.1]] }
+    diameter = 0.01
+    jitter = 1.0
+"#;
+
 fn scene() -> LoadedScene {
     LoadedScene::parse(SCENE, "column", ".").expect("a right scene")
 }
@@ -67,6 +84,41 @@ fn a_run_that_is_stopped_and_resumed_ends_with_the_bits_of_an_unbroken_one() {
     let steps: Vec<u64> = recording.frames().iter().map(|frame| frame.step).collect();
     assert_eq!(steps, [0, 20, 40, 60, 80, 100]);
     assert_eq!(recording.probe_rows(0).unwrap().len(), 5);
+}
+
+/// Runs that state a device sweep contacts in another order than those that state none. One that
+/// is resumed goes on in its own, whatever it states.
+#[test]
+fn a_resumed_run_keeps_its_order_of_sweeps_on_any_device() {
+    let with_device = |is_stated: bool| {
+        let mut scene = LoadedScene::parse(PILE, "pile", ".").expect("a right scene");
+        if is_stated {
+            scene.set_device(esker::scene::Device::Cpu);
+        }
+        scene
+    };
+    let hashes = [false, true].map(|begun_with| {
+        let mut unbroken = Simulation::new(with_device(begun_with)).unwrap();
+        unbroken.run(Until::steps(60), || false, nothing).unwrap();
+        let hash = unbroken.summary().state_hash().to_owned();
+        for resumed_with in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let folder = folder.path().join("run");
+            let mut begun = Simulation::new(with_device(begun_with)).unwrap();
+            begun.record_to(&folder, false).unwrap();
+            begun.run(Until::steps(30), || false, nothing).unwrap();
+            begun.finish().unwrap();
+            let mut resumed = Simulation::resume(with_device(resumed_with), &folder).unwrap();
+            resumed.run(Until::steps(60), || false, nothing).unwrap();
+            assert_eq!(
+                resumed.finish().unwrap().state_hash(),
+                hash,
+                "begun with a device: {begun_with}, resumed with one: {resumed_with}"
+            );
+        }
+        hash
+    });
+    assert_ne!(hashes[0], hashes[1], "the orders differ in this scene");
 }
 
 #[test]

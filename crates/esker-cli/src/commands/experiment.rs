@@ -4,9 +4,14 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
+use esker_scene::{Device, DevicePrecision};
+use esker_study::DeviceSource;
 use esker_study::bibliography::{self, Reference};
 use esker_study::runner::{Finished, Options, Progress};
 use esker_study::{Experiment, Judgement, Size, Status, pages, registry, report, runner};
+
+use esker_world::World;
+use esker_world::definition::WorldDef;
 
 use crate::exit_code::ExitCode;
 
@@ -45,6 +50,10 @@ pub struct Arguments {
     /// Threads of each case; results do not depend on it
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// What computes steps, where it can; in runs of several devices results are the same to the
+    /// bit, and in those of none as good [default: the CPU, in an order of its own]
+    #[arg(long, value_name = "DEVICE", value_parser = ["cpu", "gpu", "auto"])]
+    device: Option<String>,
     /// Run only cases whose names contain this text, and judge once all have results; may be
     /// given several times
     #[arg(long, value_name = "TEXT", requires = "name")]
@@ -68,6 +77,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let mut options = Options::new(arguments.output.clone(), size);
     options.threads = arguments.threads.max(1);
+    options.device = arguments.device.as_deref().map(device_source);
     options.workers = match arguments.workers {
         Some(workers) => workers,
         None => options.workers / options.threads,
@@ -114,6 +124,25 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Hands worlds the device of this name; those that it cannot compute stay on the CPU.
+fn device_source(name: &str) -> DeviceSource {
+    fn hand(device: Device, def: &WorldDef, world: &mut World) -> Result<(), String> {
+        if def.device_obstacle().is_some() {
+            return Ok(());
+        }
+        let device = esker::device_for(device, DevicePrecision::Double, def);
+        match device.map_err(|error| error.to_string())? {
+            Some(device) => device.hand_to(world).map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+    match Device::named(name) {
+        Some(Device::Gpu) => |def, world| hand(Device::Gpu, def, world),
+        Some(Device::Auto) => |def, world| hand(Device::Auto, def, world),
+        _ => |def, world| hand(Device::Cpu, def, world),
+    }
 }
 
 fn find(name: &str) -> anyhow::Result<&'static dyn Experiment> {

@@ -4,7 +4,7 @@
 //! is named by `skip`. Halving the triangles at the median keeps the depth below 32, so that a
 //! query needs no heap.
 
-use super::TriangleSoup;
+use super::{NodeRecord, TriangleSoup};
 use crate::Aabb;
 use glam::DVec3;
 
@@ -43,6 +43,17 @@ impl Bvh {
 
     pub(super) fn bounds(&self) -> Aabb {
         self.nodes.first().map_or(Aabb::EMPTY, |root| root.bounds)
+    }
+
+    /// The nodes as plain numbers.
+    pub(super) fn records(&self) -> Vec<NodeRecord> {
+        let record = |node: &Node| NodeRecord {
+            lower: node.bounds.min.to_array(),
+            upper: node.bounds.max.to_array(),
+            first: node.first,
+            count: node.count,
+        };
+        self.nodes.iter().map(record).collect()
     }
 
     /// Calls `visit` with every triangle whose leaf is nearer than `range` to the point.

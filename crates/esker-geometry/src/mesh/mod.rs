@@ -9,12 +9,14 @@ mod curvature;
 mod error;
 mod obj;
 mod stl;
+mod tables;
 mod topology;
 mod weld;
 
 pub use error::{MeshError, Place};
 pub use obj::parse_obj;
 pub use stl::parse_stl;
+pub use tables::{FacetRecord, FeatureRecord, MeshTables, NodeRecord};
 pub(crate) use topology::EdgeSide;
 pub use topology::{Edge, EdgeKind};
 

@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use esker_geometry::BroadPhase;
 use esker_solver::device::{DeviceError, DeviceWork};
-use esker_world::resident::WallRecord;
+use esker_world::resident::{BorderGrain, RowChanges, WallRecord};
 use esker_world::resident_look::LookTotals;
 use esker_world::{ResidentDevice, ResidentStep, World};
 
 use super::advance::{ADVANCED, ASSEMBLED, AdvanceInput, Advancer, PLANNED};
 use super::find::{Finder, HistoryAddress};
-use super::grains::ResidentGrains;
+use super::grains::{ResidentGrains, room_of_rows};
 use super::look::Looker;
 use super::measures::Measures;
+use super::meshes::Meshes;
+use super::turnover::Turnover;
 use crate::launch::Executor;
 
 /// Moments of a step: it begins, contacts are found, it has ended.
@@ -29,6 +31,8 @@ pub struct Resident<E: Executor> {
     advancer: Advancer<E>,
     measures: Measures<E>,
     looker: Looker<E>,
+    meshes: Meshes<E>,
+    turnover: Turnover<E>,
     contacts: usize,
     kernel_seconds: f64,
 }
@@ -43,18 +47,15 @@ impl<E: Executor> Resident<E> {
             advancer: Advancer::default(),
             measures: Measures::default(),
             looker: Looker::default(),
+            meshes: Meshes::default(),
+            turnover: Turnover::default(),
             contacts: 0,
             kernel_seconds: 0.0,
         }
     }
 
-    fn walls(&self, world: &World) -> Result<Vec<WallRecord>, DeviceError> {
-        world
-            .wall_records()
-            .ok_or_else(|| DeviceError::Unsupported {
-                device: self.executor.name().to_owned(),
-                what: "walls that are meshes",
-            })
+    fn walls(&mut self, world: &World) -> Result<Vec<WallRecord>, DeviceError> {
+        self.meshes.wall_records(&mut self.executor, world)
     }
 
     /// Finds the contacts of the step; false where there are more than any packing has.
@@ -139,6 +140,7 @@ impl<E: Executor> ResidentDevice for Resident<E> {
         executor.mark(ENDED)?;
         world.book_tracked(self.advancer.tracked());
         executor.wait()?;
+        self.measures.grow();
         self.contacts = numbers.contacts as usize;
         let touching = numbers.touching as usize;
         let moments = [BEGUN, FOUND, PLANNED, ASSEMBLED, ADVANCED, ENDED];
@@ -172,6 +174,32 @@ impl<E: Executor> ResidentDevice for Resident<E> {
 
     fn scale_remembered(&mut self, factor: f64) -> Result<(), DeviceError> {
         self.advancer.scale_history(&mut self.executor, factor)
+    }
+
+    fn listed(&self) -> Option<&[BorderGrain]> {
+        self.measures.listed()
+    }
+
+    fn room(&self) -> usize {
+        let remembered = room_of_rows(self.grains.count()) - self.grains.count();
+        self.grains.room().min(remembered)
+    }
+
+    fn change_rows(&mut self, world: &World, changes: &RowChanges) -> Result<(), DeviceError> {
+        let remembered = self.advancer.remembered();
+        self.turnover.change_rows(
+            &mut self.executor,
+            &mut self.grains,
+            remembered,
+            (world.grain_rows(), changes),
+        )
+    }
+
+    fn reorder(&mut self, world: &World, order: &[u32]) -> Result<(), DeviceError> {
+        let executor = &mut self.executor;
+        self.grains.send(executor, world.grain_rows())?;
+        let remembered = (self.advancer.remembered(), self.advancer.most_remembered());
+        self.turnover.reorder(executor, remembered, order)
     }
 
     fn fetch_grains(&mut self, world: &mut World) -> Result<(), DeviceError> {

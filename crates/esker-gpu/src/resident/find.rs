@@ -214,6 +214,7 @@ pub struct Finder<E: Executor> {
     arrays: Scratch,
     grains: usize,
     room: usize,
+    has_meshes: bool,
 }
 
 impl<E: Executor> Default for Finder<E> {
@@ -225,6 +226,7 @@ impl<E: Executor> Default for Finder<E> {
             arrays: Scratch::default(),
             grains: 0,
             room: 0,
+            has_meshes: false,
         }
     }
 }
@@ -241,6 +243,7 @@ impl<E: Executor> Finder<E> {
     ) -> Result<(), DeviceError> {
         let count = grains.count();
         self.grains = count;
+        self.has_meshes = walls.iter().any(|wall| wall.mesh != 0);
         self.room = self.room.max(ROOM * count).max(1024);
         let (scratch, bytes) = Scratch::new(count, walls.len(), self.room);
         reserve_scratch(executor, &mut self.scratch, bytes, (count, self.room))?;
@@ -299,7 +302,7 @@ impl<E: Executor> Finder<E> {
         let (grains, slots) = (self.grains, slots(self.grains));
         let (cells, pairs) = (grains.div_ceil(8), 5 * grains);
         let wide = (RESIDENT_THREADS * WIDE_BLOCKS) as usize;
-        vec![
+        let mut kernels: Vec<(&'static ResidentKernel, usize, u32)> = vec![
             (&field_begin, slots, 0),
             (&walls_sides, history, 0),
             (&field_claim, grains, 0),
@@ -320,6 +323,11 @@ impl<E: Executor> Finder<E> {
             (&pairs_of_level, 14 * grains, 0),
             (&pairs_of_wide, wide, 0),
             (&walls_near, grains, 0),
+        ];
+        if self.has_meshes {
+            kernels.push((&meshes_near, grains, 0));
+        }
+        kernels.extend([
             (&impacts_find, pairs, 0),
             (&impacts_keep, 6 * grains, 0),
             (&pushes_sum, grains, 0),
@@ -330,7 +338,8 @@ impl<E: Executor> Finder<E> {
             (&impacts_propagate, pairs, 0),
             (&impacts_keep, 6 * grains, 0),
             (&choose, pairs, 0),
-        ]
+        ]);
+        kernels
     }
 
     /// Begins the search. `history` is about how many contacts were remembered.

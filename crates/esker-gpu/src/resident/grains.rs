@@ -58,6 +58,11 @@ impl GrainArrays {
     }
 }
 
+/// Rows that there is room for where so many grains are: others come.
+pub(super) fn room_of_rows(grains: usize) -> usize {
+    grains + grains / 8 + 1024
+}
+
 /// Rows of grains on a device.
 #[derive(Debug)]
 pub struct ResidentGrains<E: Executor> {
@@ -82,22 +87,36 @@ impl<E: Executor> ResidentGrains<E> {
         self.count
     }
 
+    /// How many more there is room for.
+    pub fn room(&self) -> usize {
+        self.arrays.position.count() - self.count
+    }
+
+    /// Lets there be so many, of which the last are about to be written.
+    pub(super) fn set_count(&mut self, count: usize) {
+        assert!(count <= self.arrays.position.count());
+        self.count = count;
+    }
+
     /// Begins to send all rows.
     pub fn send(&mut self, executor: &mut E, rows: GrainRows<'_>) -> Result<(), DeviceError> {
-        let (arrays, bytes) = GrainArrays::new(rows.len());
-        reserve(executor, &mut self.memory, bytes, (rows.len(), 0))?;
-        (self.arrays, self.count) = (arrays, rows.len());
+        let count = rows.len();
+        let (arrays, bytes) = GrainArrays::new(room_of_rows(count));
+        reserve(executor, &mut self.memory, bytes, (count, 0))?;
+        (self.arrays, self.count) = (arrays, count);
         let memory = self.memory.as_mut().expect("just reserved");
-        staged_mut(memory, arrays.position).copy_from_slice(rows.position);
-        staged_mut(memory, arrays.state).copy_from_slice(rows.state);
-        staged_mut(memory, arrays.orientation).copy_from_slice(rows.orientation);
-        staged_mut(memory, arrays.radius).copy_from_slice(rows.radius);
-        staged_mut(memory, arrays.mass).copy_from_slice(rows.mass);
-        staged_mut(memory, arrays.material).copy_from_slice(rows.material);
-        for (row, id) in staged_mut(memory, arrays.id).iter_mut().enumerate() {
+        staged_mut(memory, arrays.position)[..count].copy_from_slice(rows.position);
+        staged_mut(memory, arrays.state)[..count].copy_from_slice(rows.state);
+        staged_mut(memory, arrays.orientation)[..count].copy_from_slice(rows.orientation);
+        staged_mut(memory, arrays.radius)[..count].copy_from_slice(rows.radius);
+        staged_mut(memory, arrays.mass)[..count].copy_from_slice(rows.mass);
+        staged_mut(memory, arrays.material)[..count].copy_from_slice(rows.material);
+        let ids = staged_mut(memory, arrays.id)[..count].iter_mut();
+        for (row, id) in ids.enumerate() {
             *id = rows.id(row);
         }
-        for (row, slot) in staged_mut(memory, arrays.slot).iter_mut().enumerate() {
+        let slots = staged_mut(memory, arrays.slot)[..count].iter_mut();
+        for (row, slot) in slots.enumerate() {
             *slot = rows.slot(row);
         }
         memory.upload(0..bytes)
@@ -110,9 +129,9 @@ impl<E: Executor> ResidentGrains<E> {
         memory.download(0..arrays.orientation.bytes().end)?;
         executor.wait()?;
         Ok(MovedGrains {
-            position: staged(memory, arrays.position),
-            state: staged(memory, arrays.state),
-            orientation: staged(memory, arrays.orientation),
+            position: &staged(memory, arrays.position)[..self.count],
+            state: &staged(memory, arrays.state)[..self.count],
+            orientation: &staged(memory, arrays.orientation)[..self.count],
         })
     }
 

@@ -2,7 +2,7 @@
 
 use esker_parallel::ExactSum;
 use esker_solver::device::DeviceError;
-use esker_world::resident::Exits;
+use esker_world::resident::{BorderGrain, Exits};
 
 use super::kernels;
 use super::primitives::over;
@@ -16,7 +16,7 @@ use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
 struct MeasuredNumbers {
     energy: [u64; 8],
     may_leave: u32,
-    unused: u32,
+    listed: u32,
 }
 
 /// `struct Measures` of `kernels/measures.h`; addresses on the device.
@@ -27,26 +27,36 @@ struct MeasuresRecord {
     numbers: u64,
     boxes: u64,
     sinks: u32,
+    emitters: u32,
     has_bounds: u32,
+    room: u32,
+    listed: u64,
 }
 
 // SAFETY: records of numbers.
 unsafe impl Plain for MeasuredNumbers {}
 // SAFETY: as above.
 unsafe impl Plain for MeasuresRecord {}
+// SAFETY: as above.
+unsafe impl Plain for BorderGrain {}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Staged {
     record: Array<MeasuresRecord>,
     boxes: Array<f64>,
     numbers: Array<MeasuredNumbers>,
+    listed: Array<BorderGrain>,
 }
+
+/// Grains that there is room for in the list at first.
+const ROOM_IN_LIST: usize = 1024;
 
 /// Measures of grains on a device.
 #[derive(Debug)]
 pub struct Measures<E: Executor> {
     memory: Option<E::Memory>,
     staged: Staged,
+    room: usize,
 }
 
 impl<E: Executor> Default for Measures<E> {
@@ -54,6 +64,7 @@ impl<E: Executor> Default for Measures<E> {
         Measures {
             memory: None,
             staged: Staged::default(),
+            room: ROOM_IN_LIST,
         }
     }
 }
@@ -70,10 +81,12 @@ impl<E: Executor> Measures<E> {
         exits: &Exits,
     ) -> Result<(), DeviceError> {
         let mut layout = Layout::default();
+        let boxes = 1 + exits.sinks.len() + exits.emitters.len();
         let staged = Staged {
             record: layout.array(1),
-            boxes: layout.array(BOX * (1 + exits.sinks.len())),
+            boxes: layout.array(BOX * boxes),
             numbers: layout.array(1),
+            listed: layout.array(if boxes > 1 { self.room } else { 0 }),
         };
         reserve(executor, &mut self.memory, layout.end(), (0, 0))?;
         self.staged = staged;
@@ -83,9 +96,13 @@ impl<E: Executor> Measures<E> {
             numbers: staged.numbers.address(memory),
             boxes: staged.boxes.address(memory),
             sinks: exits.sinks.len() as u32,
+            emitters: exits.emitters.len() as u32,
             has_bounds: exits.bounds.is_some().into(),
+            room: staged.listed.count() as u32,
+            listed: staged.listed.address(memory),
         };
-        let boxes = std::iter::once(exits.bounds.unwrap_or_default()).chain(exits.sinks.clone());
+        let around = exits.sinks.iter().chain(&exits.emitters).copied();
+        let boxes = std::iter::once(exits.bounds.unwrap_or_default()).chain(around);
         let places = staged_mut(memory, staged.boxes).chunks_exact_mut(BOX);
         for (place, [low, high]) in places.zip(boxes) {
             place[..3].copy_from_slice(&low.to_array());
@@ -95,7 +112,7 @@ impl<E: Executor> Measures<E> {
         let record = staged.record.address(memory);
         executor.launch(over(&kernels::measures_begin, 1, record))?;
         executor.launch(over(&kernels::measure_grains, count, record))?;
-        memory.download(staged.numbers.bytes())
+        memory.download(staged.numbers.bytes().start..staged.listed.bytes().end)
     }
 
     fn numbers(&self) -> MeasuredNumbers {
@@ -106,6 +123,19 @@ impl<E: Executor> Measures<E> {
     /// Kinetic energy, J, once it is there.
     pub fn kinetic_energy(&self) -> f64 {
         ExactSum::of_limbs(self.numbers().energy.map(|limb| limb as i64)).value()
+    }
+
+    /// Grains that may leave or are near emitters, once they are there; `None` where there were
+    /// more than there was room for.
+    pub fn listed(&self) -> Option<&[BorderGrain]> {
+        let memory = self.memory.as_ref()?;
+        staged(memory, self.staged.listed).get(..self.numbers().listed as usize)
+    }
+
+    /// Makes room for as many as were to be listed, from the next step on.
+    pub fn grow(&mut self) {
+        let listed = self.numbers().listed as usize;
+        self.room = self.room.max(listed + listed / 2);
     }
 
     /// Whether some grain may be in a sink or beyond the bounds.

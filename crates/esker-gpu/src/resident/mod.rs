@@ -7,4 +7,6 @@ pub mod grains;
 pub mod kernels;
 pub mod look;
 pub mod measures;
+pub mod meshes;
 pub mod primitives;
+pub mod turnover;

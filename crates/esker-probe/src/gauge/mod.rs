@@ -2,6 +2,7 @@
 
 mod bulk;
 mod drive;
+mod drum;
 mod flow;
 mod front;
 mod joint;
@@ -75,6 +76,7 @@ pub(crate) fn new(quantity: &Quantity, world: &World) -> Box<dyn Gauge> {
             cell,
             direction,
         }),
+        Quantity::Drum { section } => Box::new(drum::DrumGauge { section }),
         Quantity::Front { path, share } => Box::new(front::FrontGauge { path, share }),
         Quantity::Profile {
             base,
@@ -101,6 +103,7 @@ pub(crate) fn columns(quantity: &Quantity) -> Vec<Column> {
         Quantity::Joint { .. } => joint::COLUMNS.to_vec(),
         Quantity::Drive { at, .. } => drive::columns(at.coordinate).to_vec(),
         Quantity::Mixing { .. } => mixing::COLUMNS.to_vec(),
+        Quantity::Drum { .. } => drum::COLUMNS.to_vec(),
         Quantity::Front { .. } => front::COLUMNS.to_vec(),
         Quantity::Profile { length, cells, .. } => vec![profile::column(length, cells as usize)],
     }

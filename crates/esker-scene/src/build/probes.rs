@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use esker_probe::{Class, Opening, OpeningShape, Path, ProbeDef, Quantity};
+use esker_probe::{Class, DrumSection, Opening, OpeningShape, Path, ProbeDef, Quantity};
 use esker_world::definition::WorldDef;
 use glam::DVec3;
 
@@ -90,6 +90,16 @@ impl Builder<'_, '_> {
             "wall" => self.wall_load(node, root),
             "mixing" => self.mixing(node),
             "front" => self.front(node, world?),
+            "drum" => {
+                let half = 0.5 * node.number("length")?;
+                Some(Quantity::Drum {
+                    section: DrumSection {
+                        centre: node.vector("position")?,
+                        axis: node.vector("axis").unwrap_or(DVec3::Y),
+                        from_to: [-half, half],
+                    },
+                })
+            }
             _ => self.profile(node, world?),
         }
     }

@@ -5,7 +5,9 @@ use std::f64::consts::TAU;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use esker_geometry::{Face, OpenFaces, Pose, Side, TriangleMesh, TriangleSoup, WallShape};
+use esker_geometry::{
+    Bumps, DrumShell, Face, OpenFaces, Outlet, Pose, Side, TriangleMesh, TriangleSoup, WallShape,
+};
 use esker_world::definition::{Motion, Presence, WallDef};
 use glam::{DQuat, DVec3};
 
@@ -72,6 +74,7 @@ impl Builder<'_, '_> {
                 side,
                 open,
             },
+            "drum" => WallShape::Mesh(Arc::new(self.drum(node)?)),
             "mesh" => WallShape::Mesh(Arc::new(self.mesh(node)?)),
             _ => WallShape::HalfSpace,
         };
@@ -107,6 +110,37 @@ impl Builder<'_, '_> {
         let faces = FACES.iter().zip(Face::ALL);
         let named = faces.filter(|(name, _)| names.iter().any(|given| given == *name));
         Some(named.map(|(_, face)| face).collect())
+    }
+
+    /// The shell of a drum.
+    fn drum(&mut self, node: &Node) -> Option<TriangleMesh> {
+        let bumps = match node.table("bumps") {
+            Some(bumps) => Some(Bumps {
+                width: bumps.number("width")?,
+                height: two_of(bumps, "height")?,
+                density: bumps.number("density")?,
+            }),
+            None => None,
+        };
+        let outlet = match node.table("outlet") {
+            Some(outlet) => Some(Outlet {
+                length: outlet.number("length")?,
+                gaps: outlet.integer("gaps")? as usize,
+                width: two_of(outlet, "width")?,
+                turns: outlet.number("turns")?,
+            }),
+            None => None,
+        };
+        let shell = DrumShell {
+            radius: node.number("radius")?,
+            length: node.number("length")?,
+            bumps,
+            outlet,
+        };
+        let mesh = shell.triangles().map_err(|error| error.to_string());
+        let mesh = mesh.and_then(|soup| TriangleMesh::new(soup).map_err(|error| error.to_string()));
+        mesh.map_err(|error| self.report(ProblemKind::BadValue, &node.path, error))
+            .ok()
     }
 
     fn mesh(&mut self, node: &Node) -> Option<TriangleMesh> {
@@ -343,4 +377,10 @@ pub(super) fn rotation(node: &Node) -> Option<DQuat> {
     let degrees = rotation.number("degrees").map(f64::to_radians);
     let angle = degrees.or_else(|| rotation.number("radians"))?;
     Some(DQuat::from_axis_angle(rotation.vector("axis")?, angle))
+}
+
+/// The smallest and the largest of an interval.
+fn two_of(node: &Node, key: &str) -> Option<[f64; 2]> {
+    let numbers = node.numbers(key)?;
+    Some([*numbers.first()?, *numbers.get(1)?])
 }

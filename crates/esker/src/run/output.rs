@@ -304,7 +304,8 @@ fn is_same(one: &RecordSettings, other: &RecordSettings) -> bool {
 }
 
 /// The world of a checkpoint. Where a scene gives no step, one is chosen, with a
-/// stated accuracy also by the duration: the run goes on with the step it has.
+/// stated accuracy also by the duration: the run goes on with the step it has, and in the order
+/// of sweeps that it has, on whatever device.
 fn restore(scene: &Scene, checkpoint: Checkpoint) -> Result<World, RestoreError> {
     let mut def = scene.world.clone();
     let step = checkpoint.first_step();
@@ -312,7 +313,9 @@ fn restore(scene: &Scene, checkpoint: Checkpoint) -> Result<World, RestoreError>
     if let Some(step) = step.filter(|step| !scene.step_is_given && differs(step)) {
         def.step = step;
     }
-    World::restore(&def, checkpoint.state)
+    let mut state = checkpoint.state;
+    state.device_order.get_or_insert(scene.device_is_given);
+    World::restore(&def, state)
 }
 
 /// What is known of a run before its first frame.

@@ -81,10 +81,11 @@ impl Simulation {
     pub fn new(mut scene: LoadedScene) -> Result<Self, Error> {
         let grains = scene.take_grains();
         let def = &scene.scene().world;
-        let world = match grains {
+        let mut world = match grains {
             Some(grains) => World::with_grains_of(def, grains)?,
             None => World::new(def)?,
         };
+        world.set_device_order(scene.scene().device_is_given);
         let mut probes = Probes::new(&scene.scene().probes, &world);
         let simulation = Simulation {
             until: end_of(&scene),
@@ -127,8 +128,7 @@ impl Simulation {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.world.set_max_threads(cores);
         let scene = self.scene.scene();
-        self.world.set_device_order(scene.device_is_given);
-        if let Some(device) = device_for(scene.run.device, &scene.world)? {
+        if let Some(device) = device_for(scene.run.device, scene.run.precision, &scene.world)? {
             let handed = device.hand_to(&mut self.world);
             handed.map_err(|source| self.failed(source))?;
         }

@@ -13,12 +13,14 @@
 //! Fine material makes bumps on the plant's shell, which are part of the paper's drum
 //! and of this one; a smooth shell shows what they do.
 
-mod shell;
+use std::sync::Arc;
 
+use esker_analysis::drum::DrumSection;
 use esker_analysis::series::statistics;
-use esker_analysis::{MissingField, Snapshot, repose};
-use esker_geometry::{Pose, Region, WallShape};
+use esker_analysis::{MissingField, Snapshot};
+use esker_geometry::{Bumps, DrumShell, Pose, Region, TriangleMesh, WallShape};
 use esker_plot::number;
+use esker_world::StepReport;
 use esker_world::definition::{Motion, Placement, Rate, WorldDef};
 use glam::{DQuat, DVec3};
 use serde::{Deserialize, Serialize};
@@ -29,7 +31,6 @@ use crate::experiment::{About, Case, Experiment, Frame, Outcome, Size, Table};
 use crate::frame;
 use crate::observe;
 use crate::results::{Results, StudyError};
-use shell::{Bumps, PLANT_BUMPS};
 
 /// See the module.
 pub struct InclinedDrum;
@@ -38,6 +39,12 @@ const SCENE: &str = include_str!("../../../../../scenes/experiments/inclined-dru
 const GRAIN: f64 = 0.0127;
 /// The plant: diameter (m), rate (rad/s), mass flow (kg/s), bed section (m²), packing.
 const PLANT: [f64; 5] = [3.7, 0.53, 94.4, 0.225, 0.7];
+/// What is on the plant's shell.
+const PLANT_BUMPS: Bumps = Bumps {
+    width: 0.05,
+    height: [0.03, 0.05],
+    density: 20.0,
+};
 /// Depth of the plant's bed, in grain diameters.
 const PLANT_DEPTH: &str = "about 15";
 
@@ -116,14 +123,27 @@ impl Drum {
         PLANT_BUMPS.scaled(self.scale)
     }
 
+    /// The shell with its bumps, about the axis z.
+    fn shell(&self) -> Result<WallShape, StudyError> {
+        let shell = DrumShell {
+            radius: self.radius,
+            length: self.length,
+            bumps: Some(self.bumps()),
+            outlet: None,
+        };
+        let soup = shell.triangles().map_err(|e| bench::failed("shell", e))?;
+        let mesh = TriangleMesh::new(soup).map_err(|e| bench::failed("shell", e))?;
+        Ok(WallShape::Mesh(Arc::new(mesh)))
+    }
+
     fn world(&self, variant: Variant) -> Result<WorldDef, StudyError> {
         let mut def = bench::world_of_scene(SCENE)?;
         def.method = Start::SubStepped.method(self.substeps);
         def.pairs[0].law.rolling = variant.rolling;
         let shell = &mut def.walls[0];
         if variant.has_bumps {
-            shell.shape = self.bumps().shell(self.radius, self.length)?;
-            shell.pose = Pose::IDENTITY;
+            shell.shape = self.shell()?;
+            shell.pose.position = DVec3::Y * (0.5 * self.length);
         } else if let WallShape::Cylinder { radius, .. } = &mut shell.shape {
             *radius = self.radius;
         }
@@ -194,78 +214,26 @@ fn depth(snapshot: &Snapshot, radius: f64) -> Result<f64, MissingField> {
     Ok((radius - inner) / GRAIN + 0.5)
 }
 
-/// The part of a snapshot between two places along the drum.
-fn section(snapshot: &Snapshot, from: f64, to: f64) -> Snapshot {
-    let inside: Vec<usize> = (0..snapshot.len())
-        .filter(|&i| (from..to).contains(&snapshot.positions[i].y))
-        .collect();
-    let pick = |v: &[DVec3]| inside.iter().map(|&i| v[i]).collect::<Vec<_>>();
-    let pick_numbers = |v: &[f64]| inside.iter().map(|&i| v[i]).collect::<Vec<_>>();
-    Snapshot {
-        time: snapshot.time,
-        gravity: snapshot.gravity,
-        positions: pick(&snapshot.positions),
-        radii: pick_numbers(&snapshot.radii),
-        masses: snapshot.masses.as_deref().map(pick_numbers),
-        velocities: snapshot.velocities.as_deref().map(pick),
-        ..Default::default()
-    }
-}
-
-/// Mean velocity of the grains at the surface between 20° and 45° up the
-/// rising side: those within one diameter of the innermost of their sector.
-fn surface_velocity(snapshot: &Snapshot) -> Option<DVec3> {
-    const SECTORS: usize = 12;
-    let angle = |x: &DVec3| x.x.abs().atan2(-x.z).to_degrees();
-    let distance = |x: &DVec3| x.x.hypot(x.z);
-    let mut innermost = [f64::INFINITY; SECTORS];
-    let sector = |x: &DVec3| {
-        let share = (angle(x) - 20.0) / 25.0;
-        (0.0..1.0)
-            .contains(&share)
-            .then_some((share * SECTORS as f64) as usize)
-    };
-    for x in &snapshot.positions {
-        if let Some(k) = sector(x) {
-            innermost[k] = innermost[k].min(distance(x));
-        }
-    }
-    let (mut sum, mut count) = (DVec3::ZERO, 0.0);
-    for (x, v) in snapshot
-        .positions
-        .iter()
-        .zip(snapshot.velocities.as_deref()?)
-    {
-        if let Some(k) = sector(x)
-            && distance(x) < innermost[k] + GRAIN
-        {
-            sum += *v;
-            count += 1.0;
-        }
-    }
-    (count > 0.0).then(|| sum / count)
-}
-
 fn flow(size: Size, variant: Variant) -> Result<Flow, StudyError> {
     let drum = Drum::new(size);
     let mut world = bench::build(&drum.world(variant)?)?;
     let (mut angles, mut transports, mut depths) = (Vec::new(), Vec::new(), Vec::new());
     let mut surfaces = [Vec::new(), Vec::new(), Vec::new()];
-    bench::run(&mut world, drum.time, |world, report| {
-        if report.time < 0.6 * drum.time || !report.step.is_multiple_of(10) {
-            return;
-        }
-        let whole = observe::snapshot(world);
-        let part = section(&whole, 0.35 * drum.length, 0.8 * drum.length);
-        let angle = repose::centre_of_mass_angle(&part, DVec3::Y, DVec3::ZERO);
-        angles.extend(angle.map(f64::to_degrees));
+    let section = DrumSection {
+        centre: DVec3::ZERO,
+        axis: DVec3::Y,
+        from_to: [0.35 * drum.length, 0.8 * drum.length],
+    };
+    let looks =
+        |report: &StepReport| report.time >= 0.6 * drum.time && report.step.is_multiple_of(10);
+    bench::run_with_looks(&mut world, drum.time, looks, |world| {
+        let part = section.part_of(&observe::grains(world));
+        angles.extend(section.angle(&part).map(f64::to_degrees));
         depths.extend(depth(&part, drum.radius));
-        let velocities = part.velocities.as_deref().unwrap_or(&[]);
-        let axial: Vec<f64> = velocities.iter().map(|v| v.y).collect();
-        transports.push(statistics(&axial).mean);
-        if let Some(v) = surface_velocity(&part) {
-            let across = v.x.hypot(v.z);
-            for (list, value) in surfaces.iter_mut().zip([v.length(), v.y, across]) {
+        transports.push(section.transport(&part));
+        if let Some(surface) = section.surface(&part, GRAIN) {
+            let values = [surface.speed, surface.axial, surface.across];
+            for (list, value) in surfaces.iter_mut().zip(values) {
                 list.push(value);
             }
         }

@@ -1,0 +1,158 @@
+//! Flow in a section of a rotating drum: the angle of its bed, how fast it goes along the axis, and
+//! how its surface moves, as Wang et al. 2015 (Table 4) measure them.
+
+use glam::DVec3;
+
+use crate::repose::centre_of_mass_angle;
+use crate::{MissingField, Snapshot};
+
+/// Angles from straight down between which the surface is looked at, degrees: 160° and 135° from
+/// straight up.
+const SURFACE: [f64; 2] = [20.0, 45.0];
+/// Sectors of it, each with a surface of its own.
+const SECTORS: usize = 12;
+
+/// A section of a drum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DrumSection {
+    /// A point of the axis, m.
+    pub centre: DVec3,
+    /// Unit direction of the axis.
+    pub axis: DVec3,
+    /// Where it begins and ends along the axis, from that point, m.
+    pub from_to: [f64; 2],
+}
+
+/// Velocities of the surface, m/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SurfaceFlow {
+    /// Speed `v_s`.
+    pub speed: f64,
+    /// Along the axis, `v_sz`.
+    pub axial: f64,
+    /// In the cross-section, `v_s⊥`.
+    pub across: f64,
+}
+
+impl DrumSection {
+    /// Whether a point lies in the section.
+    pub fn contains(&self, point: DVec3) -> bool {
+        let along = (point - self.centre).dot(self.axis);
+        (self.from_to[0]..self.from_to[1]).contains(&along)
+    }
+
+    /// The part of a snapshot in the section, without contacts.
+    pub fn part_of(&self, snapshot: &Snapshot) -> Snapshot {
+        let inside: Vec<usize> = (0..snapshot.len())
+            .filter(|&i| self.contains(snapshot.positions[i]))
+            .collect();
+        let vectors = |v: &[DVec3]| inside.iter().map(|&i| v[i]).collect::<Vec<_>>();
+        let numbers = |v: &[f64]| inside.iter().map(|&i| v[i]).collect::<Vec<_>>();
+        Snapshot {
+            time: snapshot.time,
+            gravity: snapshot.gravity,
+            positions: vectors(&snapshot.positions),
+            radii: numbers(&snapshot.radii),
+            masses: snapshot.masses.as_deref().map(numbers),
+            velocities: snapshot.velocities.as_deref().map(vectors),
+            ..Default::default()
+        }
+    }
+
+    /// Angle of the bed of a part from straight down to its centre of mass, rad.
+    pub fn angle(&self, part: &Snapshot) -> Result<f64, MissingField> {
+        centre_of_mass_angle(part, self.axis, self.centre)
+    }
+
+    /// Mean velocity of a part along the axis, m/s; not a number where there is none.
+    pub fn transport(&self, part: &Snapshot) -> f64 {
+        let velocities = part.velocities.as_deref().unwrap_or(&[]);
+        let sum: f64 = velocities.iter().map(|v| v.dot(self.axis)).sum();
+        sum / velocities.len() as f64
+    }
+
+    /// Mean velocity of the grains at the surface of a part: those within one diameter, m, of the
+    /// innermost of their sector.
+    pub fn surface(&self, part: &Snapshot, diameter: f64) -> Option<SurfaceFlow> {
+        let up = part.up();
+        let up = up.reject_from_normalized(self.axis).normalize_or_zero();
+        let side = self.axis.cross(up);
+        let velocities = part.velocities.as_deref()?;
+        let place = |x: &DVec3| {
+            let arm = *x - self.centre;
+            let (aside, below) = (arm.dot(side), -arm.dot(up));
+            let angle = aside.abs().atan2(below).to_degrees();
+            let share = (angle - SURFACE[0]) / (SURFACE[1] - SURFACE[0]);
+            let is_seen = (0.0..1.0).contains(&share);
+            is_seen.then_some(((share * SECTORS as f64) as usize, aside.hypot(below)))
+        };
+        let mut innermost = [f64::INFINITY; SECTORS];
+        for x in &part.positions {
+            if let Some((sector, distance)) = place(x) {
+                innermost[sector] = innermost[sector].min(distance);
+            }
+        }
+        let (mut sum, mut count) = (DVec3::ZERO, 0.0);
+        for (x, velocity) in part.positions.iter().zip(velocities) {
+            if let Some((sector, distance)) = place(x)
+                && distance < innermost[sector] + diameter
+            {
+                sum += *velocity;
+                count += 1.0;
+            }
+        }
+        let mean = (count > 0.0).then(|| sum / count)?;
+        let axial = mean.dot(self.axis);
+        Some(SurfaceFlow {
+            speed: mean.length(),
+            axial,
+            across: mean.reject_from_normalized(self.axis).length(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A layer at 30° in a drum along y, of which the inner half flows, and a grain elsewhere.
+    #[test]
+    fn measures_of_a_bed_are_those_that_it_was_made_with() {
+        let at = |angle: f64, r: f64, y: f64| {
+            let (sine, cosine) = angle.to_radians().sin_cos();
+            DVec3::new(-r * sine, y, -r * cosine)
+        };
+        let mut snapshot = Snapshot {
+            gravity: DVec3::new(0.0, 1.0, -9.0),
+            ..Default::default()
+        };
+        let (mut velocities, mut masses) = (Vec::new(), Vec::new());
+        for k in 0..26 {
+            for (r, v) in [(1.0, DVec3::ZERO), (0.95, DVec3::new(0.6, 0.5, -0.8))] {
+                snapshot.positions.push(at(17.0 + f64::from(k), r, 0.5));
+                snapshot.radii.push(0.02);
+                velocities.push(v);
+                masses.push(1.0);
+            }
+        }
+        snapshot.positions.push(at(30.0, 0.9, 2.0));
+        snapshot.radii.push(0.02);
+        velocities.push(DVec3::splat(9.0));
+        masses.push(1.0);
+        (snapshot.velocities, snapshot.masses) = (Some(velocities), Some(masses));
+        let section = DrumSection {
+            centre: DVec3::ZERO,
+            axis: DVec3::Y,
+            from_to: [0.0, 1.0],
+        };
+        let part = section.part_of(&snapshot);
+        assert_eq!(part.len(), 52);
+        let angle = section.angle(&part).unwrap().to_degrees();
+        assert!((angle - 29.5).abs() < 0.1, "{angle}");
+        assert!((section.transport(&part) - 0.25).abs() < 1e-12);
+        let surface = section.surface(&part, 0.04).unwrap();
+        assert!((surface.axial - 0.5).abs() < 1e-12);
+        assert!((surface.across - 1.0).abs() < 1e-12);
+        assert!((surface.speed - 1.25_f64.sqrt()).abs() < 1e-12);
+    }
+}
