@@ -727,3 +727,21 @@ fn a_bed_set_free_again_moves_as_if_it_had_never_been_frozen() {
     let moved = moved.fold(0.0, f64::max) / D;
     assert!(moved < 5e-5, "{moved} d");
 }
+
+/// A heap that grows trembles under what falls on it, and was hardly frozen at all.
+#[test]
+fn a_heap_is_frozen_while_it_grows() {
+    let mut def = belt(Some(Reduction::default()));
+    def.walls[0].surface_velocity = DVec3::ZERO;
+    def.emitters[0].region = Region::Box {
+        half_extents: DVec3::new(4.0, 4.0, 1.0) * D,
+        pose: Pose::from_position(DVec3::Z * 12.0 * D),
+    };
+    def.emitters[0].rate = Rate::Number(300.0);
+    let mut world = World::new(&def).unwrap();
+    run(&mut world, 600);
+    let (level, steps) = (world.reduction().unwrap().level, 200);
+    run(&mut world, steps);
+    let level = (world.reduction().unwrap().level - level) / steps as f64;
+    assert!(level > 0.25, "{level}");
+}

@@ -13,7 +13,8 @@
 //! the normal of its only contact does not count: without twisting resistance nothing stops it.) After a time `T`
 //! of rest it is frozen if loaded contacts connect it, through members and others that are at
 //! rest, to a wall of the group that friction holds it on. A step in which it becomes faster, slow
-//! as it is, is none of rest: a column that is about to fall, or a slope about to slip, begins so.
+//! as it is, is none of rest where little more than two contacts carry it: a column that is about to
+//! fall begins so. What more contacts hold may tremble, as a heap does under what falls on it.
 //! Whoever touches anything else that moves stays free, and so do grains in sensors,
 //! emitters and sinks.
 //!
@@ -186,17 +187,36 @@ struct Scratch {
     /// Union–find over rows: the parent of each, and of roots whether walls carry the set.
     parent: Vec<u32>,
     carried: Vec<bool>,
-    /// The one contact that loads a row, or that there are none or several.
-    only_contact: Vec<OnlyContact>,
+    /// What loads free grains.
+    loads: Vec<Loads>,
 }
 
-/// What loads a grain.
+/// The contacts that load a grain.
 #[derive(Clone, Copy, Debug, Default)]
-enum OnlyContact {
-    #[default]
-    None,
-    One(DVec3),
-    Several,
+struct Loads {
+    count: u32,
+    /// Normal of one of them.
+    normal: DVec3,
+    /// Sum of their normal impulses, N s, and of the squares of these.
+    sum: f64,
+    squares: f64,
+}
+
+impl Loads {
+    fn add(&mut self, normal: DVec3, impulse: f64) {
+        self.count += 1;
+        self.normal = normal;
+        self.sum += impulse;
+        self.squares += impulse * impulse;
+    }
+
+    /// How many they are, as if all carried the same: `(Σ p)²/Σ p²`.
+    fn effective(&self) -> f64 {
+        match self.count {
+            0 => 0.0,
+            _ => self.sum * self.sum / self.squares,
+        }
+    }
 }
 
 /// What `look` finds at all indices below `length`, in their order, whatever the number of threads.
