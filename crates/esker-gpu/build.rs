@@ -6,6 +6,8 @@ fn main() {
     cc::Build::new()
         .file("kernels/host.c")
         .file("kernels/resident_host.c")
+        .file("kernels/mixed_host.c")
+        .file("kernels/mixed_resident_host.c")
         .std("c11")
         .opt_level(2)
         // The bits of the CPU's sweep: no product and sum become one operation.

@@ -57,6 +57,6 @@ pub use projection::{project_cone, project_disc};
 pub use residual::{Judge, Measure, Mobility, Residuals, mobilities, residuals};
 pub use sparse::SparseMatrix;
 pub use spring::{
-    ContactState, Damping, Spring, SpringLaw, Stabilisation, highest_cap, raise_of_cap,
-    root_of_max_overlap, single,
+    CLOSING_OVERLAP, ContactState, Damping, Spring, SpringLaw, Stabilisation, highest_cap,
+    raise_of_cap, single,
 };

@@ -34,13 +34,25 @@
 //!
 //! ```text
 //! τ = α(e_r)/(e ω),    ω² = S_n k δ̂^(2e−2),                           (6)
-//! δ̂^(5/2) = δ^(5/2) + 5/4 u_n²/(S_n k)            (Hertz)             (7)
+//! √δ̂ = G (δ^(5/2) + 5/4 u_n²/(S_n k))^(1/5)       (Hertz)             (7)
 //! ```
 //!
-//! with `δ̂` the largest overlap that the contact's energy can bring about:
-//! nearly constant over a collision, so that it may be frozen over a step (with
-//! the speed at which the contact is expected to close within the step, where
-//! that is larger than its present one). `α` follows from one integration of the collision (see [`Damping`]).
+//! with `δ̂` the largest overlap that the energy with which a collision began could
+//! bring about (with the speed at which the contact is expected to close within the
+//! step, where that is larger than its present one). `G` is what the collision has
+//! taken of it so far. A collision of given restitution runs through one sequence
+//! of states but for its scale, so that `G` follows from the share `q` of the energy
+//! that is elastic now,
+//!
+//! ```text
+//! G = 1 + g(e_r) √q (1.4 − 0.4 √q)     approaching,
+//! G = 1 + g(e_r) (1 + 0.6 (1 − q))     parting.                        (7')
+//! ```
+//!
+//! `δ̂`, and with it the damping, is then the same whenever it is looked at within a
+//! collision, and it does not matter at which of its moments a step begins. (With
+//! `G = 1` what a collision returns depends on that by 0.02.) `α` and `g` follow
+//! from one integration of the collision (see [`Damping`]).
 //! A contact whose `ω` a step of length `h` does not resolve is damped over
 //! `n_s` whole steps `H` instead, with a smooth passage, and no contact less than
 //! keeps it stiffer than the cap of (10), with `w = ω h`:
@@ -53,6 +65,32 @@
 //! contacts that it does not resolve, but for what (8) takes of them. A passage at
 //! `w = 4` instead was tried: it keeps the energy of a pushed row at steps more than
 //! twice as long, but contacts that open within a step then gain energy.)
+//!
+//! # Collisions that substeps resolve
+//!
+//! Up to `ω h = 0.35` (0.2 of linear contacts) the rows of substeps themselves return the
+//! restitution, for two corrections of what a substep does to a collision. Damping
+//! acts with the velocity at the end of a substep, and by (5) linear contacts push before
+//! they close; on average
+//!
+//! ```text
+//! c = α/ω + β h                                                        (6')
+//! ```
+//!
+//! makes up for both. And where in a substep contacts close decides how much of the law a
+//! sum over substeps has, whose damping grows with the root of the overlap. So in the
+//! substep in which a contact of Hertz's law closes, the row has means over the overlaps
+//! `δ ± ½ h u_n⁻` that it goes through, of which those below zero give nothing: with
+//! `q = ½ h |u_n⁻| > |δ|` and `a = δ + q`,
+//!
+//! ```text
+//! √δ → a √a/(3 q),     δ → 3 a/5.                                      (3'')
+//! ```
+//!
+//! What a collision returns then depends by less than 0.01 on where in a substep it
+//! begins; without (3''), (6') and (7') by 0.04. (Damping by the mean of the velocities before and
+//! after a substep needs no (6'), but where a contact is compressed far more than its step
+//! began with, it returns all of the impact and chains of grains explode.)
 //!
 //! # Stiffness cap
 //!
@@ -84,10 +122,12 @@
 pub enum Damping {
     /// From the coefficient of restitution.
     Restitution {
-        /// `α` where a step is short against the collision.
-        resolved: f64,
-        /// How much larger `α` is where `δ̂` is frozen over the whole collision.
-        frozen: f64,
+        /// `α`.
+        alpha: f64,
+        /// `β` of (6').
+        lag: f64,
+        /// `g` of (7'); zero where `δ̂` follows the energy of now.
+        spent: f64,
     },
     /// The damping time `c` itself, s.
     Time(f64),
@@ -100,10 +140,22 @@ const LAW_RESTITUTION: [f64; 2] = [0.02, 0.98];
 
 /// Polynomials in `L = −ln e_r` of `α/L`: fits, good to 0.15 % for e_r from
 /// 0.01 to 1, of collisions integrated with a contact that cannot pull.
-const HERTZ: [f64; 5] = [0.88482, 0.05691, 0.09270, -0.01327, 0.002475];
-/// The same with `δ̂` frozen at the start of the collision.
-const HERTZ_FROZEN: [f64; 5] = [0.88482, 0.14798, 0.09274, -0.01077, 0.003381];
+const HERTZ: [f64; 5] = [0.88482, 0.14798, 0.09274, -0.01077, 0.003381];
+/// The same where `G = 1`.
+const HERTZ_OF_NOW: [f64; 5] = [0.88482, 0.05691, 0.09270, -0.01327, 0.002475];
 const LINEAR: [f64; 5] = [0.63668, 0.12798, 0.02238, 0.00089, 0.000667];
+/// The polynomial of `g/L`, good to 1 % for e_r from 0.05 to 1: `1 + g` is the fifth root of
+/// what share of the energy is left where the overlap is largest, inverted.
+const SPENT: [f64; 5] = [0.1985, 0.0065, 0.0043, 0.0, 0.0];
+
+/// `β` of (6') from `α` and `L`: fits of collisions in substeps, from all moments of one.
+fn lag(alpha: f64, l: f64, hertz: bool) -> f64 {
+    if hertz {
+        0.11 * alpha * alpha
+    } else {
+        -0.36 * alpha / (1.0 + 0.45 * l)
+    }
+}
 
 impl Damping {
     /// The damping that returns a restitution.
@@ -112,34 +164,70 @@ impl Damping {
             .clamp(LAW_RESTITUTION[0], LAW_RESTITUTION[1])
             .ln();
         let fit = |c: [f64; 5]| l * c.iter().rev().fold(0.0, |sum, c| sum * l + c);
-        let resolved = fit(if hertz { HERTZ } else { LINEAR });
-        let frozen = if hertz && restitution > MIN_LAW_RESTITUTION {
-            fit(HERTZ_FROZEN) - resolved
+        let (alpha, spent) = if !hertz {
+            (fit(LINEAR), 0.0)
+        } else if restitution > MIN_LAW_RESTITUTION {
+            (fit(HERTZ), fit(SPENT))
         } else {
-            0.0
+            (fit(HERTZ_OF_NOW), 0.0)
         };
-        Damping::Restitution { resolved, frozen }
+        Damping::Restitution {
+            alpha,
+            lag: lag(alpha, l, hertz),
+            spent,
+        }
     }
 
-    /// Damping time `c`, s, at the frequency `ω` (rad/s); `phase` is `ω` times
-    /// the time over which `ω` is frozen.
+    /// Damping time `c`, s, at the frequency `ω` of (6), rad/s.
     #[inline]
-    pub fn time(&self, frequency: f64, phase: f64) -> f64 {
+    pub fn time(&self, frequency: f64) -> f64 {
         match *self {
-            Damping::Restitution { resolved, frozen } => {
-                let square = phase * phase;
-                (resolved + frozen * square / (square + 4.0)) / frequency
-            }
+            Damping::Restitution { alpha, .. } => alpha / frequency,
             Damping::Time(c) => c,
         }
     }
 
-    /// What [`Damping::time`] does not exceed at this frequency and above, s.
+    /// `β` of (6').
     #[inline]
-    fn max_time(&self, frequency: f64) -> f64 {
+    fn lag(&self) -> f64 {
         match *self {
-            Damping::Restitution { resolved, frozen } => (resolved + frozen) / frequency,
+            Damping::Restitution { lag, .. } => lag,
+            Damping::Time(_) => 0.0,
+        }
+    }
+
+    /// Damping time `c`, s, of a contact at rest, with `ω` of its overlap alone.
+    #[inline]
+    pub fn time_at_rest(&self, frequency: f64) -> f64 {
+        match *self {
+            Damping::Restitution { alpha, spent, .. } => alpha / (frequency * (1.0 + spent).sqrt()),
             Damping::Time(c) => c,
+        }
+    }
+
+    /// `√δ̂` of (7), m^(1/2), of Hertz's law, from the overlap, the normal velocity and
+    /// `S_n k`.
+    #[inline]
+    pub fn root_of_max_overlap(&self, overlap: f64, normal_velocity: f64, linear: f64) -> f64 {
+        let elastic = overlap * overlap * overlap.sqrt();
+        let energy = elastic + 1.25 * (normal_velocity * normal_velocity / linear);
+        fifth_root(energy) * self.spent_factor(elastic / energy, normal_velocity > 0.0)
+    }
+
+    /// `G` of (7'), from the elastic share of the energy.
+    #[inline]
+    fn spent_factor(&self, elastic_share: f64, is_parting: bool) -> f64 {
+        match *self {
+            Damping::Restitution { spent, .. } if spent > 0.0 => {
+                let passed = if is_parting {
+                    1.0 + 0.6 * (1.0 - elastic_share)
+                } else {
+                    let root = elastic_share.sqrt();
+                    root * (1.4 - 0.4 * root)
+                };
+                1.0 + spent * passed
+            }
+            _ => 1.0,
         }
     }
 }
@@ -181,8 +269,9 @@ pub fn raise_of_cap(restitution: f64) -> f64 {
 }
 
 /// Phase `ω h` up to which the law itself returns the restitution to 0.01, so
-/// that a collision needs no impact row: in substeps, and in whole steps.
-const RESOLVED_PHASE: [f64; 2] = [0.2, 0.1];
+/// that a collision needs no impact row: in substeps after Hertz, in linear ones, whose
+/// damping sets in at once, and in whole steps.
+const RESOLVED_PHASE: [f64; 3] = [0.35, 0.2, 0.1];
 /// Phase `ω h` up to which the row of a whole step follows a collision in which
 /// other contacts take part better than an impact does: above it (8) damps over
 /// whole steps.
@@ -217,7 +306,22 @@ impl Stabilisation {
     /// The phase up to which a collision needs no impact row.
     #[inline]
     pub fn resolved_phase(&self) -> f64 {
-        RESOLVED_PHASE[usize::from(self.is_whole_step())]
+        RESOLVED_PHASE[match (self.is_whole_step(), self.hertz) {
+            (false, true) => 0,
+            (false, false) => 1,
+            (true, _) => 2,
+        }]
+    }
+
+    /// The phase up to which rows follow a collision, so that its damping has to be the
+    /// same throughout.
+    #[inline]
+    pub fn followed_phase(&self) -> f64 {
+        if self.is_whole_step() {
+            FOLLOWED_PHASE
+        } else {
+            self.resolved_phase()
+        }
     }
 
     /// Whether the row is that of a whole step.
@@ -250,7 +354,7 @@ impl Stabilisation {
     /// With what all rows of the pair share computed once.
     pub fn law(self) -> SpringLaw {
         let unresolved_time = self.damping_steps * self.whole_step;
-        let max_time = self.damping.max_time(1.0 / self.step);
+        let max_time = self.damping.time(1.0 / self.step);
         SpringLaw {
             bias_rate: self.bias_rate(),
             unresolved_time,
@@ -260,6 +364,8 @@ impl Stabilisation {
             returns_restitution: matches!(self.damping, Damping::Restitution { .. })
                 && self.restitution > MIN_LAW_RESTITUTION
                 && self.restitution <= LAW_RESTITUTION[1],
+            resolved_square: self.resolved_phase().powi(2),
+            followed_square: self.followed_phase().powi(2),
             stabilisation: self,
         }
     }
@@ -280,6 +386,10 @@ pub struct SpringLaw {
     pub is_slow_above_step: bool,
     /// Whether rows can return the restitution by themselves.
     pub returns_restitution: bool,
+    /// Square of [`Stabilisation::resolved_phase`].
+    pub resolved_square: f64,
+    /// Square of [`Stabilisation::followed_phase`].
+    pub followed_square: f64,
 }
 
 /// How a contact is damped.
@@ -316,13 +426,7 @@ impl SpringLaw {
         };
         let damped = if self.is_slow_above_step && min_square * h * h >= 1.0 {
             // Most contacts of a bed at rest need no roots.
-            DampedRow {
-                time: self.unresolved_time,
-                factor: self.unresolved_factor,
-                secant_overlap: min_overlap,
-                is_resolved: false,
-                followed_time: 0.0,
-            }
+            self.unresolved_row(min_overlap)
         } else {
             self.damp(state, linear)
         };
@@ -336,12 +440,8 @@ impl SpringLaw {
             bias_rate,
             damping_factor: damped.factor,
             hertz: law.hertz,
-            is_resolved: self.returns_restitution && damped.is_resolved,
-            followed_time: if self.returns_restitution {
-                damped.followed_time
-            } else {
-                0.0
-            },
+            is_resolved: damped.is_resolved,
+            followed_time: damped.followed_time,
         }
     }
 
@@ -360,34 +460,64 @@ impl SpringLaw {
         let mut square = linear;
         if law.hertz {
             let speed = normal_velocity.abs().max(closing_speed);
-            let energy = speed * speed / linear;
-            let root = root_of_max_overlap(overlap.max(min_overlap), energy);
+            let overlap = overlap.max(min_overlap);
+            let elastic = overlap * overlap * overlap.sqrt();
+            let energy = elastic + 1.25 * (speed * speed / linear);
+            let mut root = fifth_root(energy);
+            if linear * root * h * h <= self.followed_square {
+                let is_parting = normal_velocity > 0.0 && normal_velocity >= closing_speed;
+                root *= law.damping.spent_factor(elastic / energy, is_parting);
+            }
             square *= root;
             if law.is_whole_step() {
                 let unresolved = (square * h * h - 0.25).clamp(0.0, 1.0);
-                let ahead = (root * root).min(overlap + h * speed * unresolved);
+                let ahead = (root * root).min(state.overlap + h * speed * unresolved);
                 secant_overlap = min_overlap.max(ahead);
             }
         }
-        let frequency = square.sqrt();
         let phase_square = square * h * h;
-        let physical = law.damping.time(frequency, frequency * law.whole_step) / e;
+        if self.is_slow_above_step && phase_square >= 1.0 {
+            return DampedRow {
+                secant_overlap,
+                ..self.unresolved_row(min_overlap)
+            };
+        }
+        let frequency = square.sqrt();
+        let may_be_resolved = self.returns_restitution && phase_square <= self.resolved_square;
+        let lag = if may_be_resolved {
+            law.damping.lag() * h
+        } else {
+            0.0
+        };
+        let physical = (law.damping.time(frequency) + lag) / e;
         let capped = law.cap * phase_square;
         let uncapped = 0.25 * h * capped / (1.0 - capped).max(f64::MIN_POSITIVE);
         let floor =
             (unresolved * (phase_square * phase_square).min(1.0)).max(uncapped.min(unresolved));
         let time = physical.max(floor);
-        let is_followed = law.is_whole_step() && phase_square <= FOLLOWED_PHASE * FOLLOWED_PHASE;
+        let is_followed = law.is_whole_step() && phase_square <= self.followed_square;
         DampedRow {
             time,
             factor: law.damping_factor(time),
             secant_overlap,
-            is_resolved: physical >= floor && phase_square <= law.resolved_phase().powi(2),
-            followed_time: if is_followed {
+            is_resolved: may_be_resolved && physical >= floor,
+            followed_time: if is_followed && self.returns_restitution {
                 std::f64::consts::PI / frequency
             } else {
                 0.0
             },
+        }
+    }
+
+    /// A contact that is damped over whole steps.
+    #[inline]
+    fn unresolved_row(&self, min_overlap: f64) -> DampedRow {
+        DampedRow {
+            time: self.unresolved_time,
+            factor: self.unresolved_factor,
+            secant_overlap: min_overlap,
+            is_resolved: false,
+            followed_time: 0.0,
         }
     }
 }
@@ -396,12 +526,6 @@ impl SpringLaw {
 #[inline]
 pub fn single(x: f64) -> f64 {
     f64::from(x as f32)
-}
-
-/// `√δ̂` of (7), from `δ` and `u_n²/(S_n k)`.
-#[inline]
-pub fn root_of_max_overlap(overlap: f64, energy: f64) -> f64 {
-    fifth_root(overlap * overlap * overlap.sqrt() + 1.25 * energy)
 }
 
 /// Fifth root of a positive number, to 1e-4: a library's power takes longer
@@ -437,7 +561,7 @@ pub struct Spring {
     /// Whether the compliance depends on the overlap.
     pub hertz: bool,
     /// Whether the step is so short that the row itself returns the
-    /// restitution: no impact row is due.
+    /// restitution: no impact row is due, and (3'') holds.
     pub is_resolved: bool,
     /// How long the collision lasts, s, where it lasts so long that other
     /// contacts can take part and the row follows it; else zero.
@@ -445,28 +569,64 @@ pub struct Spring {
 }
 
 impl Spring {
+    /// The target `b_n`, m/s, and the compliance σ, 1/kg, for a normal velocity `u_n⁻` at
+    /// the start of a step of length `step`: (3) to (5), or (3'').
+    #[inline]
+    pub fn row(&self, normal_velocity: f64, step: f64) -> (f64, f64) {
+        let half = -0.5 * step * normal_velocity;
+        let (overlap, compliance) = if self.closes_within(half) {
+            let reached = self.overlap + half;
+            let root = reached.max(self.min_overlap).sqrt() * (reached / (3.0 * half));
+            (CLOSING_OVERLAP * reached, self.compliance_at(root))
+        } else {
+            (self.overlap, self.compliance())
+        };
+        let target = if overlap > 0.0 {
+            self.bias_rate * overlap + self.damping_factor * normal_velocity
+        } else {
+            overlap / step
+        };
+        (target, compliance)
+    }
+
+    /// Whether (3'') holds, with `q`.
+    #[inline]
+    fn closes_within(&self, half: f64) -> bool {
+        self.is_resolved && self.hertz && half > self.overlap.abs()
+    }
+
+    /// `Y` in 32 bits, negative where the row returns the restitution by itself.
+    #[inline]
+    pub fn packed_damping(&self) -> f32 {
+        let factor = self.damping_factor as f32;
+        if self.is_resolved { -factor } else { factor }
+    }
+
+    /// Takes what [`Spring::packed_damping`] gave.
+    #[inline]
+    pub fn set_packed_damping(&mut self, factor: f32) {
+        self.damping_factor = f64::from(factor).abs();
+        self.is_resolved = factor < 0.0;
+    }
+
     /// The compliance σ of (3), 1/kg.
     #[inline]
     pub fn compliance(&self) -> f64 {
-        let compliance = if self.hertz {
-            self.unit_compliance / self.overlap.max(self.min_overlap).sqrt()
+        self.compliance_at(if self.hertz {
+            self.overlap.max(self.min_overlap).sqrt()
         } else {
-            self.unit_compliance
-        };
-        compliance.max(self.cap * self.mobility)
+            1.0
+        })
     }
 
-    /// The target `b_n` of (4) or (5), m/s, for a normal velocity `u_n⁻`
-    /// at the start of a step of length `step`.
     #[inline]
-    pub fn target(&self, normal_velocity: f64, step: f64) -> f64 {
-        if self.overlap > 0.0 {
-            self.bias_rate * self.overlap + self.damping_factor * normal_velocity
-        } else {
-            self.overlap / step
-        }
+    fn compliance_at(&self, root: f64) -> f64 {
+        (self.unit_compliance / root).max(self.cap * self.mobility)
     }
 }
+
+/// Overlap of (3'') over `a`.
+pub const CLOSING_OVERLAP: f64 = 0.6;
 
 #[cfg(test)]
 mod tests {
@@ -499,7 +659,8 @@ mod tests {
                     normal_velocity: 0.0,
                     closing_speed: 0.0,
                 });
-                let impulse = spring.target(0.0, step) / spring.compliance();
+                let (target, compliance) = spring.row(0.0, step);
+                let impulse = target / compliance;
                 assert!((impulse / step / force - 1.0).abs() < 1e-13);
             }
         }
@@ -515,7 +676,7 @@ mod tests {
             normal_velocity: -3.0,
             closing_speed: 3.0,
         });
-        assert_eq!(spring.target(-3.0, 1e-2), -1e-2);
+        assert_eq!(spring.row(-3.0, 1e-2).0, -1e-2);
     }
 
     #[test]
@@ -538,7 +699,7 @@ mod tests {
                 {
                     let linear = mobility * stiffness;
                     let scale = if hertz {
-                        root_of_max_overlap(0.0, speed * speed / linear)
+                        damping.root_of_max_overlap(0.0, -speed, linear)
                     } else {
                         1.0
                     };
@@ -547,13 +708,12 @@ mod tests {
                     let returned = loop {
                         overlap += 0.5 * step * velocity;
                         let secant = if hertz { overlap.max(0.0).sqrt() } else { 1.0 };
-                        let energy = velocity * velocity / linear;
                         let scale = if hertz {
-                            root_of_max_overlap(overlap.max(0.0), energy)
+                            damping.root_of_max_overlap(overlap.max(0.0), -velocity, linear)
                         } else {
                             1.0
                         };
-                        let c = damping.time((linear * scale).sqrt(), 0.0);
+                        let c = damping.time((linear * scale).sqrt());
                         let force = secant * (overlap + c * velocity);
                         if overlap <= 0.0 || (velocity < 0.0 && force <= 0.0) {
                             break -velocity / speed;

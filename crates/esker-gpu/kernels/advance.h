@@ -18,6 +18,8 @@
 #define FAR_AWAY 1u
 #define NEEDS_COPIES 2u
 #define MANY_AT_WALL 4u
+/* Why it needs a plan that is not flat. */
+#define MANY_COLOURS 8u
 
 /* What two materials have in a step, as `esker_contact::SpringLaw` and `PairConstants` do. */
 struct Pair {
@@ -33,8 +35,11 @@ struct Pair {
     double unresolved_factor;
     /* The damping time itself, or numbers that it follows from. */
     double damping_time;
-    double resolved;
-    double frozen;
+    double alpha;
+    double lag;
+    double spent;
+    double resolved_square;
+    double followed_square;
     double exponent;
     u32 law;
     u32 hertz;
@@ -56,6 +61,9 @@ struct AdvanceNumbers {
     u32 broken;
     u32 obstacle;
     u32 history;
+    /* Groups of a flat plan. */
+    u32 groups;
+    u32 unused;
     u32 colours[MOST_COLOURS + 1];
 };
 
@@ -93,7 +101,6 @@ struct Advance {
     double gravity;
     double cells_per_metre;
     double longest_arm;
-    double resolved_phase_square;
     double friction_compliance;
     double rolling_compliance;
     u32 materials;
@@ -104,7 +111,8 @@ struct Advance {
     u32 count;
     u32 mask;
     u32 fitting;
-    u32 unused;
+    /* Of a flat plan, laws times classes; else none. */
+    u32 kinds;
     const struct Pair *pairs;
 
     /* Per candidate. */
@@ -139,6 +147,10 @@ struct Advance {
     u32 *coloured;
     u32 *level_starts;
 
+    /* Of a flat plan: first contact and first group of each colour, law and class. */
+    u32 *key_start;
+    u32 *key_group;
+
     /* In the order of the plan. */
     u32 *order;
     u32 *from;
@@ -148,14 +160,17 @@ struct Advance {
     u32 *place;
     u32 *fixed_rank;
     u32 *group_start;
+    u32 *group_end;
     u16 *group_law;
     double *open_time_of;
     u32 *found_entry;
     u32 *next_at_wall;
 
-    /* Per grain: the first of its contacts with walls that look for an impulse, of what is
-     * remembered of the last step, and of what is remembered of this one. */
+    /* Per grain: the first of its contacts with walls that look for an impulse, colours of its
+     * contacts, the first of what is remembered of the last step, and of what is remembered of
+     * this one. */
     u32 *first_at_wall;
+    u64 *colours_of;
     const u32 *entry_of;
     u32 *next_entry_of;
 

@@ -14,7 +14,7 @@ RESIDENT_KERNEL(finish_grains, Advance) {
     (void)number;
     FOR_THREADS(thread) {
         FOR_EACH(i, thread, g->count) {
-            const double *end = t->state + 8 * (u64)i, *moved = t->moved + 8 * (u64)i;
+            const real *end = t->state + 8 * (u64)i, *moved = t->moved + 8 * (u64)i;
             double *state = g->state + 8 * (u64)i, *q = g->orientation + 4 * (u64)i;
             struct Vector by = times(vector(moved[0], moved[1], moved[2]), t->step);
             struct Vector turn = times(vector(moved[4], moved[5], moved[6]), t->step);
@@ -60,7 +60,7 @@ RESIDENT_KERNEL(finish_contacts, Advance) {
             int is_held = 0;
             if (c->is_wall) {
                 u32 ghost = t->tracked[q];
-                const double *sums = t->sums + 8 * (u64)ghost;
+                const real *sums = t->sums + 8 * (u64)ghost;
                 for (int k = 0; k < 8; k++) s->tracked[ghost].impulse[k] = sums[k];
                 is_held = impulse[0] == 0.0 && sums[0] > 0.0 &&
                     side_of(s->walls + c->partner, c->feature) != SIDE_UNKNOWN;

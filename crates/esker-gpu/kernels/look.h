@@ -84,6 +84,10 @@ RESIDENT_KERNEL(look_begin, Look) {
     }
 }
 
+DEVICE struct Vector vector_of(const real *numbers) {
+    return vector(numbers[0], numbers[1], numbers[2]);
+}
+
 /* A body as the residual sees it. */
 struct Motion {
     struct Vector velocity;
@@ -92,8 +96,8 @@ struct Motion {
     double inverse_inertia;
 };
 
-DEVICE struct Motion motion_at(const double *velocities, const double *state, u64 body) {
-    const double *v = velocities + 8 * body;
+DEVICE struct Motion motion_at(const real *velocities, const real *state, u64 body) {
+    const real *v = velocities + 8 * body;
     struct Motion motion;
     motion.velocity = vector(v[0], v[1], v[2]);
     motion.spin = vector(v[4], v[5], v[6]);
@@ -176,8 +180,8 @@ DEVICE void add_residual(const struct Advance *s, u32 group, u32 i, double *sums
     }
     if (wake != 0 && wake < WOKEN) {
         /* As it was at the start of the step. */
-        struct Vector a = minus(vector_at(t->moved + 8 * body[0], 0), now[0].velocity);
-        struct Vector b = minus(vector_at(t->moved + 8 * body[1], 0), now[1].velocity);
+        struct Vector a = minus(vector_of(t->moved + 8 * body[0]), now[0].velocity);
+        struct Vector b = minus(vector_of(t->moved + 8 * body[1]), now[1].velocity);
         overlap -= t->step * dot(n, minus(b, a));
     }
     double u_n = dot(n, minus(free[1].velocity, free[0].velocity));
@@ -194,10 +198,18 @@ DEVICE void add_residual(const struct Advance *s, u32 group, u32 i, double *sums
     }
     double mobility = now[0].inverse_mass + now[1].inverse_mass;
     double bias_rate = law->bias_rate * factor;
-    double compliance = t->compliance[q];
-    if (law->hertz) compliance = compliance / sqrt(larger(overlap, (double)t->min_overlap[q]));
-    compliance = larger(compliance, (double)t->cap[q] * mobility);
-    map.target = overlap > 0.0 ? bias_rate * overlap + factor * u_n : overlap / t->step;
+    /* `Spring::row`. */
+    int is_resolved = t->damping_factor[q] < 0.0f;
+    double min_overlap = t->min_overlap[q], half = -0.5 * t->step * u_n, mean = overlap, root = 1.0;
+    if (is_resolved && law->hertz && half > fabs(overlap)) {
+        double reached = overlap + half;
+        mean = 0.6 * reached;
+        root = sqrt(larger(reached, min_overlap)) * (reached / (3.0 * half));
+    } else if (law->hertz) {
+        root = sqrt(larger(overlap, min_overlap));
+    }
+    double compliance = larger(t->compliance[q] / root, (double)t->cap[q] * mobility);
+    map.target = mean > 0.0 ? bias_rate * mean + factor * u_n : mean / t->step;
     double p = t->impulse[q], twisting = 0.0;
     struct Vector p_t = none, rolling = none;
     if (p < 0.0) {
@@ -237,24 +249,15 @@ DEVICE void add_residual(const struct Advance *s, u32 group, u32 i, double *sums
     }
 }
 
-/* The residual group by group. */
+/* The residual group by group. There are places for as many as there are contacts. */
 RESIDENT_KERNEL(look_residual, Look) {
     const struct Advance *a = s->advance;
-    u32 blocks = a->numbers->blocks;
     (void)number;
-    for (u32 block = THREAD_BLOCK; block < blocks; block += THREAD_BLOCKS) {
-        u32 start = a->block_start[block], groups = a->block_groups[block];
-        u32 end = start + a->block_count[block];
-        FOR_THREADS(thread) {
-            /* As many places as contacts; those behind the groups have nothing. */
-            for (u32 g = start + thread; g < end; g += THREADS) {
-                double sums[RESIDUAL_SUMS] = {0.0, 0.0, 0.0, 0.0, 0.0};
-                if (g < start + groups) {
-                    u32 last = g + 1 < start + groups ? a->group_start[g + 1] : end;
-                    for (u32 i = a->group_start[g]; i < last; i++) add_residual(a, g, i, sums);
-                }
-                for (u32 k = 0; k < RESIDUAL_SUMS; k++) s->values[(u64)k * a->count + g] = sums[k];
-            }
+    FOR_THREADS(thread) {
+        FOR_EACH(g, thread, a->count) {
+            double sums[RESIDUAL_SUMS] = {0.0, 0.0, 0.0, 0.0, 0.0};
+            for (u32 i = a->group_start[g]; i < a->group_end[g]; i++) add_residual(a, g, i, sums);
+            for (u32 k = 0; k < RESIDUAL_SUMS; k++) s->values[(u64)k * a->count + g] = sums[k];
         }
     }
 }
@@ -346,8 +349,9 @@ RESIDENT_KERNEL(look_errors, Look) {
                     stored = stiffness * elastic;
                 }
                 double frequency = sqrt(square);
-                double time = pair->has_damping_time ? pair->damping_time
-                                                     : pair->resolved / frequency;
+                double time = pair->has_damping_time
+                    ? pair->damping_time
+                    : pair->alpha / (frequency * sqrt(1.0 + pair->spent));
                 double damped = time * fabs(dot(end.relative, end.normal));
                 double excess = end.overlap - elastic - damped;
                 float relative = (float)(excess / diameter);

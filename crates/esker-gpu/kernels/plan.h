@@ -2,7 +2,7 @@
  *
  * Contacts are counted into cells, cells sorted, contacts of each put in order of height. What
  * packs a block into groups depends on all that came before and is done by one thread per block;
- * blocks are many.
+ * blocks are many. Flat plans need neither groups of blocks nor levels (`flat.h`).
  */
 #ifndef ESKER_PLAN_H
 #define ESKER_PLAN_H
@@ -29,10 +29,12 @@ RESIDENT_KERNEL(plan_begin, Advance) {
         }
         FOR_EACH(i, thread, s->grains->count) {
             s->first_at_wall[i] = NOBODY;
+            s->colours_of[i] = 0;
         }
+        FOR_EACH(i, thread, s->count) { s->group_start[i] = s->group_end[i] = 0; }
         FOR_EACH(i, thread, 1) {
             struct AdvanceNumbers *n = s->numbers;
-            n->max_overlap = n->blocks = n->fixed = n->cached_bodies = 0;
+            n->max_overlap = n->blocks = n->fixed = n->cached_bodies = n->groups = 0;
             n->touching = n->broken = n->obstacle = 0;
             n->contacts = s->count;
             for (int k = 0; k < LIMBS; k++) n->overlap_sum[k] = 0;
@@ -240,6 +242,7 @@ RESIDENT_KERNEL(plan_sort, Advance) {
                     if (side == 1 && c->is_wall) {
                         /* A ghost of its own; who it is comes later. */
                         u32 ghost = FETCH_ADD_U32(s->block_bodies + block, 1);
+                        list[ghost] = NOBODY;
                         local[side] = ghost | IS_GHOST;
                         continue;
                     }
@@ -322,6 +325,7 @@ DEVICE u64 close_group(struct Packing *p, u32 slot) {
         p->fixed += is_wall;
         p->done += 1;
     }
+    s->group_end[start + p->groups] = start + p->done;
     p->groups += 1;
     return bit;
 }
@@ -459,6 +463,7 @@ RESIDENT_KERNEL(plan_finish, Advance) {
             if (fits) ATOMIC_MAX_U32(&s->numbers->cached_bodies, bodies);
         }
         FOR_EACH(i, thread, 1) {
+            step->is_flat = 0;
             step->blocks = blocks;
             step->contacts = step->groups = s->count;
             step->tracked_contacts = s->numbers->fixed;

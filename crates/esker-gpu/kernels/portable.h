@@ -18,6 +18,19 @@ typedef unsigned int u32;
 typedef unsigned short u16;
 typedef unsigned long long u64;
 
+/* Velocities and rows of contacts are numbers of double precision, or of single precision where
+ * MIXED is defined; positions, and what rows are made of, have double precision always. */
+#ifdef MIXED
+typedef float real;
+#define SQUARE_ROOT(x) sqrtf(x)
+#define SMALLEST_REAL 1.17549435e-38f
+#else
+typedef double real;
+#define SQUARE_ROOT(x) sqrt(x)
+#define SMALLEST_REAL 2.2250738585072014e-308
+#endif
+#define R(x) ((real)(x))
+
 #ifdef __CUDACC__
 
 #define DEVICE __device__ static __forceinline__
@@ -33,7 +46,7 @@ typedef unsigned long long u64;
 #define FOR_THREADS(thread) \
     for (u32 thread = threadIdx.x, thread##_done = 0; !thread##_done; thread##_done = 1)
 #define BARRIER() __syncthreads()
-#define DYNAMIC_SHARED(name) extern __shared__ double name[]
+#define DYNAMIC_SHARED(name) extern __shared__ real name[]
 #define SHARED(type, name) __shared__ type name
 #define OWN(type, name) type name
 #define MINE(name, thread) (&name)
@@ -45,12 +58,27 @@ typedef unsigned long long u64;
 #define ATOMIC_ADD_U64(address, value) atomicAdd(address, value)
 #define ATOMIC_MAX_U64(address, value) atomicMax(address, value)
 #define ATOMIC_MAX_U32(address, value) atomicMax(address, value)
+#define ATOMIC_MIN_U32(address, value) atomicMin(address, value)
 #define ATOMIC_OR_U32(address, value) atomicOr(address, value)
 /* These return what was there before. */
 #define FETCH_ADD_U32(address, value) atomicAdd(address, value)
 #define COMPARE_AND_SWAP_U32(address, expected, value) atomicCAS(address, expected, value)
 #define COMPARE_AND_SWAP_U64(address, expected, value) atomicCAS(address, expected, value)
 #define EXCHANGE_U32(address, value) atomicExch(address, value)
+/* Four numbers side by side, at an address that is a multiple of their size. */
+#ifdef MIXED
+#define LOAD_FOUR(address, out) \
+    do { \
+        float4 four = *(const float4 *)(address); \
+        (out)[0] = four.x, (out)[1] = four.y, (out)[2] = four.z, (out)[3] = four.w; \
+    } while (0)
+#else
+#define LOAD_FOUR(address, out) \
+    do { \
+        double2 two = *(const double2 *)(address), more = *(const double2 *)((address) + 2); \
+        (out)[0] = two.x, (out)[1] = two.y, (out)[2] = more.x, (out)[3] = more.y; \
+    } while (0)
+#endif
 #define BITS_OF(x) ((u64)__double_as_longlong(x))
 #define DOUBLE_OF(bits) __longlong_as_double((long long)(bits))
 #define BITS_OF_FLOAT(x) ((u32)__float_as_int(x))
@@ -76,7 +104,17 @@ struct Launch {
 };
 
 #define DEVICE static inline __attribute__((unused))
+/* Kernels of both precisions are in one program. */
+#ifdef MIXED
+#define KERNEL(name, most, ...) void name##_mixed(struct Launch launch, ##__VA_ARGS__)
+#else
 #define KERNEL(name, most, ...) void name(struct Launch launch, ##__VA_ARGS__)
+#endif
+#define LOAD_FOUR(address, out) \
+    do { \
+        const real *four = (address); \
+        for (int four_k = 0; four_k < 4; four_k++) (out)[four_k] = four[four_k]; \
+    } while (0)
 #define STEP launch.step
 #define DECLARE_STEP(type) struct Step
 #define THREAD_BLOCK launch.thread_block
@@ -84,7 +122,7 @@ struct Launch {
 #define THREADS launch.threads
 #define FOR_THREADS(thread) for (u32 thread = 0; thread < launch.threads; thread++)
 #define BARRIER() ((void)0)
-#define DYNAMIC_SHARED(name) double *name = launch.shared
+#define DYNAMIC_SHARED(name) real *name = (real *)launch.shared
 #define SHARED(type, name) type name
 #define OWN(type, name) type name[MOST_THREADS]
 #define MINE(name, thread) (&name[thread])
@@ -107,6 +145,11 @@ struct Launch {
     do { \
         u32 *at_max = (address), new_max = (value); \
         if (new_max > *at_max) *at_max = new_max; \
+    } while (0)
+#define ATOMIC_MIN_U32(address, value) \
+    do { \
+        u32 *at_min = (address), new_min = (value); \
+        if (new_min < *at_min) *at_min = new_min; \
     } while (0)
 #define ATOMIC_OR_U32(address, value) (*(address) |= (value))
 

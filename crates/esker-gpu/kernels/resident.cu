@@ -5,6 +5,7 @@
 #include "impacts.h"
 #include "measures.h"
 #include "plan.h"
+#include "flat.h"
 #include "rows.h"
 #include "finish.h"
 #include "turnover.h"

@@ -21,6 +21,8 @@ DEVICE double single(double x) {
 /* Finds what a contact was in the last step; those with walls that were none are listed. */
 RESIDENT_KERNEL(rows_recall, Advance) {
     (void)number;
+    /* Who makes the step in another way finds everything as it was. */
+    if (s->numbers->obstacle) return;
     FOR_THREADS(thread) {
         FOR_EACH(i, thread, s->count) {
             const struct Candidate *c = s->chosen + s->order[i];
@@ -42,6 +44,7 @@ RESIDENT_KERNEL(rows_recall, Advance) {
 /* `History::claim_moved`, for the contacts of a grain in their order. */
 RESIDENT_KERNEL(rows_claim, Advance) {
     (void)number;
+    if (s->numbers->obstacle) return;
     FOR_THREADS(thread) {
         FOR_EACH(grain, thread, s->grains->count) {
             u32 list[MOST_AT_WALL], count = 0;
@@ -134,7 +137,18 @@ DEVICE struct Spring spring_of(const struct Advance *s, const struct Pair *law, 
             double speed = larger(fabs(state.normal_velocity), state.closing_speed);
             double energy = speed * speed / linear;
             double base = larger(overlap, min_overlap);
-            double root = fifth_root(base * base * sqrt(base) + 1.25 * energy);
+            double elastic = base * base * sqrt(base), total = elastic + 1.25 * energy;
+            double root = fifth_root(total);
+            if (linear * root * h * h <= law->followed_square && law->spent > 0.0) {
+                int is_parting =
+                    state.normal_velocity > 0.0 && state.normal_velocity >= state.closing_speed;
+                double share = elastic / total, passed = 1.0 + 0.6 * (1.0 - share);
+                if (!is_parting) {
+                    double part = sqrt(share);
+                    passed = part * (1.4 - 0.4 * part);
+                }
+                root *= 1.0 + law->spent * passed;
+            }
             square *= root;
             if (s->is_whole_step) {
                 double share = clamped(square * h * h - 0.25, 0.0, 1.0);
@@ -142,25 +156,27 @@ DEVICE struct Spring spring_of(const struct Advance *s, const struct Pair *law, 
                 secant = larger(min_overlap, ahead);
             }
         }
-        double frequency = sqrt(square), phase_square = square * h * h;
-        double phase = frequency * s->whole_step, phase_of_step = phase * phase;
-        double damping = law->has_damping_time
-            ? law->damping_time
-            : (law->resolved + law->frozen * phase_of_step / (phase_of_step + 4.0)) / frequency;
-        double physical = damping / e, capped = law->cap * phase_square;
-        double uncapped = 0.25 * h * capped / larger(1.0 - capped, SMALLEST_NORMAL);
-        double floor = larger(unresolved * smaller(phase_square * phase_square, 1.0),
-                              smaller(uncapped, unresolved));
-        time = larger(physical, floor);
-        spring.damping_factor = damping_factor(h, time);
-        spring.is_resolved = physical >= floor && phase_square <= s->resolved_phase_square;
+        double phase_square = square * h * h;
+        if (!(law->is_slow_above_step && phase_square >= 1.0)) {
+            double frequency = sqrt(square);
+            double damping = law->has_damping_time ? law->damping_time : law->alpha / frequency;
+            int may_be_resolved =
+                law->returns_restitution && phase_square <= law->resolved_square;
+            double lag = may_be_resolved ? law->lag * h : 0.0;
+            double physical = (damping + lag) / e, capped = law->cap * phase_square;
+            double uncapped = 0.25 * h * capped / larger(1.0 - capped, SMALLEST_NORMAL);
+            double floor = larger(unresolved * smaller(phase_square * phase_square, 1.0),
+                                  smaller(uncapped, unresolved));
+            time = larger(physical, floor);
+            spring.is_resolved = may_be_resolved && physical >= floor;
+            spring.damping_factor = damping_factor(h, time);
+        }
     }
     double square = state.normal_velocity * state.normal_velocity;
     double cap = law->cap * (1.0 + law->restitution_raise * square / (square + law->still));
     spring.unit_compliance = law->bias_rate * spring.damping_factor / (h * state.stiffness);
     spring.min_overlap = secant;
     spring.cap = single(cap * h / (e * time));
-    spring.is_resolved = law->returns_restitution && spring.is_resolved;
     return spring;
 }
 
@@ -199,24 +215,33 @@ RESIDENT_KERNEL(rows_set, Advance) {
     BARRIER();
     FOR_THREADS(thread) {
         FOR_EACH(i, thread, s->count) {
-            u32 contact = s->order[i], q = s->place[i], block = s->block_of[i];
+            u32 contact = s->order[i], q = s->place[i];
+            /* Of a flat plan contacts have neither blocks nor levels. */
+            u32 block = s->kinds ? 0 : s->block_of[i];
+            int fits = !s->kinds && s->block_bodies[block] <= s->fitting;
             const struct Candidate *c = s->chosen + contact;
             const struct Pair *pair = pair_of(s, c);
             double arms[2], radius = s->grains->radius[c->grain], rolling_radius, elastic_radius;
             struct Vector point = point_and_arms(s, c, arms), n = c->normal;
             u32 group = s->group_of[i], law = s->group_law[group];
             u64 a = c->grain, b = c->partner;
-            u32 local[2] = {s->local_bodies[2 * (u64)s->from[i]],
-                            s->local_bodies[2 * (u64)s->from[i] + 1] & ~IS_GHOST};
-            double diameter;
+            u32 local[2] = {0, 0};
+            if (!s->kinds) {
+                const u32 *of = s->local_bodies + 2 * (u64)s->from[i];
+                local[0] = of[0];
+                local[1] = of[1] & ~IS_GHOST;
+                ((u32 *)t->level)[q] = s->level_of[i];
+                ((u32 *)t->group)[q] = group;
+            }
+            double diameter, at_wall[8];
             if (c->is_wall) {
                 const struct Wall *wall = s->walls + c->partner;
-                u32 ghost = s->fixed_start[block] + s->fixed_rank[i];
+                u32 ghost = s->fixed_rank[i] + (s->kinds ? 0 : s->fixed_start[block]);
                 b = s->grains->count + ghost;
                 struct Vector v = surface_velocity(wall, point, n), w = wall->angular_velocity;
-                double *state = t->state + 8 * b;
-                state[0] = v.x, state[1] = v.y, state[2] = v.z, state[3] = 0.0;
-                state[4] = w.x, state[5] = w.y, state[6] = w.z, state[7] = 0.0;
+                at_wall[0] = v.x, at_wall[1] = v.y, at_wall[2] = v.z, at_wall[3] = 0.0;
+                at_wall[4] = w.x, at_wall[5] = w.y, at_wall[6] = w.z, at_wall[7] = 0.0;
+                for (int k = 0; k < 8; k++) t->state[8 * b + k] = R(at_wall[k]);
                 rolling_radius = 1.0 / (1.0 / radius + c->curvature);
                 elastic_radius = radius;
                 diameter = 2.0 * arms[0] + c->overlap;
@@ -228,7 +253,7 @@ RESIDENT_KERNEL(rows_set, Advance) {
                 tracked->unused = 0;
                 tracked->normal = n;
                 tracked->point = point;
-                ((u32 *)t->body_list)[2 * (u64)s->block_start[block] + local[1]] = (u32)b;
+                if (fits) ((u32 *)t->body_list)[2 * (u64)s->block_start[block] + local[1]] = (u32)b;
             } else {
                 double other = s->grains->radius[c->partner];
                 rolling_radius = elastic_radius = radius * other / (radius + other);
@@ -236,9 +261,8 @@ RESIDENT_KERNEL(rows_set, Advance) {
                 ((u32 *)t->tracked)[q] = UNTRACKED;
             }
             if (c->overlap > 0.0) measure_overlap(limbs, &max, &touching, c->overlap / diameter);
-            /* Ghosts are written by this very thread; grains have their states. */
             const double *own = s->grains->state + 8 * a;
-            const double *theirs = c->is_wall ? t->state + 8 * b : s->grains->state + 8 * b;
+            const double *theirs = c->is_wall ? at_wall : s->grains->state + 8 * b;
             double mobility = own[3] + theirs[3];
             double stiffness = pair->hertz ? pair->stiffness * sqrt(elastic_radius) : pair->stiffness;
             double weight = s->gravity / (mobility * stiffness);
@@ -267,16 +291,13 @@ RESIDENT_KERNEL(rows_set, Advance) {
             }
             s->open_time_of[i] = c->overlap < 0.0 && impulse[0] <= 0.0 ? -c->overlap / c->approach
                                                                        : 0.0;
-            int fits = s->block_bodies[block] <= s->fitting;
             ((u32 *)t->contact_bodies)[2 * (u64)q] = fits ? local[0] : (u32)a;
             ((u32 *)t->contact_bodies)[2 * (u64)q + 1] = fits ? local[1] : (u32)b;
-            ((u32 *)t->level)[q] = s->level_of[i];
-            ((u32 *)t->group)[q] = group;
             ((u16 *)t->law)[q] = (u16)law;
             t->normal[0][q] = n.x, t->normal[1][q] = n.y, t->normal[2][q] = n.z;
             t->overlap[q] = c->overlap;
             for (int k = 0; k < 2; k++) t->arms[k][q] = arms[k];
-            ((double *)t->compliance)[q] = spring.unit_compliance;
+            ((real *)t->compliance)[q] = spring.unit_compliance;
             double tangent = own[3] + theirs[3] + arms[0] * arms[0] * own[7] +
                 arms[1] * arms[1] * theirs[7];
             float factor = (float)spring.damping_factor;
@@ -289,15 +310,15 @@ RESIDENT_KERNEL(rows_set, Advance) {
             t->impulse[q] = impulse[0];
             for (int k = 0; k < 3; k++) t->friction[k][q] = impulse[1 + k];
             if (s->rolls) {
-                ((double *)t->rolling_limit)[q] = pair->rolling * rolling_radius * 1.0;
-                ((double *)t->twisting_limit)[q] = pair->twisting * rolling_radius * 1.0;
-                ((double *)t->inverse_rolling)[q] =
+                ((real *)t->rolling_limit)[q] = pair->rolling * rolling_radius * 1.0;
+                ((real *)t->twisting_limit)[q] = pair->twisting * rolling_radius * 1.0;
+                ((real *)t->inverse_rolling)[q] =
                     inverse_of((own[7] + theirs[7]) * (1.0 + s->rolling_compliance));
                 for (int k = 0; k < 3; k++) t->rolling[k][q] = impulse[4 + k];
                 t->twisting[q] = impulse[7];
             }
         }
-        FOR_EACH(i, thread, 8 * s->grains->count) { t->state[i] = s->grains->state[i]; }
+        FOR_EACH(i, thread, 8 * s->grains->count) { t->state[i] = R(s->grains->state[i]); }
     }
     BARRIER();
     FOR_THREADS(thread) {
@@ -311,30 +332,24 @@ RESIDENT_KERNEL(rows_set, Advance) {
     }
 }
 
-/* What groups have in common. */
+/* What groups have in common. There are places for as many as there are contacts. */
 RESIDENT_KERNEL(rows_groups, Advance) {
     struct Step *t = s->step;
-    u32 blocks = s->numbers->blocks;
     (void)number;
-    for (u32 block = THREAD_BLOCK; block < blocks; block += THREAD_BLOCKS) {
-        u32 start = s->block_start[block], groups = s->block_groups[block];
-        u32 end = start + s->block_count[block];
-        FOR_THREADS(thread) {
-            for (u32 g = start + thread; g < start + groups; g += THREADS) {
-                u32 last = g + 1 < start + groups ? s->group_start[g + 1] : end;
-                double open_time = DOUBLE_OF(0x7ff0000000000000ull);
-                u32 last_body = 0;
-                for (u32 i = s->group_start[g]; i < last; i++) {
-                    const struct Candidate *c = s->chosen + s->order[i];
-                    /* Ghosts come after all grains; which one does not matter. */
-                    u32 other = c->is_wall ? s->grains->count : c->partner;
-                    open_time = smaller(open_time, s->open_time_of[i]);
-                    if (c->grain > last_body) last_body = c->grain;
-                    if (other > last_body) last_body = other;
-                }
-                ((double *)t->open_time)[g] = open_time;
-                ((u32 *)t->last_body)[g] = last_body;
+    FOR_THREADS(thread) {
+        FOR_EACH(g, thread, s->count) {
+            double open_time = DOUBLE_OF(0x7ff0000000000000ull);
+            u32 last_body = 0;
+            for (u32 i = s->group_start[g]; i < s->group_end[g]; i++) {
+                const struct Candidate *c = s->chosen + s->order[i];
+                /* Ghosts come after all grains; which one does not matter. */
+                u32 other = c->is_wall ? s->grains->count : c->partner;
+                open_time = smaller(open_time, s->open_time_of[i]);
+                if (c->grain > last_body) last_body = c->grain;
+                if (other > last_body) last_body = other;
             }
+            ((double *)t->open_time)[g] = open_time;
+            ((u32 *)t->last_body)[g] = last_body;
         }
     }
 }

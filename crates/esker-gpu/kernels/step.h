@@ -4,6 +4,9 @@
  * contact's level is one more than the largest of the contacts before it in the block that
  * share a body with it. Contacts of one level share no body, and every body meets its
  * contacts in the order of the plan.
+ *
+ * Those of a flat plan, whose contacts of one colour share no body, lie group by group, LANES
+ * places each; where a group has fewer contacts its last places are empty.
  */
 #ifndef ESKER_STEP_H
 #define ESKER_STEP_H
@@ -13,8 +16,14 @@
 /* Threads of a thread block that sweeps, and of one that passes over bodies. */
 #define SWEEP_THREADS 512
 #define BODY_THREADS 256
-/* Eight parities and the block behind them. */
-#define MOST_COLOURS 9
+/* Threads of a thread block that sweeps contacts of one colour of a flat plan, at most. */
+#define FLAT_THREADS 256
+/* Colours of a flat plan at most; others have eight parities and the block behind them. */
+#define MOST_COLOURS 64
+/* Places of a group in a flat plan. */
+#define LANES 8
+/* Law of a place without contact. */
+#define EMPTY_PLACE 0xffffu
 /* Numbers of a body in a block's memory: velocity, inverse mass, angular velocity, inverse
  * inertia, and the velocity at the start of the substep; an odd number, too. */
 #define CACHED 11
@@ -77,24 +86,25 @@ struct Step {
     u32 originals;
     /* Sums of energy losses, zero where nobody wants them. */
     u32 loss_sums;
-    /* First block of every colour, and the end. */
+    /* First block of every colour, or of a flat plan first place, and the end. */
     u32 colours[MOST_COLOURS + 1];
+    u32 is_flat;
 
     const struct Law *laws;
     const struct Block *block;
     const u32 *body_list;
     const struct Original *original;
     /* Linear and angular, six numbers each. */
-    const double *acceleration;
+    const real *acceleration;
 
     /* Eight numbers per body: velocity, inverse mass, angular velocity, inverse inertia. */
-    double *state;
+    real *state;
     /* The same at the start of the substep, v° and omega°. */
-    double *before;
+    real *before;
     /* Sums over the substeps done, in the same places. */
-    double *moved;
+    real *moved;
     /* What impacts have changed in this substep, six numbers. */
-    double *change;
+    real *change;
     u32 *impacted;
 
     /* Per group. */
@@ -111,10 +121,10 @@ struct Step {
     const u32 *tracked;
     /* Place in the order of the plan; where losses are wanted alone, as all of losses. */
     const u32 *plan_place;
-    double *normal[3];
-    double *overlap;
-    double *arms[2];
-    const double *compliance;
+    real *normal[3];
+    real *overlap;
+    real *arms[2];
+    const real *compliance;
     const float *inverse_tangent;
     const float *cap;
     const float *min_overlap;
@@ -122,24 +132,24 @@ struct Step {
     const float *closing;
     /* Negative of one that was an impact in the last substep, whose impulses do not count any
      * more. */
-    double *impulse;
-    double *friction[3];
-    const double *rolling_limit;
-    const double *twisting_limit;
-    const double *inverse_rolling;
-    double *rolling[3];
-    double *twisting;
+    real *impulse;
+    real *friction[3];
+    const real *rolling_limit;
+    const real *twisting_limit;
+    const real *inverse_rolling;
+    real *rolling[3];
+    real *twisting;
     /* Whether it was an impact in the last substep. */
     u32 *is_impact;
 
     /* Per tracked contact: normal, friction, rolling, twisting. */
-    double *sums;
+    real *sums;
     /* Impact rows per substep. */
     u32 *impact_counts;
     /* Energy lost in a substep by normal rows, impacts, friction and rolling, per contact in the
      * order of the plan, and summed over the substeps for ranges of contacts. */
-    double *losses;
-    double *loss_sum;
+    real *losses;
+    real *loss_sum;
     const u32 *loss_ranges;
 };
 

@@ -9,6 +9,9 @@
  * of its next contact while it worked on one waited for memory in every level.) The order of the
  * plan has about as many levels as a body has contacts.
  *
+ * Of a flat plan every colour is a launch and every contact a thread, whose bodies are where all
+ * are. A thread asks for all that it needs before it waits for any of it.
+ *
  * `x > y ? x : y` and the like are what the vector instructions do with numbers that do not
  * compare. An impact row stores the negative of its impulse: who loads it next takes it for
  * none. What it did to its bodies is added to sums at once, so that nothing but these has to be
@@ -21,22 +24,23 @@ DECLARE_STEP(struct Step);
 
 #define MAX(x, y) ((x) > (y) ? (x) : (y))
 #define MIN(x, y) ((x) < (y) ? (x) : (y))
-#define SMALLEST_NORMAL 2.2250738585072014e-308
 
-DEVICE double dot(const double *a, const double *b) {
+DEVICE real dot(const real *a, const real *b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-DEVICE void cross(const double *a, const double *b, double *out) {
+DEVICE void cross(const real *a, const real *b, real *out) {
     out[0] = a[1] * b[2] - b[1] * a[2];
     out[1] = a[2] * b[0] - b[2] * a[0];
     out[2] = a[0] * b[1] - b[0] * a[1];
 }
 
 /* Scale of the nearest point of a disc; one where the point is in it. */
-DEVICE double onto_disc(const double *x, double radius) {
-    double square = dot(x, x);
-    return radius * radius < square ? radius / sqrt(square) : 1.0;
+DEVICE real onto_disc(const real *x, real radius) {
+    /* Squares of small impulses are no numbers of single precision. */
+    double r = radius, a = x[0], b = x[1], c = x[2];
+    double square = a * a + b * b + c * c;
+    return r * r < square ? R(r / sqrt(square)) : R(1.0);
 }
 
 /* The substep so many substeps after another, in 16 bits. */
@@ -52,8 +56,8 @@ DEVICE int is_asleep(u32 wake) {
 
 /* Where a sweep finds bodies: in its own memory, or in that of the device. */
 struct Bodies {
-    double *state;
-    const double *before;
+    real *state;
+    const real *before;
     u32 stride;
     /* Index of every body in memory; null where contacts have it. */
     const u32 *list;
@@ -72,45 +76,39 @@ struct Contact {
     u32 tracked;
     u32 rolls;
     const struct Law *law;
-    double friction_coefficient;
-    double restitution;
-    double normal[3];
-    double overlap;
-    double arms[2];
-    double compliance;
-    double impulse;
-    double friction[3];
+    real friction_coefficient;
+    real restitution;
+    real normal[3];
+    real overlap;
+    real arms[2];
+    real compliance;
+    real impulse;
+    real friction[3];
     float inverse_tangent;
     float cap;
     float min_overlap;
     float damping_factor;
-    double rolling_limit;
-    double twisting_limit;
-    double inverse_rolling;
-    double rolling[3];
-    double twisting;
+    real rolling_limit;
+    real twisting_limit;
+    real inverse_rolling;
+    real rolling[3];
+    real twisting;
     /* From here on computed. */
-    double turned[3];
-    double turned_arms[2];
-    double mobility;
-    double before;
-    double root;
-    double target;
+    real turned[3];
+    real turned_arms[2];
+    real mobility;
+    real before;
+    real root;
+    real target;
     u32 turns;
     u32 impacts;
     u32 was_impact;
 };
 
-/* `rolls` is whether any contact does; it is known where a kernel is compiled. */
-DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) {
-    c->place = place;
-    c->level = s->level[place];
-    c->wake = s->wake[s->group[place]];
-    c->law = s->laws + s->law[place];
-    if (is_asleep(c->wake)) return;
+/* What a contact has in memory beside its bodies; `rolls` is whether any contact does, which is
+ * known where a kernel is compiled. */
+DEVICE void load_row(const struct Step *s, u32 place, u32 rolls, struct Contact *c) {
     c->tracked = s->tracked[place];
-    c->bodies[0] = s->contact_bodies[2 * place];
-    c->bodies[1] = s->contact_bodies[2 * place + 1];
     for (int k = 0; k < 3; k++) {
         c->normal[k] = s->normal[k][place];
         c->friction[k] = s->friction[k][place];
@@ -125,8 +123,8 @@ DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) 
     c->min_overlap = s->min_overlap[place];
     c->damping_factor = s->damping_factor[place];
     c->rolls = rolls && c->law->rolls;
-    c->twisting = 0.0;
-    for (int k = 0; k < 3; k++) c->rolling[k] = 0.0;
+    c->twisting = R(0.0);
+    for (int k = 0; k < 3; k++) c->rolling[k] = R(0.0);
     if (rolls) {
         c->rolling_limit = s->rolling_limit[place];
         c->twisting_limit = s->twisting_limit[place];
@@ -136,41 +134,81 @@ DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) 
     }
 }
 
+/* A contact of a block. */
+DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) {
+    c->place = place;
+    c->level = s->level[place];
+    c->wake = s->wake[s->group[place]];
+    c->law = s->laws + s->law[place];
+    if (is_asleep(c->wake)) return;
+    c->bodies[0] = s->contact_bodies[2 * place];
+    c->bodies[1] = s->contact_bodies[2 * place + 1];
+    load_row(s, place, rolls, c);
+}
+
 /* Forgets the impulses of an impact. */
 DEVICE void forget_impact(struct Contact *c) {
-    c->was_impact = c->impulse < 0.0;
+    c->was_impact = c->impulse < R(0.0);
     if (!c->was_impact) return;
-    c->impulse = 0.0;
-    c->twisting = 0.0;
-    for (int k = 0; k < 3; k++) c->friction[k] = c->rolling[k] = 0.0;
+    c->impulse = R(0.0);
+    c->twisting = R(0.0);
+    for (int k = 0; k < 3; k++) c->friction[k] = c->rolling[k] = R(0.0);
+}
+
+/* The bodies of a contact: velocity and inverse mass, angular velocity and inverse inertia, and
+ * how fast one was from the other at the start of the substep. */
+struct Motions {
+    real va[4];
+    real vb[4];
+    real wa[4];
+    real wb[4];
+    real apart[3];
+};
+
+/* As they are now. */
+DEVICE void fetch_motions(const struct Bodies *bodies, const struct Contact *c,
+                          struct Motions *m) {
+    const real *a = bodies->state + (u64)bodies->stride * c->bodies[0];
+    const real *b = bodies->state + (u64)bodies->stride * c->bodies[1];
+    for (int k = 0; k < 4; k++) {
+        m->va[k] = a[k];
+        m->vb[k] = b[k];
+        m->wa[k] = a[4 + k];
+        m->wb[k] = b[4 + k];
+    }
+}
+
+/* As they were at the start of the substep. */
+DEVICE void fetch_before(const struct Bodies *bodies, const struct Contact *c, struct Motions *m) {
+    const real *before_a = bodies->before + (u64)bodies->stride * c->bodies[0];
+    const real *before_b = bodies->before + (u64)bodies->stride * c->bodies[1];
+    for (int k = 0; k < 3; k++) m->apart[k] = before_b[k] - before_a[k];
+    m->va[3] = bodies->state[(u64)bodies->stride * c->bodies[0] + 3];
+    m->vb[3] = bodies->state[(u64)bodies->stride * c->bodies[1] + 3];
 }
 
 /* What a row is in this substep, as far as velocities of now do not enter. */
-DEVICE void prepare(const struct Step *s, const struct Bodies *bodies, u32 substep,
+DEVICE void prepare(const struct Step *s, const struct Motions *m, u32 substep,
                     struct Contact *c) {
     if (is_asleep(c->wake)) return;
     forget_impact(c);
     const struct Law *law = c->law;
-    c->friction_coefficient = law->friction;
-    c->restitution = law->restitution;
-    const double *before_a = bodies->before + (u64)bodies->stride * c->bodies[0];
-    const double *before_b = bodies->before + (u64)bodies->stride * c->bodies[1];
-    double mass_a = bodies->state[(u64)bodies->stride * c->bodies[0] + 3];
-    double mass_b = bodies->state[(u64)bodies->stride * c->bodies[1] + 3];
+    c->friction_coefficient = R(law->friction);
+    c->restitution = R(law->restitution);
+    real mass_a = m->va[3], mass_b = m->vb[3];
     /* A group that was just woken is where its bodies are. */
-    double moved = substep == 0 || c->wake == WOKEN + substep ? 0.0 : s->step;
-    double apart[3];
-    for (int k = 0; k < 3; k++) apart[k] = before_b[k] - before_a[k];
+    real moved = substep == 0 || c->wake == WOKEN + substep ? R(0.0) : R(s->step);
+    const real *apart = m->apart;
     c->mobility = mass_a + mass_b;
-    c->turns = law->follows && moved > 0.0;
+    c->turns = law->follows && moved > R(0.0);
     if (c->turns) {
-        double distance = c->arms[0] + c->arms[1];
-        double branch[3];
+        real distance = c->arms[0] + c->arms[1];
+        real branch[3];
         for (int k = 0; k < 3; k++) branch[k] = c->normal[k] * distance + apart[k] * moved;
-        double length = sqrt(dot(branch, branch));
-        double inverse = 1.0 / length;
-        double change = length - distance;
-        double longer = 0.5 * change;
+        real length = SQUARE_ROOT(dot(branch, branch));
+        real inverse = R(1.0) / length;
+        real change = length - distance;
+        real longer = R(0.5) * change;
         for (int k = 0; k < 3; k++) c->turned[k] = branch[k] * inverse;
         c->turned_arms[0] = c->arms[0] + longer;
         c->turned_arms[1] = c->arms[1] + longer;
@@ -180,24 +218,35 @@ DEVICE void prepare(const struct Step *s, const struct Bodies *bodies, u32 subst
         c->before = dot(c->normal, apart);
         c->overlap = c->overlap - moved * c->before;
     }
-    double min_overlap = c->min_overlap, cap = c->cap, factor = c->damping_factor;
-    c->root = law->hertz ? sqrt(MAX(c->overlap, min_overlap)) : 1.0;
-    double capped = c->mobility * cap * c->root;
+    real min_overlap = c->min_overlap, cap = c->cap, factor = c->damping_factor;
+    real negative = R(0.0) - factor;
+    real damping = MAX(factor, negative);
+    real reached = c->overlap, width = R(1.0), mean = c->overlap;
+    if (law->hertz && factor < R(0.0)) {
+        /* Equation (3'') of `esker_contact::spring`. */
+        real half = c->before * R(-0.5 * s->step), below = R(0.0) - c->overlap;
+        real depth = MAX(c->overlap, below);
+        if (depth < half) {
+            reached = c->overlap + half;
+            mean = reached * R(0.6);
+            width = reached / (R(3.0) * half);
+        }
+    }
+    c->target = R(0.0) < mean ? damping * (R(law->bias_rate) * mean + c->before)
+                              : c->overlap * R(s->inverse_step);
+    c->root = law->hertz ? SQUARE_ROOT(MAX(reached, min_overlap)) * width : R(1.0);
+    real capped = c->mobility * cap * c->root;
     c->compliance = MAX(c->compliance, capped);
-    double negative = 0.0 - factor;
-    double damping = MAX(factor, negative);
-    c->target = 0.0 < c->overlap ? damping * (law->bias_rate * c->overlap + c->before)
-                                 : c->overlap * s->inverse_step;
-    int is_fast = c->before < -law->impact_speed;
-    int closes = c->before * s->step < c->overlap;
-    c->impacts = is_fast && 0.0 < factor && closes && !(0.0 < c->impulse);
+    int is_fast = c->before < -R(law->impact_speed);
+    int closes = c->before * R(s->step) < c->overlap;
+    c->impacts = is_fast && R(0.0) < factor && closes && !(R(0.0) < c->impulse);
 }
 
 /* Adds what an impact did to a body that has a warm start. */
-DEVICE void add_change(const struct Step *s, u32 body, const double *linear,
-                       const double *angular) {
+DEVICE void add_change(const struct Step *s, u32 body, const real *linear,
+                       const real *angular) {
     if (body >= s->movable) return;
-    double *change = s->change + 6 * (u64)body;
+    real *change = s->change + 6 * (u64)body;
     int is_first = !s->impacted[body];
     s->impacted[body] = 1;
     for (int k = 0; k < 3; k++) {
@@ -207,29 +256,29 @@ DEVICE void add_change(const struct Step *s, u32 body, const double *linear,
 }
 
 /* Equation (1) of `follow`: the impulse turns with its bodies. */
-DEVICE void turn(const struct Step *s, struct Contact *c, double *va, double *vb, double *wa,
-                 double *wb) {
-    double mass_a = va[3], mass_b = vb[3], inertia_a = wa[3], inertia_b = wb[3];
-    double along = dot(c->turned, c->friction);
-    double friction[3], moment[3], turned_moment[3];
+DEVICE void turn(const struct Step *s, struct Contact *c, real *va, real *vb, real *wa,
+                 real *wb) {
+    real mass_a = va[3], mass_b = vb[3], inertia_a = wa[3], inertia_b = wb[3];
+    real along = dot(c->turned, c->friction);
+    real friction[3], moment[3], turned_moment[3];
     cross(c->normal, c->friction, moment);
     for (int k = 0; k < 3; k++) {
         friction[k] = c->friction[k] - c->turned[k] * along;
-        double linear = (c->turned[k] - c->normal[k]) * c->impulse + (friction[k] - c->friction[k]);
+        real linear = (c->turned[k] - c->normal[k]) * c->impulse + (friction[k] - c->friction[k]);
         va[k] = va[k] - linear * mass_a;
         vb[k] = vb[k] + linear * mass_b;
         s->friction[k][c->place] = friction[k];
     }
     cross(c->turned, friction, turned_moment);
-    double rolling[3];
-    double across = c->rolls ? dot(c->turned, c->rolling) : 0.0;
+    real rolling[3];
+    real across = c->rolls ? dot(c->turned, c->rolling) : R(0.0);
     for (int k = 0; k < 3; k++) {
-        double torque_a = turned_moment[k] * c->turned_arms[0] - moment[k] * c->arms[0];
-        double torque_b = turned_moment[k] * c->turned_arms[1] - moment[k] * c->arms[1];
+        real torque_a = turned_moment[k] * c->turned_arms[0] - moment[k] * c->arms[0];
+        real torque_b = turned_moment[k] * c->turned_arms[1] - moment[k] * c->arms[1];
         if (c->rolls) {
             rolling[k] = c->rolling[k] - c->turned[k] * across;
-            double twist = (c->turned[k] - c->normal[k]) * c->twisting;
-            double torque = (rolling[k] - c->rolling[k]) + twist;
+            real twist = (c->turned[k] - c->normal[k]) * c->twisting;
+            real torque = (rolling[k] - c->rolling[k]) + twist;
             torque_a = torque_a + torque;
             torque_b = torque_b - torque;
             s->rolling[k][c->place] = rolling[k];
@@ -243,18 +292,18 @@ DEVICE void turn(const struct Step *s, struct Contact *c, double *va, double *vb
 
 /* What an impact of these impulses changes of its bodies, as `ContactRows::apply` does it. */
 DEVICE void count_impact(const struct Step *s, const struct Bodies *bodies, u32 substep,
-                         u32 rolls, const struct Contact *c, double impulse) {
-    const double *a = bodies->state + (u64)bodies->stride * c->bodies[0];
-    const double *b = bodies->state + (u64)bodies->stride * c->bodies[1];
-    double moment[3], linear_a[3], linear_b[3], angular_a[3], angular_b[3];
+                         u32 rolls, const struct Contact *c, real impulse) {
+    const real *a = bodies->state + (u64)bodies->stride * c->bodies[0];
+    const real *b = bodies->state + (u64)bodies->stride * c->bodies[1];
+    real moment[3], linear_a[3], linear_b[3], angular_a[3], angular_b[3];
     cross(c->normal, c->friction, moment);
     for (int k = 0; k < 3; k++) {
-        double linear = c->normal[k] * impulse + c->friction[k];
-        double torque = rolls ? c->rolling[k] + c->normal[k] * c->twisting : 0.0;
-        linear_a[k] = 0.0 - linear * a[3];
-        linear_b[k] = 0.0 + linear * b[3];
-        angular_a[k] = 0.0 - (moment[k] * c->arms[0] + torque) * a[7];
-        angular_b[k] = 0.0 - (moment[k] * c->arms[1] - torque) * b[7];
+        real linear = c->normal[k] * impulse + c->friction[k];
+        real torque = rolls ? c->rolling[k] + c->normal[k] * c->twisting : R(0.0);
+        linear_a[k] = R(0.0) - linear * a[3];
+        linear_b[k] = R(0.0) + linear * b[3];
+        angular_a[k] = R(0.0) - (moment[k] * c->arms[0] + torque) * a[7];
+        angular_b[k] = R(0.0) - (moment[k] * c->arms[1] - torque) * b[7];
     }
     add_change(s, body_of(bodies, c->bodies[0]), linear_a, angular_a);
     add_change(s, body_of(bodies, c->bodies[1]), linear_b, angular_b);
@@ -264,22 +313,12 @@ DEVICE void count_impact(const struct Step *s, const struct Bodies *bodies, u32 
 
 /* One contact of a sweep: updates (1) to (4). */
 DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep, u32 rolls,
-                  struct Contact *c) {
-    if (is_asleep(c->wake)) return;
+                  struct Contact *c, struct Motions *m) {
     u32 place = c->place;
-    double *a = bodies->state + (u64)bodies->stride * c->bodies[0];
-    double *b = bodies->state + (u64)bodies->stride * c->bodies[1];
-    /* Velocity and inverse mass, angular velocity and inverse inertia. */
-    double va[4], vb[4], wa[4], wb[4];
-    for (int k = 0; k < 4; k++) {
-        va[k] = a[k];
-        vb[k] = b[k];
-        wa[k] = a[4 + k];
-        wb[k] = b[4 + k];
-    }
+    real *va = m->va, *vb = m->vb, *wa = m->wa, *wb = m->wb;
     s->overlap[place] = c->overlap;
     if (c->turns) {
-        if (0.0 < c->impulse) turn(s, c, va, vb, wa, wb);
+        if (R(0.0) < c->impulse) turn(s, c, va, vb, wa, wb);
         for (int k = 0; k < 3; k++) {
             c->normal[k] = c->turned[k];
             s->normal[k][place] = c->normal[k];
@@ -289,88 +328,90 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
             s->arms[k][place] = c->arms[k];
         }
     }
-    const double *n = c->normal;
-    double apart[3];
+    const real *n = c->normal;
+    real apart[3];
     for (int k = 0; k < 3; k++) apart[k] = vb[k] - va[k];
-    double u_n = dot(n, apart);
-    double old_impulse = c->impulse;
-    if (c->impacts && old_impulse < SMALLEST_NORMAL) {
+    real u_n = dot(n, apart);
+    real old_impulse = c->impulse;
+    if (c->impacts && old_impulse < SMALLEST_REAL) {
         /* An approach that others have slowed already is returned as such. */
-        double slower = MAX(c->before, u_n);
-        c->target = 0.0 - c->restitution * MIN(slower, 0.0);
-        c->compliance = 0.0;
-        c->root = 1.0;
+        real slower = MAX(c->before, u_n);
+        c->target = R(0.0) - c->restitution * MIN(slower, R(0.0));
+        c->compliance = R(0.0);
+        c->root = R(1.0);
     }
-    double excess = c->root * (u_n - c->target) + c->compliance * old_impulse;
-    double impulse = old_impulse - excess / (c->root * c->mobility + c->compliance);
-    impulse = MAX(impulse, 0.0);
-    double larger = MAX(old_impulse, impulse);
-    if (!(0.0 < larger)) {
+    real excess = c->root * (u_n - c->target) + c->compliance * old_impulse;
+    real impulse = old_impulse - excess / (c->root * c->mobility + c->compliance);
+    impulse = MAX(impulse, R(0.0));
+    real larger = MAX(old_impulse, impulse);
+    if (!(R(0.0) < larger)) {
         /* Open before and after: nothing else can change. */
         if (c->was_impact) {
-            s->impulse[place] = 0.0;
-            for (int k = 0; k < 3; k++) s->friction[k][place] = 0.0;
-            for (int k = 0; c->rolls && k < 3; k++) s->rolling[k][place] = 0.0;
-            if (c->rolls) s->twisting[place] = 0.0;
+            s->impulse[place] = R(0.0);
+            for (int k = 0; k < 3; k++) s->friction[k][place] = R(0.0);
+            for (int k = 0; c->rolls && k < 3; k++) s->rolling[k][place] = R(0.0);
+            if (c->rolls) s->twisting[place] = R(0.0);
         }
         if (c->impacts) count_impact(s, bodies, substep, rolls, c, old_impulse);
         return;
     }
-    double linear[3];
+    real linear[3];
     for (int k = 0; k < 3; k++) linear[k] = n[k] * (impulse - old_impulse);
-    if (c->friction_coefficient > 0.0) {
-        double turning[3], slip[3], u_t[3], wanted[3], change[3], moment[3];
+    if (c->friction_coefficient > R(0.0)) {
+        real turning[3], slip[3], u_t[3], wanted[3], change[3], moment[3];
         for (int k = 0; k < 3; k++) turning[k] = wa[k] * c->arms[0] + wb[k] * c->arms[1];
         cross(turning, n, slip);
-        double inverse = c->inverse_tangent;
+        real inverse = c->inverse_tangent;
         for (int k = 0; k < 3; k++) {
             u_t[k] = (apart[k] - n[k] * u_n) - slip[k];
-            wanted[k] = c->friction[k] * s->friction_factor - u_t[k] * inverse;
+            wanted[k] = c->friction[k] * R(s->friction_factor) - u_t[k] * inverse;
         }
-        double scale = onto_disc(wanted, c->friction_coefficient * impulse);
+        real scale = onto_disc(wanted, c->friction_coefficient * impulse);
         for (int k = 0; k < 3; k++) {
-            double friction = wanted[k] * scale;
+            real friction = wanted[k] * scale;
             change[k] = friction - c->friction[k];
             c->friction[k] = friction;
             linear[k] = linear[k] + change[k];
         }
         cross(n, change, moment);
-        double turn_a = c->arms[0] * wa[3], turn_b = c->arms[1] * wb[3];
+        real turn_a = c->arms[0] * wa[3], turn_b = c->arms[1] * wb[3];
         for (int k = 0; k < 3; k++) {
             wa[k] = wa[k] - moment[k] * turn_a;
             wb[k] = wb[k] - moment[k] * turn_b;
         }
     }
     if (c->rolls) {
-        double omega[3], wanted[3], inverse = c->inverse_rolling, factor = s->rolling_factor;
+        real omega[3], wanted[3], inverse = c->inverse_rolling, factor = R(s->rolling_factor);
         for (int k = 0; k < 3; k++) omega[k] = wb[k] - wa[k];
-        double omega_n = dot(n, omega);
+        real omega_n = dot(n, omega);
         for (int k = 0; k < 3; k++) {
             wanted[k] = c->rolling[k] * factor - (omega[k] - n[k] * omega_n) * inverse;
         }
-        double scale = onto_disc(wanted, c->rolling_limit * impulse);
-        double limit = c->twisting_limit * impulse, negative = 0.0 - limit;
-        double twisting = c->twisting * factor - omega_n * inverse;
+        real scale = onto_disc(wanted, c->rolling_limit * impulse);
+        real limit = c->twisting_limit * impulse, negative = R(0.0) - limit;
+        real twisting = c->twisting * factor - omega_n * inverse;
         twisting = MIN(twisting, limit);
         twisting = MAX(twisting, negative);
-        double twist = twisting - c->twisting;
+        real twist = twisting - c->twisting;
         for (int k = 0; k < 3; k++) {
-            double rolling = wanted[k] * scale;
-            double torque = (rolling - c->rolling[k]) + n[k] * twist;
+            real rolling = wanted[k] * scale;
+            real torque = (rolling - c->rolling[k]) + n[k] * twist;
             c->rolling[k] = rolling;
             wa[k] = wa[k] - torque * wa[3];
             wb[k] = wb[k] + torque * wb[3];
         }
         c->twisting = twisting;
     }
+    real *a = bodies->state + (u64)bodies->stride * c->bodies[0];
+    real *b = bodies->state + (u64)bodies->stride * c->bodies[1];
     for (int k = 0; k < 3; k++) {
         a[k] = va[k] - linear[k] * va[3];
         b[k] = vb[k] + linear[k] * vb[3];
         a[4 + k] = wa[k];
         b[4 + k] = wb[k];
     }
-    if (c->tracked != UNTRACKED && impulse > 0.0) {
-        double *sum = s->sums + 8 * (u64)c->tracked;
+    if (c->tracked != UNTRACKED && impulse > R(0.0)) {
+        real *sum = s->sums + 8 * (u64)c->tracked;
         sum[0] += impulse;
         for (int k = 0; k < 3; k++) sum[1 + k] += c->friction[k];
         if (rolls) {
@@ -379,7 +420,7 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
         }
     }
     if (c->impacts) count_impact(s, bodies, substep, rolls, c, impulse);
-    s->impulse[place] = c->impacts ? 0.0 - impulse : impulse;
+    s->impulse[place] = c->impacts ? R(0.0) - impulse : impulse;
     for (int k = 0; k < 3; k++) s->friction[k][place] = c->friction[k];
     if (c->rolls) {
         for (int k = 0; k < 3; k++) s->rolling[k][place] = c->rolling[k];
@@ -390,27 +431,27 @@ DEVICE void relax(const struct Step *s, const struct Bodies *bodies, u32 substep
 /* Equation (1) of `copies`: a body gets the mean of its copies. */
 DEVICE void join(const struct Step *s, u32 index) {
     struct Original original = s->original[index];
-    double *body = s->state + 8 * (u64)original.body;
-    double sums[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    real *body = s->state + 8 * (u64)original.body;
+    real sums[6] = {R(0.0), R(0.0), R(0.0), R(0.0), R(0.0), R(0.0)};
     for (u32 copy = original.first; copy < original.first + original.count; copy++) {
-        const double *state = s->state + 8 * (u64)copy;
+        const real *state = s->state + 8 * (u64)copy;
         for (int k = 0; k < 3; k++) {
             sums[k] += state[k] - body[k];
             sums[3 + k] += state[4 + k] - body[4 + k];
         }
     }
     for (int k = 0; k < 3; k++) {
-        body[k] += sums[k] / (double)original.count;
-        body[4 + k] += sums[3 + k] / (double)original.count;
+        body[k] += sums[k] / (real)original.count;
+        body[4 + k] += sums[3 + k] / (real)original.count;
     }
 }
 
 /* Copies get the velocities of their body. */
 DEVICE void spread(const struct Step *s, u32 index) {
     struct Original original = s->original[index];
-    const double *body = s->state + 8 * (u64)original.body;
+    const real *body = s->state + 8 * (u64)original.body;
     for (u32 copy = original.first; copy < original.first + original.count; copy++) {
-        double *state = s->state + 8 * (u64)copy;
+        real *state = s->state + 8 * (u64)copy;
         for (int k = 0; k < 3; k++) {
             state[k] = body[k];
             state[4 + k] = body[4 + k];
@@ -418,7 +459,7 @@ DEVICE void spread(const struct Step *s, u32 index) {
     }
 }
 
-DEVICE struct Bodies bodies_of(const struct Step *s, const struct Block *block, double *cache) {
+DEVICE struct Bodies bodies_of(const struct Step *s, const struct Block *block, real *cache) {
     struct Bodies bodies;
     int fits = block->body_count > 0;
     bodies.state = fits ? cache : s->state;
@@ -430,17 +471,17 @@ DEVICE struct Bodies bodies_of(const struct Step *s, const struct Block *block, 
 
 /* Copies the bodies of a block into its own memory; neighbouring threads have neighbouring
  * numbers. */
-DEVICE void fetch_bodies(const struct Step *s, const struct Block *block, double *cache,
+DEVICE void fetch_bodies(const struct Step *s, const struct Block *block, real *cache,
                          u32 thread, u32 threads) {
     for (u32 i = thread; i < 8 * block->body_count; i += threads) {
         u64 at = 8 * (u64)s->body_list[block->bodies + i / 8] + i % 8;
-        double *own = cache + CACHED * (i / 8);
+        real *own = cache + CACHED * (i / 8);
         own[i % 8] = s->state[at];
         if (i % 8 < 3) own[8 + i % 8] = s->before[at];
     }
 }
 
-DEVICE void return_bodies(const struct Step *s, const struct Block *block, const double *cache,
+DEVICE void return_bodies(const struct Step *s, const struct Block *block, const real *cache,
                           u32 thread, u32 threads) {
     for (u32 i = thread; i < 8 * block->body_count; i += threads) {
         u64 at = 8 * (u64)s->body_list[block->bodies + i / 8] + i % 8;
@@ -454,42 +495,42 @@ DEVICE int is_due(u32 wake, u32 substep) {
 }
 
 /* The time, s, that a contact stays open from now on at least. */
-DEVICE double time_open(const struct Step *s, const struct Bodies *bodies, u32 place) {
+DEVICE real time_open(const struct Step *s, const struct Bodies *bodies, u32 place) {
     u32 i = s->contact_bodies[2 * place], j = s->contact_bodies[2 * place + 1];
-    const double *moved_a = s->moved + 8 * (u64)body_of(bodies, i);
-    const double *moved_b = s->moved + 8 * (u64)body_of(bodies, j);
-    const double *before_a = bodies->before + (u64)bodies->stride * i;
-    const double *before_b = bodies->before + (u64)bodies->stride * j;
-    double n[3], moved[3], approach[3];
+    const real *moved_a = s->moved + 8 * (u64)body_of(bodies, i);
+    const real *moved_b = s->moved + 8 * (u64)body_of(bodies, j);
+    const real *before_a = bodies->before + (u64)bodies->stride * i;
+    const real *before_b = bodies->before + (u64)bodies->stride * j;
+    real n[3], moved[3], approach[3];
     for (int k = 0; k < 3; k++) {
         n[k] = s->normal[k][place];
         moved[k] = moved_b[k] - moved_a[k];
         approach[k] = before_a[k] - before_b[k];
     }
-    double gap = dot(n, moved) * s->step - s->overlap[place];
-    double speed = dot(n, approach), closing = s->closing[place];
+    real gap = dot(n, moved) * R(s->step) - s->overlap[place];
+    real speed = dot(n, approach), closing = s->closing[place];
     return gap / MAX(closing, speed);
 }
 
 /* Brings an open contact to where its bodies are after the substeps done. */
 DEVICE void bring_up_to_date(const struct Step *s, const struct Bodies *bodies, u32 place) {
-    const double *a = s->moved + 8 * (u64)body_of(bodies, s->contact_bodies[2 * place]);
-    const double *b = s->moved + 8 * (u64)body_of(bodies, s->contact_bodies[2 * place + 1]);
-    double n[3], apart[3];
+    const real *a = s->moved + 8 * (u64)body_of(bodies, s->contact_bodies[2 * place]);
+    const real *b = s->moved + 8 * (u64)body_of(bodies, s->contact_bodies[2 * place + 1]);
+    real n[3], apart[3];
     for (int k = 0; k < 3; k++) {
         n[k] = s->normal[k][place];
         apart[k] = b[k] - a[k];
     }
     if (!s->laws[s->law[place]].follows) {
-        s->overlap[place] -= dot(n, apart) * s->step;
+        s->overlap[place] -= dot(n, apart) * R(s->step);
         return;
     }
-    double distance = s->arms[0][place] + s->arms[1][place];
-    double branch[3];
-    for (int k = 0; k < 3; k++) branch[k] = n[k] * distance + apart[k] * s->step;
-    double moved = sqrt(dot(branch, branch));
+    real distance = s->arms[0][place] + s->arms[1][place];
+    real branch[3];
+    for (int k = 0; k < 3; k++) branch[k] = n[k] * distance + apart[k] * R(s->step);
+    real moved = SQUARE_ROOT(dot(branch, branch));
     for (int k = 0; k < 3; k++) s->normal[k][place] = branch[k] / moved;
-    for (int k = 0; k < 2; k++) s->arms[k][place] += 0.5 * (moved - distance);
+    for (int k = 0; k < 2; k++) s->arms[k][place] += R(0.5) * (moved - distance);
     s->overlap[place] += distance - moved;
 }
 
@@ -511,21 +552,21 @@ KERNEL(begin_step, BODY_THREADS) {
     FOR_THREADS(thread) {
         u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
         for (u32 i = first; i < s->bodies; i += all) {
-            double *body = s->state + 8 * (u64)i;
+            real *body = s->state + 8 * (u64)i;
             for (int k = 0; k < 8; k++) s->before[8 * (u64)i + k] = body[k];
-            if (body[3] > 0.0) {
-                for (int k = 0; k < 3; k++) body[k] += s->fall[k];
+            if (body[3] > R(0.0)) {
+                for (int k = 0; k < 3; k++) body[k] += R(s->fall[k]);
             }
             u32 entry = i - s->first_acceleration;
             if (i >= s->first_acceleration && entry < s->accelerations) {
-                const double *rate = s->acceleration + 6 * (u64)entry;
+                const real *rate = s->acceleration + 6 * (u64)entry;
                 for (int k = 0; k < 3; k++) {
-                    body[k] += rate[k] * s->step;
-                    body[4 + k] += rate[3 + k] * s->step;
+                    body[k] += rate[k] * R(s->step);
+                    body[4 + k] += rate[3 + k] * R(s->step);
                 }
             }
             if (i < s->movable) {
-                for (int k = 0; k < 8; k++) s->moved[8 * (u64)i + k] = 0.0;
+                for (int k = 0; k < 8; k++) s->moved[8 * (u64)i + k] = R(0.0);
                 s->impacted[i] = 0;
             }
         }
@@ -537,8 +578,8 @@ KERNEL(begin_step, BODY_THREADS) {
         }
         for (u32 k = first; k < s->substeps; k += all) s->impact_counts[k] = 0;
         for (u32 c = first; c < s->contacts; c += all) s->is_impact[c] = 0;
-        for (u32 k = first; k < 8 * s->tracked_contacts; k += all) s->sums[k] = 0.0;
-        for (u32 k = first; k < 4 * s->loss_sums; k += all) s->loss_sum[k] = 0.0;
+        for (u32 k = first; k < 8 * s->tracked_contacts; k += all) s->sums[k] = R(0.0);
+        for (u32 k = first; k < 4 * s->loss_sums; k += all) s->loss_sum[k] = R(0.0);
     }
 }
 
@@ -546,17 +587,16 @@ KERNEL(begin_step, BODY_THREADS) {
 struct Start {
     u32 level;
     u32 bodies[2];
-    double impulse;
-    double linear[3];
-    double torques[2][3];
+    real impulse;
+    real linear[3];
+    real torques[2][3];
 };
 
 DEVICE void load_start(const struct Step *s, u32 place, struct Start *c) {
-    c->level = s->level[place];
     c->impulse = s->impulse[place];
-    if (!(0.0 < c->impulse)) return;
+    if (!(R(0.0) < c->impulse)) return;
     for (int k = 0; k < 2; k++) c->bodies[k] = s->contact_bodies[2 * place + k];
-    double n[3], friction[3], moment[3];
+    real n[3], friction[3], moment[3];
     for (int k = 0; k < 3; k++) {
         n[k] = s->normal[k][place];
         friction[k] = s->friction[k][place];
@@ -568,7 +608,7 @@ DEVICE void load_start(const struct Step *s, u32 place, struct Start *c) {
         c->torques[0][k] = moment[k] * s->arms[0][place];
         c->torques[1][k] = moment[k] * s->arms[1][place];
         if (rolls) {
-            double torque = s->rolling[k][place] + n[k] * s->twisting[place];
+            real torque = s->rolling[k][place] + n[k] * s->twisting[place];
             c->torques[0][k] = c->torques[0][k] + torque;
             c->torques[1][k] = c->torques[1][k] - torque;
         }
@@ -576,9 +616,9 @@ DEVICE void load_start(const struct Step *s, u32 place, struct Start *c) {
 }
 
 DEVICE void apply_start(const struct Bodies *bodies, const struct Start *c) {
-    if (!(0.0 < c->impulse)) return;
-    double *a = bodies->state + (u64)bodies->stride * c->bodies[0];
-    double *b = bodies->state + (u64)bodies->stride * c->bodies[1];
+    if (!(R(0.0) < c->impulse)) return;
+    real *a = bodies->state + (u64)bodies->stride * c->bodies[0];
+    real *b = bodies->state + (u64)bodies->stride * c->bodies[1];
     for (int k = 0; k < 3; k++) {
         a[k] = a[k] - c->linear[k] * a[3];
         a[4 + k] = a[4 + k] - c->torques[0][k] * a[7];
@@ -604,7 +644,11 @@ KERNEL(apply_impulses, SWEEP_THREADS, u32 colour) {
         u32 count = block.contacts_end - first < THREADS ? block.contacts_end - first : THREADS;
         u32 level = s->level[first], last_level = s->level[first + count - 1];
         FOR_THREADS(thread) {
-            if (thread < count) load_start(s, first + thread, MINE(own, thread));
+            struct Start *start = MINE(own, thread);
+            if (thread < count) {
+                start->level = s->level[first + thread];
+                load_start(s, first + thread, start);
+            }
         }
         for (; level <= last_level; level++) {
             FOR_THREADS(thread) {
@@ -627,19 +671,19 @@ KERNEL(repeat_changes, BODY_THREADS, u32 substep) {
         u32 had_impacts = s->impact_counts[substep - 1];
         u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
         for (u32 i = first; i < s->movable; i += all) {
-            double *body = s->state + 8 * (u64)i, *before = s->before + 8 * (u64)i;
-            double *moved = s->moved + 8 * (u64)i;
+            real *body = s->state + 8 * (u64)i, *before = s->before + 8 * (u64)i;
+            real *moved = s->moved + 8 * (u64)i;
             /* Bodies with copies have to be joined before. */
             int is_subtracted = had_impacts && s->impacted[i];
             for (u32 k = 0; is_subtracted && k < s->originals; k++) {
                 is_subtracted = s->original[k].body != i;
             }
-            const double *change = s->change + 6 * (u64)i;
+            const real *change = s->change + 6 * (u64)i;
             for (int half = 0; half < 2; half++) {
                 for (int k = 0; k < 3; k++) {
                     int at = 4 * half + k;
-                    double now = body[at];
-                    double next = now + (now - before[at]);
+                    real now = body[at];
+                    real next = now + (now - before[at]);
                     moved[at] += now;
                     before[at] = now;
                     body[at] = is_subtracted ? next - change[3 * half + k] : next;
@@ -659,7 +703,7 @@ KERNEL(join_copies, BODY_THREADS, u32 substep) {
         for (u32 i = thread; i < s->originals; i += THREADS) {
             join(s, i);
             u64 index = s->original[i].body;
-            double *body = s->state + 8 * index;
+            real *body = s->state + 8 * index;
             if (s->impacted[index]) {
                 for (int k = 0; k < 3; k++) {
                     body[k] -= s->change[6 * index + k];
@@ -672,6 +716,15 @@ KERNEL(join_copies, BODY_THREADS, u32 substep) {
     }
 }
 
+/* `wake` of a group that was due, by the time that its contacts stay open at least. */
+DEVICE u32 wake_after(const struct Step *s, u64 soonest, u32 substep) {
+    /* All but a long wait wakes; no number at all is no wait. */
+    double time = of_ascending(soonest);
+    int sleeps_on = soonest == ~0ull || time >= s->step;
+    double substeps = soonest == ~0ull ? s->longest_sleep : time / s->step;
+    return sleeps_on ? after(substep, MIN(substeps, s->longest_sleep)) : WOKEN + substep;
+}
+
 /* Looks at the sleeping groups of a block that are due, and wakes those that may close. */
 PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
                const struct Bodies *bodies, u32 substep) {
@@ -679,7 +732,7 @@ PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
         for (u32 place = block->contacts + thread; place < block->contacts_end; place += THREADS) {
             u32 group = s->group[place];
             if (!is_due(s->wake[group], substep)) continue;
-            double time = time_open(s, bodies, place);
+            real time = time_open(s, bodies, place);
             /* What is no number does not count. */
             if (time == time) ATOMIC_MIN_U64(s->soonest + group, ascending(time));
         }
@@ -688,13 +741,7 @@ PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
     FOR_THREADS(thread) {
         for (u32 g = block->groups + thread; g < block->groups_end; g += THREADS) {
             if (!is_due(s->wake[g], substep)) continue;
-            u64 soonest = s->soonest[g];
-            /* All but a long wait wakes; no number at all is no wait. */
-            double time = of_ascending(soonest);
-            int sleeps_on = soonest == ~0ull || time >= s->step;
-            double substeps = soonest == ~0ull ? s->longest_sleep : time / s->step;
-            s->wake[g] = sleeps_on ? after(substep, MIN(substeps, s->longest_sleep))
-                                   : WOKEN + substep;
+            s->wake[g] = wake_after(s, s->soonest[g], substep);
         }
     }
     BARRIER();
@@ -739,14 +786,20 @@ PART_OF_KERNEL(sweep_colour, u32 colour, u32 substep, u32 rolls) {
             struct Contact *contact = MINE(own, thread);
             if (thread < count) {
                 load(s, first + thread, rolls, contact);
-                prepare(s, &bodies, substep, contact);
+                if (!is_asleep(contact->wake)) {
+                    struct Motions motions;
+                    fetch_before(&bodies, contact, &motions);
+                    prepare(s, &motions, substep, contact);
+                }
             }
         }
         for (; level <= last_level; level++) {
             FOR_THREADS(thread) {
                 struct Contact *contact = MINE(own, thread);
-                if (thread < count && contact->level == level) {
-                    relax(s, &bodies, substep, rolls, contact);
+                if (thread < count && contact->level == level && !is_asleep(contact->wake)) {
+                    struct Motions motions;
+                    fetch_motions(&bodies, contact, &motions);
+                    relax(s, &bodies, substep, rolls, contact, &motions);
                 }
             }
             BARRIER();
@@ -766,40 +819,209 @@ KERNEL(sweep_rolling, SWEEP_THREADS, u32 colour, u32 substep) {
     RUN_PART(sweep_colour, colour, substep, 1);
 }
 
-/* Energy that contacts took out of the motion in a substep, contact by contact. */
+/* Bodies where all are. */
+DEVICE struct Bodies all_bodies(const struct Step *s) {
+    struct Bodies bodies;
+    bodies.state = s->state;
+    bodies.before = s->before;
+    bodies.stride = 8;
+    bodies.list = 0;
+    return bodies;
+}
+
+/* Loads a contact of a flat plan and its bodies: all at once. */
+DEVICE void load_flat(const struct Step *s, u32 place, u32 rolls, struct Contact *c,
+                      struct Motions *m) {
+    const real *a = s->state + 8 * (u64)c->bodies[0], *b = s->state + 8 * (u64)c->bodies[1];
+    const real *before_a = s->before + 8 * (u64)c->bodies[0];
+    const real *before_b = s->before + 8 * (u64)c->bodies[1];
+    real four_a[4], four_b[4];
+    LOAD_FOUR(a, m->va);
+    LOAD_FOUR(b, m->vb);
+    LOAD_FOUR(before_a, four_a);
+    LOAD_FOUR(before_b, four_b);
+    LOAD_FOUR(a + 4, m->wa);
+    LOAD_FOUR(b + 4, m->wb);
+    load_row(s, place, rolls, c);
+    for (int k = 0; k < 3; k++) m->apart[k] = four_b[k] - four_a[k];
+}
+
+/* Looks at the sleeping groups of so many places from the first on that are due, and wakes those
+ * that may close. */
+PART_OF_KERNEL(wake_flat, const struct Step *s, u32 first, u32 end, u32 substep) {
+    SHARED(u64, soonest[FLAT_THREADS / LANES]);
+    struct Bodies bodies = all_bodies(s);
+    FOR_THREADS(thread) {
+        if (thread < FLAT_THREADS / LANES) soonest[thread] = ~0ull;
+    }
+    BARRIER();
+    FOR_THREADS(thread) {
+        u32 place = first + thread;
+        if (place < end && s->law[place] != EMPTY_PLACE && is_due(s->wake[place / LANES], substep)) {
+            real time = time_open(s, &bodies, place);
+            /* What is no number does not count. */
+            if (time == time) ATOMIC_MIN_U64(soonest + thread / LANES, ascending(time));
+        }
+    }
+    BARRIER();
+    FOR_THREADS(thread) {
+        u32 group = first / LANES + thread;
+        if (thread < THREADS / LANES && group * LANES < end && is_due(s->wake[group], substep)) {
+            s->wake[group] = wake_after(s, soonest[thread], substep);
+        }
+    }
+    BARRIER();
+    FOR_THREADS(thread) {
+        u32 place = first + thread;
+        if (place < end && s->law[place] != EMPTY_PLACE &&
+            s->wake[place / LANES] == WOKEN + substep) {
+            bring_up_to_date(s, &bodies, place);
+        }
+    }
+    BARRIER();
+}
+
+/* The sweep of a substep over colours of a flat plan; more than one where there is one thread
+ * block. The first is in the lower half of a word, the end in the upper. */
+PART_OF_KERNEL(sweep_places, u32 colours, u32 substep, u32 rolls) {
+    const struct Step *s = STEP;
+    SHARED(u32, has_due);
+    OWN(struct Contact, own);
+    OWN(struct Motions, motions);
+    OWN(u32, is_swept);
+    struct Bodies bodies = all_bodies(s);
+    FOR_THREADS(thread) {
+        if (thread == 0) has_due = 0;
+    }
+    BARRIER();
+    for (u32 colour = colours & 0xffffu; colour < colours >> 16; colour++) {
+        u32 end = s->colours[colour + 1];
+        for (u32 first = s->colours[colour] + THREAD_BLOCK * THREADS; first < end;
+             first += THREADS * THREAD_BLOCKS) {
+            FOR_THREADS(thread) {
+                struct Contact *c = MINE(own, thread);
+                u32 place = first + thread, *swept = MINE(is_swept, thread);
+                *swept = 0;
+                if (place < end) {
+                    u32 law = s->law[place];
+                    c->wake = s->wake[place / LANES];
+                    c->bodies[0] = s->contact_bodies[2 * place];
+                    c->bodies[1] = s->contact_bodies[2 * place + 1];
+                    c->place = place;
+                    *swept = law != EMPTY_PLACE;
+                    if (is_asleep(c->wake)) {
+                        if (is_due(c->wake, substep)) has_due = 1;
+                    } else if (*swept) {
+                        c->law = s->laws + law;
+                        load_flat(s, place, rolls, c, MINE(motions, thread));
+                    }
+                }
+            }
+            BARRIER();
+            if (has_due) {
+                RUN_PART(wake_flat, s, first, end, substep);
+                FOR_THREADS(thread) {
+                    struct Contact *c = MINE(own, thread);
+                    if (thread == 0) has_due = 0;
+                    if (*MINE(is_swept, thread) && is_asleep(c->wake)) {
+                        c->wake = s->wake[c->place / LANES];
+                        if (!is_asleep(c->wake)) {
+                            c->law = s->laws + s->law[c->place];
+                            load_flat(s, c->place, rolls, c, MINE(motions, thread));
+                        }
+                    }
+                }
+                BARRIER();
+            }
+            FOR_THREADS(thread) {
+                struct Contact *c = MINE(own, thread);
+                if (*MINE(is_swept, thread) && !is_asleep(c->wake)) {
+                    prepare(s, MINE(motions, thread), substep, c);
+                    relax(s, &bodies, substep, rolls, c, MINE(motions, thread));
+                }
+            }
+            /* The next colour's threads see what this one's have done. */
+            BARRIER();
+        }
+    }
+}
+
+KERNEL(sweep_flat, FLAT_THREADS, u32 colours, u32 substep) {
+    RUN_PART(sweep_places, colours, substep, 0);
+}
+
+KERNEL(sweep_flat_rolling, FLAT_THREADS, u32 colours, u32 substep) {
+    RUN_PART(sweep_places, colours, substep, 1);
+}
+
+/* Applies the impulses that contacts of a flat plan start with. */
+KERNEL(apply_flat, FLAT_THREADS, u32 colours) {
+    const struct Step *s = STEP;
+    struct Bodies bodies = all_bodies(s);
+    for (u32 colour = colours & 0xffffu; colour < colours >> 16; colour++) {
+        u32 end = s->colours[colour + 1];
+        for (u32 first = s->colours[colour] + THREAD_BLOCK * THREADS; first < end;
+             first += THREADS * THREAD_BLOCKS) {
+            FOR_THREADS(thread) {
+                u32 place = first + thread;
+                if (place < end && s->law[place] != EMPTY_PLACE) {
+                    struct Start start;
+                    load_start(s, place, &start);
+                    apply_start(&bodies, &start);
+                }
+            }
+            BARRIER();
+        }
+    }
+}
+
+/* Energy that a contact took out of the motion in a substep. `list` has the bodies of its block;
+ * it is null where the contact has them itself. */
+DEVICE void find_loss(const struct Step *s, u32 place, const u32 *list) {
+    real *loss = s->losses + 4 * (u64)s->plan_place[place];
+    real impulse = s->impulse[place];
+    for (int k = 0; k < 4; k++) loss[k] = R(0.0);
+    if (impulse == R(0.0)) return;
+    int is_impact = impulse < R(0.0);
+    if (is_impact) impulse = R(0.0) - impulse;
+    u32 i = s->contact_bodies[2 * place], j = s->contact_bodies[2 * place + 1];
+    u64 a = 8 * (u64)(list ? list[i] : i), b = 8 * (u64)(list ? list[j] : j);
+    real n[3], apart[3], turning[3], slip[3], u[3], friction[3], torque[3], omega[3];
+    for (int k = 0; k < 3; k++) {
+        real va = R(0.5) * (s->before[a + k] + s->state[a + k]);
+        real vb = R(0.5) * (s->before[b + k] + s->state[b + k]);
+        real wa = R(0.5) * (s->before[a + 4 + k] + s->state[a + 4 + k]);
+        real wb = R(0.5) * (s->before[b + 4 + k] + s->state[b + 4 + k]);
+        n[k] = s->normal[k][place];
+        friction[k] = s->friction[k][place];
+        torque[k] = s->rolls ? s->rolling[k][place] + n[k] * s->twisting[place] : R(0.0);
+        apart[k] = vb - va;
+        turning[k] = wa * s->arms[0][place] + wb * s->arms[1][place];
+        omega[k] = wb - wa;
+    }
+    cross(turning, n, slip);
+    for (int k = 0; k < 3; k++) u[k] = apart[k] - slip[k];
+    loss[is_impact] = -impulse * dot(n, u);
+    loss[2] = -dot(friction, u);
+    loss[3] = -dot(torque, omega);
+}
+
 KERNEL(find_losses, SWEEP_THREADS) {
     const struct Step *s = STEP;
+    if (s->is_flat) {
+        FOR_THREADS(thread) {
+            FOR_EACH(place, thread, s->contacts) {
+                if (s->law[place] != EMPTY_PLACE) find_loss(s, place, 0);
+            }
+        }
+        return;
+    }
     if (THREAD_BLOCK >= s->blocks) return;
     struct Block block = s->block[THREAD_BLOCK];
     const u32 *list = block.body_count > 0 ? s->body_list + block.bodies : 0;
     FOR_THREADS(thread) {
         for (u32 place = block.contacts + thread; place < block.contacts_end; place += THREADS) {
-            double *loss = s->losses + 4 * (u64)s->plan_place[place];
-            double impulse = s->impulse[place];
-            for (int k = 0; k < 4; k++) loss[k] = 0.0;
-            if (impulse == 0.0) continue;
-            int is_impact = impulse < 0.0;
-            if (is_impact) impulse = 0.0 - impulse;
-            u32 i = s->contact_bodies[2 * place], j = s->contact_bodies[2 * place + 1];
-            u64 a = 8 * (u64)(list ? list[i] : i), b = 8 * (u64)(list ? list[j] : j);
-            double n[3], apart[3], turning[3], slip[3], u[3], friction[3], torque[3], omega[3];
-            for (int k = 0; k < 3; k++) {
-                double va = 0.5 * (s->before[a + k] + s->state[a + k]);
-                double vb = 0.5 * (s->before[b + k] + s->state[b + k]);
-                double wa = 0.5 * (s->before[a + 4 + k] + s->state[a + 4 + k]);
-                double wb = 0.5 * (s->before[b + 4 + k] + s->state[b + 4 + k]);
-                n[k] = s->normal[k][place];
-                friction[k] = s->friction[k][place];
-                torque[k] = s->rolls ? s->rolling[k][place] + n[k] * s->twisting[place] : 0.0;
-                apart[k] = vb - va;
-                turning[k] = wa * s->arms[0][place] + wb * s->arms[1][place];
-                omega[k] = wb - wa;
-            }
-            cross(turning, n, slip);
-            for (int k = 0; k < 3; k++) u[k] = apart[k] - slip[k];
-            loss[is_impact] = -impulse * dot(n, u);
-            loss[2] = -dot(friction, u);
-            loss[3] = -dot(torque, omega);
+            find_loss(s, place, list);
         }
     }
 }
@@ -810,7 +1032,7 @@ KERNEL(sum_losses, BODY_THREADS) {
     FOR_THREADS(thread) {
         u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
         for (u32 range = first; range < s->loss_sums; range += all) {
-            double *sum = s->loss_sum + 4 * (u64)range;
+            real *sum = s->loss_sum + 4 * (u64)range;
             u32 end = s->loss_ranges[range + 1];
             for (u32 place = s->loss_ranges[range]; place < end; place++) {
                 for (int k = 0; k < 4; k++) sum[k] += s->losses[4 * (u64)place + k];

@@ -5,7 +5,7 @@ use std::ops::Range;
 use esker_contact::BodyState;
 use esker_solver::backend::{SubstepProblem, SubstepRun};
 use esker_solver::energy_losses::GROUPS_PER_LOSS;
-use esker_solver::plan::SweepPlan;
+use esker_solver::plan::{LANES, SweepPlan};
 
 use crate::layout::{BlockRecord, LawRecord, OriginalRecord, StepRecord};
 use crate::memory::{Array, DeviceMemory, Layout};
@@ -53,10 +53,18 @@ pub(crate) struct ContactSizes {
     pub(crate) rolls: bool,
 }
 
+/// Places of contacts on a device: those of a flat plan lie in whole groups.
+pub(crate) fn places(plan: &SweepPlan) -> usize {
+    match plan.is_flat {
+        true => LANES * plan.group_count(),
+        false => plan.contacts(),
+    }
+}
+
 impl ContactSizes {
     pub(crate) fn of(plan: &SweepPlan, rolls: bool) -> Self {
         ContactSizes {
-            contacts: plan.contacts(),
+            contacts: places(plan),
             groups: plan.group_count(),
             blocks: plan.blocks.len() - 1,
             rolls,
@@ -155,13 +163,13 @@ impl BodySizes {
             laws: problem.laws.len(),
             originals: plan.copies.all().len(),
             accelerations: run.accelerations.list.len(),
-            contacts: plan.contacts(),
+            contacts: places(plan),
             bodies,
             movable: run.movable,
             tracked: run.tracked.len(),
             substeps: run.substeps,
             losses: match has_losses {
-                true => [plan.contacts(), loss_ranges(plan).count()],
+                true => [places(plan), loss_ranges(plan).count()],
                 false => [0, 0],
             },
         }

@@ -15,16 +15,17 @@ use esker_solver::backend::{SubstepProblem, SubstepRun};
 use esker_solver::block_residual::{SweptContacts, substep_residual};
 use esker_solver::device::{DeviceError, DeviceWork, SubstepDevice};
 use esker_solver::packed::Row;
-use esker_solver::plan::SweepPlan;
+use esker_solver::plan::{LANES, SweepPlan};
 use esker_solver::substep::{Acceleration, Accelerations};
 use glam::DVec3;
 
 use crate::arrays::{
-    BodyArrays, BodySizes, ContactArrays, ContactSizes, addresses, loss_ranges, span,
+    BodyArrays, BodySizes, ContactArrays, ContactSizes, addresses, loss_ranges, places, span,
 };
 use crate::launch::{Executor, StepShape};
 use crate::layout::{
-    LawRecord, MOST_COLOURS, OriginalRecord, StepRecord, UNTRACKED, WOKEN, fitting_bodies,
+    ColourStarts, LawRecord, MOST_COLOURS, OriginalRecord, StepRecord, UNTRACKED, WOKEN,
+    fitting_bodies,
 };
 use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
 use crate::upload::{BlockScratch, Blocks, SharedContacts};
@@ -72,6 +73,14 @@ impl<E: Executor> Gpu<E> {
             cached_bodies: 0,
         }
     }
+}
+
+/// Where colours begin, and the end: blocks of a plan, or places of a flat one.
+fn starts_of_colours(plan: &SweepPlan) -> impl Iterator<Item = u32> + Clone {
+    plan.colours.iter().map(|&block| match plan.is_flat {
+        false => block,
+        true => LANES as u32 * plan.blocks[block as usize],
+    })
 }
 
 /// Makes sure that a memory holds so many bytes; what it held is lost where it does not.
@@ -194,8 +203,12 @@ impl<E: Executor> Gpu<E> {
         let (plan, c, b) = (problem.plan, self.contact_arrays, self.body_arrays);
         let contacts = &*Self::memory(&mut self.contacts);
         let own = &*Self::memory(&mut self.bodies);
-        let mut colours = [plan.colours.last().copied().unwrap_or(0); MOST_COLOURS + 1];
-        colours[..plan.colours.len()].copy_from_slice(&plan.colours);
+        let starts = starts_of_colours(plan);
+        let end = starts.clone().last().unwrap_or(0);
+        let mut colours = ColourStarts([end; MOST_COLOURS + 1]);
+        for (colour, start) in colours.0.iter_mut().zip(starts) {
+            *colour = start;
+        }
         StepRecord {
             step: run.step,
             inverse_step: 1.0 / run.step,
@@ -206,7 +219,8 @@ impl<E: Executor> Gpu<E> {
             substeps: run.substeps as u32,
             bodies: bodies as u32,
             movable: run.movable as u32,
-            contacts: plan.contacts() as u32,
+            contacts: places(plan) as u32,
+            is_flat: plan.is_flat.into(),
             groups: plan.group_count() as u32,
             blocks: plan.blocks.len() as u32 - 1,
             tracked_contacts: run.tracked.len() as u32,
@@ -241,16 +255,14 @@ impl<E: Executor> Gpu<E> {
         reserve(&mut self.executor, &mut self.bodies, layout.end(), size)?;
         self.stage_bodies(team, problem, bodies, &run);
         let record = self.record(problem, bodies.len(), &run);
+        let colours = record.colours;
         let memory = Self::memory(&mut self.bodies);
         staged_mut(memory, arrays.step)[0] = record;
         memory.upload(span(&arrays.step, &arrays.state))?;
         let shape = StepShape {
             substeps: run.substeps as u32,
-            blocks: plan
-                .colours
-                .windows(2)
-                .map(|ends| ends[1] - ends[0])
-                .collect(),
+            blocks: colours.sizes(),
+            is_flat: plan.is_flat,
             cached_bodies: self.cached_bodies,
             bodies: bodies.len() as u32,
             rolls: self.contact_arrays.rolls,
@@ -474,7 +486,7 @@ impl<E: Executor> SweptContacts for Swept<'_, E> {
             self.of_contact([arrays.overlap, arrays.compliance], place);
         let [cap, factor] = self.of_contact([arrays.cap, arrays.damping_factor], place);
         spring.cap = f64::from(cap);
-        spring.damping_factor = f64::from(factor).abs();
+        spring.set_packed_damping(factor);
     }
 
     fn impulse(&self, _at: [usize; 2], place: usize) -> Impulse {

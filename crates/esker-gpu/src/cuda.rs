@@ -18,7 +18,7 @@ use cudarc::driver::sys;
 use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::launch::{Executor, Kernel, KernelLaunch, MOMENTS, ResidentLaunch, StepShape};
-use crate::layout::{RESIDENT_THREADS, StepRecord, fitting_bodies};
+use crate::layout::{Precision, RESIDENT_THREADS, StepRecord, fitting_bodies};
 use crate::memory::{Array, DeviceMemory, Plain};
 use crate::resident::kernels;
 
@@ -26,6 +26,9 @@ use crate::resident::kernels;
 const PTX: &str = concat!(include_str!("../ptx/substep.ptx"), "\0");
 /// Those of the other stages.
 const RESIDENT_PTX: &str = concat!(include_str!("../ptx/resident.ptx"), "\0");
+/// Both in mixed precision.
+const MIXED_PTX: &str = concat!(include_str!("../ptx/substep_mixed.ptx"), "\0");
+const MIXED_RESIDENT_PTX: &str = concat!(include_str!("../ptx/resident_mixed.ptx"), "\0");
 
 /// Version of the driver's interface that the kernels need: 12.1, of driver 530.
 const OLDEST_DRIVER: i32 = 12010;
@@ -230,6 +233,9 @@ struct Functions {
     join_copies: sys::CUfunction,
     sweep: sys::CUfunction,
     sweep_rolling: sys::CUfunction,
+    apply_flat: sys::CUfunction,
+    sweep_flat: sys::CUfunction,
+    sweep_flat_rolling: sys::CUfunction,
     find_losses: sys::CUfunction,
     sum_losses: sys::CUfunction,
     finish_step: sys::CUfunction,
@@ -246,6 +252,15 @@ struct Graph {
 impl Cuda {
     /// The device of this number, counted from 0.
     pub fn new(index: usize) -> Result<Self, CudaError> {
+        Cuda::with_precision(index, Precision::Double)
+    }
+
+    /// The device of this number, for substeps in this precision.
+    pub fn with_precision(index: usize, precision: Precision) -> Result<Self, CudaError> {
+        let [substeps, other_stages] = match precision {
+            Precision::Double => [PTX, RESIDENT_PTX],
+            Precision::Mixed => [MIXED_PTX, MIXED_RESIDENT_PTX],
+        };
         let count = start_driver()?;
         if index >= count {
             return Err(CudaError::NoSuchDevice { index, count });
@@ -275,9 +290,9 @@ impl Cuda {
             unsafe { result::module::get_function(module, name) }
                 .map_err(failed("cuModuleGetFunction"))
         };
-        let module = load(PTX)?;
+        let module = load(substeps)?;
         let function = |name: &CStr| function_of(module, CString::from(name));
-        let others = load(RESIDENT_PTX)?;
+        let others = load(other_stages)?;
         let resident = kernels::ALL.iter().map(|kernel| {
             let name = CString::new(kernel.name).expect("names have no zeros");
             Ok((kernel.name, function_of(others, name)?))
@@ -290,6 +305,9 @@ impl Cuda {
             join_copies: function(c"join_copies")?,
             sweep: function(c"sweep")?,
             sweep_rolling: function(c"sweep_rolling")?,
+            apply_flat: function(c"apply_flat")?,
+            sweep_flat: function(c"sweep_flat")?,
+            sweep_flat_rolling: function(c"sweep_flat_rolling")?,
             find_losses: function(c"find_losses")?,
             sum_losses: function(c"sum_losses")?,
             finish_step: function(c"finish_step")?,
@@ -358,6 +376,11 @@ impl Cuda {
             Kernel::JoinCopies { substep } => (f.join_copies, [substep, 0]),
             Kernel::Sweep { colour, substep } => (f.sweep, [colour, substep]),
             Kernel::SweepRolling { colour, substep } => (f.sweep_rolling, [colour, substep]),
+            Kernel::ApplyFlat { colours } => (f.apply_flat, [colours, 0]),
+            Kernel::SweepFlat { colours, substep } => (f.sweep_flat, [colours, substep]),
+            Kernel::SweepFlatRolling { colours, substep } => {
+                (f.sweep_flat_rolling, [colours, substep])
+            }
             Kernel::FindLosses => (f.find_losses, [0; 2]),
             Kernel::SumLosses => (f.sum_losses, [0; 2]),
             Kernel::FinishStep => (f.finish_step, [0; 2]),

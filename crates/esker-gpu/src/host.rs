@@ -12,7 +12,7 @@ use std::time::Instant;
 use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::launch::{Executor, Kernel, KernelLaunch, MOMENTS, ResidentLaunch, StepShape};
-use crate::layout::{RESIDENT_THREADS, StepRecord};
+use crate::layout::{Precision, RESIDENT_THREADS, StepRecord};
 use crate::memory::{Array, DeviceMemory, Plain};
 
 /// Where a thread block of a launch is (`struct Launch` of `kernels/portable.h`).
@@ -29,23 +29,77 @@ pub(crate) struct Launch {
 /// A kernel of `kernels/resident.cu`.
 pub(crate) type HostKernel = unsafe extern "C" fn(Launch, *mut u8, u32);
 
-unsafe extern "C" {
-    fn begin_step(launch: Launch);
-    fn apply_impulses(launch: Launch, colour: u32);
-    fn repeat_changes(launch: Launch, substep: u32);
-    fn join_copies(launch: Launch, substep: u32);
-    fn sweep(launch: Launch, colour: u32, substep: u32);
-    fn sweep_rolling(launch: Launch, colour: u32, substep: u32);
-    fn find_losses(launch: Launch);
-    fn sum_losses(launch: Launch);
-    fn finish_step(launch: Launch);
+/// The kernels of `kernels/substep.cu` of one precision, and what executes one of them.
+macro_rules! substep_kernels {
+    ($module:ident, $suffix:literal) => {
+        mod $module {
+            use super::{Kernel, Launch};
+
+            unsafe extern "C" {
+                #[link_name = concat!("begin_step", $suffix)]
+                fn begin_step(launch: Launch);
+                #[link_name = concat!("apply_impulses", $suffix)]
+                fn apply_impulses(launch: Launch, colour: u32);
+                #[link_name = concat!("repeat_changes", $suffix)]
+                fn repeat_changes(launch: Launch, substep: u32);
+                #[link_name = concat!("join_copies", $suffix)]
+                fn join_copies(launch: Launch, substep: u32);
+                #[link_name = concat!("sweep", $suffix)]
+                fn sweep(launch: Launch, colour: u32, substep: u32);
+                #[link_name = concat!("sweep_rolling", $suffix)]
+                fn sweep_rolling(launch: Launch, colour: u32, substep: u32);
+                #[link_name = concat!("apply_flat", $suffix)]
+                fn apply_flat(launch: Launch, colours: u32);
+                #[link_name = concat!("sweep_flat", $suffix)]
+                fn sweep_flat(launch: Launch, colours: u32, substep: u32);
+                #[link_name = concat!("sweep_flat_rolling", $suffix)]
+                fn sweep_flat_rolling(launch: Launch, colours: u32, substep: u32);
+                #[link_name = concat!("find_losses", $suffix)]
+                fn find_losses(launch: Launch);
+                #[link_name = concat!("sum_losses", $suffix)]
+                fn sum_losses(launch: Launch);
+                #[link_name = concat!("finish_step", $suffix)]
+                fn finish_step(launch: Launch);
+            }
+
+            /// # Safety
+            /// The step of the launch and all that it names are valid for the kernel.
+            pub(super) unsafe fn execute(kernel: Kernel, at: Launch) {
+                // SAFETY: passed on to the caller.
+                unsafe {
+                    match kernel {
+                        Kernel::BeginStep => begin_step(at),
+                        Kernel::ApplyImpulses { colour } => apply_impulses(at, colour),
+                        Kernel::RepeatChanges { substep } => repeat_changes(at, substep),
+                        Kernel::JoinCopies { substep } => join_copies(at, substep),
+                        Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
+                        Kernel::SweepRolling { colour, substep } => {
+                            sweep_rolling(at, colour, substep);
+                        }
+                        Kernel::ApplyFlat { colours } => apply_flat(at, colours),
+                        Kernel::SweepFlat { colours, substep } => sweep_flat(at, colours, substep),
+                        Kernel::SweepFlatRolling { colours, substep } => {
+                            sweep_flat_rolling(at, colours, substep);
+                        }
+                        Kernel::FindLosses => find_losses(at),
+                        Kernel::SumLosses => sum_losses(at),
+                        Kernel::FinishStep => finish_step(at),
+                    }
+                }
+            }
+        }
+    };
 }
+
+substep_kernels!(double, "");
+substep_kernels!(mixed, "_mixed");
 
 /// Executes kernels on the host, thread after thread.
 #[derive(Debug)]
 pub struct Host {
     shared_bytes: usize,
     memory_bytes: usize,
+    precision: Precision,
     moments: [Instant; MOMENTS],
 }
 
@@ -54,6 +108,7 @@ impl Default for Host {
         Host {
             shared_bytes: 200 << 10,
             memory_bytes: usize::MAX,
+            precision: Precision::Double,
             moments: [Instant::now(); MOMENTS],
         }
     }
@@ -66,6 +121,11 @@ impl Host {
             shared_bytes,
             ..self
         }
+    }
+
+    /// One that computes substeps in this precision.
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Host { precision, ..self }
     }
 
     /// One that has so many bytes for a memory.
@@ -190,7 +250,10 @@ impl Executor for Host {
             };
             // SAFETY: the record and all that it names are memories of this file, laid out as
             // the kernel has it.
-            unsafe { (launch.kernel.on_host)(at, launch.record as *mut u8, launch.number) };
+            unsafe {
+                let kernel = launch.kernel.on_host[self.precision as usize];
+                kernel(at, launch.record as *mut u8, launch.number);
+            }
         }
         Ok(())
     }
@@ -209,7 +272,7 @@ impl Executor for Host {
         for launch in shape.rounded_up().launches() {
             // SAFETY: the record and all that it names are memories of this file, laid out as
             // the kernels have it.
-            unsafe { execute(launch, step) };
+            unsafe { execute(self.precision, launch, step) };
         }
         Ok(())
     }
@@ -225,16 +288,21 @@ impl Executor for Host {
 
 /// # Safety
 /// `step` and all that it names are valid for the kernel.
-unsafe fn execute(launch: KernelLaunch, step: *const StepRecord) {
+unsafe fn execute(precision: Precision, launch: KernelLaunch, step: *const StepRecord) {
     for thread_block in 0..launch.thread_blocks {
         // SAFETY: passed on to the caller.
-        unsafe { execute_block(launch, thread_block, step) };
+        unsafe { execute_block(precision, launch, thread_block, step) };
     }
 }
 
 /// # Safety
 /// As for [`execute`].
-unsafe fn execute_block(launch: KernelLaunch, thread_block: u32, step: *const StepRecord) {
+unsafe fn execute_block(
+    precision: Precision,
+    launch: KernelLaunch,
+    thread_block: u32,
+    step: *const StepRecord,
+) {
     let mut shared = vec![f64::NAN; launch.shared_bytes as usize / size_of::<f64>()];
     let at = Launch {
         thread_block,
@@ -245,16 +313,9 @@ unsafe fn execute_block(launch: KernelLaunch, thread_block: u32, step: *const St
     };
     // SAFETY: passed on to the caller.
     unsafe {
-        match launch.kernel {
-            Kernel::BeginStep => begin_step(at),
-            Kernel::ApplyImpulses { colour } => apply_impulses(at, colour),
-            Kernel::RepeatChanges { substep } => repeat_changes(at, substep),
-            Kernel::JoinCopies { substep } => join_copies(at, substep),
-            Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
-            Kernel::SweepRolling { colour, substep } => sweep_rolling(at, colour, substep),
-            Kernel::FindLosses => find_losses(at),
-            Kernel::SumLosses => sum_losses(at),
-            Kernel::FinishStep => finish_step(at),
+        match precision {
+            Precision::Double => double::execute(launch.kernel, at),
+            Precision::Mixed => mixed::execute(launch.kernel, at),
         }
     }
 }

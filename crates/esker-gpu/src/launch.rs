@@ -2,7 +2,9 @@
 
 use esker_solver::device::{DeviceError, DeviceWork};
 
-use crate::layout::{BODY_THREADS, SWEEP_THREADS, shared_bytes};
+use crate::layout::{
+    BODY_THREADS, FLAT_THREADS, LAST_COLOURS_THREADS, MOST_COLOURS, SWEEP_THREADS, shared_bytes,
+};
 use crate::memory::{Array, DeviceMemory, Plain};
 
 /// A kernel and what it is told besides the step.
@@ -15,6 +17,9 @@ pub enum Kernel {
     JoinCopies { substep: u32 },
     Sweep { colour: u32, substep: u32 },
     SweepRolling { colour: u32, substep: u32 },
+    ApplyFlat { colours: u32 },
+    SweepFlat { colours: u32, substep: u32 },
+    SweepFlatRolling { colours: u32, substep: u32 },
     FindLosses,
     SumLosses,
     FinishStep,
@@ -39,8 +44,10 @@ pub struct KernelLaunch {
 pub struct StepShape {
     /// Substeps.
     pub substeps: u32,
-    /// Blocks of each colour at most.
+    /// Blocks of each colour at most; of a flat plan, places of its contacts, about.
     pub blocks: Vec<u32>,
+    /// Whether the plan is flat: contacts of a colour share no body.
+    pub is_flat: bool,
     /// Bodies that a block keeps in its own memory at most.
     pub cached_bodies: u32,
     /// Bodies and groups to pass over, about.
@@ -67,6 +74,7 @@ impl StepShape {
                 .iter()
                 .map(|&n| if n > 1 { up(n) } else { n })
                 .collect(),
+            is_flat: self.is_flat,
             cached_bodies: up(self.cached_bodies),
             bodies: up(self.bodies),
             rolls: self.rolls,
@@ -82,14 +90,62 @@ impl StepShape {
             && self.rolls == other.rolls
             && self.has_copies == other.has_copies
             && self.has_losses == other.has_losses
-            && self.blocks.len() == other.blocks.len()
+            && self.is_flat == other.is_flat
+            && self.has_blocks_of(other)
             && near(self.cached_bodies, other.cached_bodies)
             && near(self.bodies, other.bodies)
+    }
+
+    /// Whether there are thread blocks for all colours of `other`, and not far too many.
+    fn has_blocks_of(&self, other: &StepShape) -> bool {
+        let near = |own: u32, theirs: u32| theirs <= own && own <= 2 * theirs + 2 * ROUNDING;
+        if self.is_flat {
+            // Any number is right; what is slow is to have far too few or too many.
+            let rest = |shape: &StepShape| {
+                let last = shape.blocks.iter().skip(self.large_colours());
+                last.copied().max().unwrap_or(0)
+            };
+            let mut large = (0..self.large_colours()).map(|colour| {
+                let places = |shape: &StepShape| shape.blocks.get(colour).copied().unwrap_or(0);
+                [self, other].map(places)
+            });
+            return rest(other) <= 2 * LAST_COLOURS_THREADS
+                && large.all(|[own, theirs]| near(own, theirs));
+        }
+        self.blocks.len() == other.blocks.len()
             && self
                 .blocks
                 .iter()
                 .zip(&other.blocks)
                 .all(|(&own, &theirs)| near(own, theirs))
+    }
+
+    /// Colours of a flat plan that have launches of their own; all others are swept one after
+    /// the other by one thread block.
+    fn large_colours(&self) -> usize {
+        let is_large = |places: &u32| *places > LAST_COLOURS_THREADS;
+        self.blocks.iter().rposition(is_large).map_or(0, |k| k + 1)
+    }
+
+    /// The launches of a sweep over the colours of a flat plan; kernels are told the first colour
+    /// and, in the upper half of a word, the end.
+    fn flat_launches(&self, kernel: impl Fn(u32) -> Kernel) -> impl Iterator<Item = KernelLaunch> {
+        let large = self.large_colours();
+        let of = move |[first, end]: [usize; 2], thread_blocks, threads| KernelLaunch {
+            kernel: kernel(first as u32 | (end as u32) << 16),
+            thread_blocks,
+            threads,
+            shared_bytes: 0,
+        };
+        let own: Vec<_> = self.blocks[..large].to_vec();
+        (0..=large).map(move |colour| match own.get(colour) {
+            Some(places) => of(
+                [colour, colour + 1],
+                places.div_ceil(FLAT_THREADS).max(1),
+                FLAT_THREADS,
+            ),
+            None => of([large, MOST_COLOURS], 1, LAST_COLOURS_THREADS),
+        })
     }
 
     /// The launches, in order.
@@ -102,6 +158,10 @@ impl StepShape {
         };
         let mut launches = vec![over_bodies(Kernel::BeginStep)];
         let sweep = |launches: &mut Vec<KernelLaunch>, kernel: &dyn Fn(u32) -> Kernel| {
+            if self.is_flat {
+                launches.extend(self.flat_launches(kernel));
+                return;
+            }
             for (colour, &blocks) in (0..).zip(&self.blocks) {
                 if blocks > 0 {
                     launches.push(KernelLaunch {
@@ -113,7 +173,10 @@ impl StepShape {
                 }
             }
         };
-        sweep(&mut launches, &|colour| Kernel::ApplyImpulses { colour });
+        sweep(&mut launches, &|colour| match self.is_flat {
+            false => Kernel::ApplyImpulses { colour },
+            true => Kernel::ApplyFlat { colours: colour },
+        });
         for substep in 0..self.substeps {
             if substep > 0 {
                 launches.push(over_bodies(Kernel::RepeatChanges { substep }));
@@ -124,14 +187,22 @@ impl StepShape {
                     });
                 }
             }
-            sweep(&mut launches, &|colour| match self.rolls {
-                false => Kernel::Sweep { colour, substep },
-                true => Kernel::SweepRolling { colour, substep },
+            sweep(&mut launches, &|colour| {
+                let colours = colour;
+                match (self.is_flat, self.rolls) {
+                    (false, false) => Kernel::Sweep { colour, substep },
+                    (false, true) => Kernel::SweepRolling { colour, substep },
+                    (true, false) => Kernel::SweepFlat { colours, substep },
+                    (true, true) => Kernel::SweepFlatRolling { colours, substep },
+                }
             });
             if self.has_losses {
                 launches.push(KernelLaunch {
                     kernel: Kernel::FindLosses,
-                    thread_blocks: self.blocks.iter().sum::<u32>().max(1),
+                    thread_blocks: match self.is_flat {
+                        false => self.blocks.iter().sum::<u32>().max(1),
+                        true => self.bodies.div_ceil(SWEEP_THREADS).max(1),
+                    },
                     threads: SWEEP_THREADS,
                     shared_bytes: 0,
                 });
@@ -148,9 +219,9 @@ impl StepShape {
 pub struct ResidentKernel {
     /// Its name.
     pub name: &'static str,
-    /// The same compiled for the host.
+    /// The same compiled for the host, in double and in mixed precision.
     #[cfg(feature = "host")]
-    pub(crate) on_host: crate::host::HostKernel,
+    pub(crate) on_host: [crate::host::HostKernel; 2],
 }
 
 /// A launch of one.

@@ -2,8 +2,26 @@
 
 use esker_solver::packed::Law;
 
-/// Colours of a plan: eight parities and the block behind them.
-pub const MOST_COLOURS: usize = 9;
+/// Numbers that kernels compute substeps with; positions, and what rows are made of, have double
+/// precision always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// All in double precision, with the bits of the CPU.
+    #[default]
+    Double,
+    /// Velocities and rows of contacts in single precision: half the bytes. Such arrays take the
+    /// first half of their memory.
+    Mixed,
+}
+
+/// Colours of a plan at most.
+pub const MOST_COLOURS: usize = esker_solver::colouring::MOST_COLOURS;
+/// Threads of a thread block that sweeps contacts of a colour of a flat plan.
+pub const FLAT_THREADS: u32 = 128;
+/// Threads of the thread block that sweeps its last, small colours.
+pub const LAST_COLOURS_THREADS: u32 = 256;
+/// Law of a place without contact.
+pub const EMPTY_PLACE: u16 = u16::MAX;
 /// Threads of a thread block that sweeps.
 pub const SWEEP_THREADS: u32 = 512;
 /// Threads of a thread block that passes over bodies.
@@ -89,6 +107,24 @@ pub struct OriginalRecord {
     pub unused: u32,
 }
 
+/// Where every colour begins, and the end.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct ColourStarts(pub [u32; MOST_COLOURS + 1]);
+
+impl Default for ColourStarts {
+    fn default() -> Self {
+        ColourStarts([0; MOST_COLOURS + 1])
+    }
+}
+
+impl ColourStarts {
+    /// What every colour has.
+    pub fn sizes(&self) -> Vec<u32> {
+        self.0.windows(2).map(|ends| ends[1] - ends[0]).collect()
+    }
+}
+
 /// A step of substeps. What are pointers to kernels are addresses here.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -112,7 +148,8 @@ pub struct StepRecord {
     pub accelerations: u32,
     pub originals: u32,
     pub loss_sums: u32,
-    pub colours: [u32; MOST_COLOURS + 1],
+    pub colours: ColourStarts,
+    pub is_flat: u32,
     pub laws: u64,
     pub block: u64,
     pub body_list: u64,

@@ -33,3 +33,4 @@ pub use cuda::{Cuda, CudaError, DeviceInfo, devices};
 #[cfg(feature = "host")]
 pub use host::Host;
 pub use launch::{Executor, KernelLaunch, ResidentKernel, ResidentLaunch, StepShape};
+pub use layout::Precision;

@@ -2,14 +2,17 @@
 //!
 //! `unsafe`: threads fill the staging memory of blocks, each those of its own.
 
+use std::ops::Range;
+
 use esker_contact::{BodyState, Impulse};
 use esker_parallel::SharedSlice;
 use esker_solver::backend::SubstepProblem;
 use esker_solver::packed::Row;
+use esker_solver::plan::LANES;
 use esker_solver::sweep::{Diagonal, TangentCompliance};
 
 use crate::arrays::ContactArrays;
-use crate::layout::BlockRecord;
+use crate::layout::{BlockRecord, EMPTY_PLACE};
 use crate::levels::LevelOrder;
 use crate::memory::{DeviceMemory, shared};
 
@@ -127,12 +130,11 @@ impl<'a> SharedContacts<'a> {
             t.y,
             t.z,
         ];
-        let factor = spring.damping_factor as f32;
         let singles = [
             inverse_tangent as f32,
             spring.cap as f32,
             spring.min_overlap as f32,
-            if spring.is_resolved { -factor } else { factor },
+            spring.packed_damping(),
             row.closing as f32,
         ];
         // SAFETY: passed on to the caller.
@@ -174,6 +176,47 @@ pub(crate) struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
+    /// Writes groups of a flat plan, whose rows are in `scratch`, each to places of its own.
+    ///
+    /// # Safety
+    /// Nobody else touches what belongs to these groups.
+    unsafe fn write_groups(
+        &self,
+        groups: Range<usize>,
+        out: &SharedContacts<'_>,
+        places: SharedSlice<'_, u32>,
+        scratch: &BlockScratch,
+    ) {
+        let plan = self.problem.plan;
+        let first = plan.groups[groups.start] as usize;
+        for group in groups {
+            let members = plan.groups[group] as usize..plan.groups[group + 1] as usize;
+            let rows = &scratch.rows[members.start - first..members.end - first];
+            let open_time = rows
+                .iter()
+                .map(Row::open_time)
+                .fold(f64::INFINITY, f64::min);
+            let bodies = rows.iter().flat_map(|row| row.contact.bodies);
+            // SAFETY: passed on to the caller.
+            unsafe {
+                *out.open_time.at(group) = open_time;
+                *out.last_body.at(group) = bodies.fold(0, u32::max);
+                out.law
+                    .part(LANES * group..LANES * (group + 1))
+                    .fill(EMPTY_PLACE);
+                for (lane, row) in rows.iter().enumerate() {
+                    let place = LANES * group + lane;
+                    *places.at(members.start + lane) = place as u32;
+                    *out.law.at(place) = plan.laws[group];
+                    out.contact_bodies
+                        .part(2 * place..2 * place + 2)
+                        .copy_from_slice(&row.contact.bodies);
+                    out.set(place, row, self.bodies, self.problem.compliance);
+                }
+            }
+        }
+    }
+
     /// Orders one block and writes it.
     ///
     /// # Safety
@@ -194,6 +237,11 @@ impl Blocks<'_> {
             row.contact.bodies = plan.copies.acted_on(i, row.contact.bodies);
             row
         }));
+        if plan.is_flat {
+            // SAFETY: passed on to the caller.
+            unsafe { self.write_groups(groups, out, places, scratch) };
+            return;
+        }
         scratch.bodies.clear();
         scratch
             .bodies

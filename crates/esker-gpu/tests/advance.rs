@@ -9,6 +9,7 @@ use esker_gpu::resident::grains::ResidentGrains;
 use esker_gpu::resident::look::Looker;
 use esker_gpu::resident::meshes::Meshes;
 use esker_gpu::{Executor, Host};
+use esker_solver::plan::MOST_FLAT;
 use esker_world::resident_rows::numbers_of;
 use esker_world::{StepErrors, StepReport, World};
 
@@ -35,6 +36,7 @@ struct Twin<E: Executor> {
     rows: usize,
     impacts: usize,
     residuals: usize,
+    is_flat: bool,
 }
 
 impl<E: Executor> Twin<E> {
@@ -50,6 +52,7 @@ impl<E: Executor> Twin<E> {
             rows: 0,
             impacts: 0,
             residuals: 0,
+            is_flat: false,
         }
     }
 
@@ -175,6 +178,7 @@ fn compare<E: Executor>(executor: E, mut world: World, steps: usize, is_steady: 
     for k in 0..steps {
         twin.step(&mut world, k == 0 || !is_steady);
     }
+    twin.is_flat = world.last_problem().plan.is_flat;
     assert!(
         twin.rows > 10 && twin.residuals > 0,
         "there is something to compare"
@@ -182,12 +186,21 @@ fn compare<E: Executor>(executor: E, mut world: World, steps: usize, is_steady: 
     twin
 }
 
-fn compare_on_all(world: impl Fn() -> World, steps: usize, is_steady: bool) {
-    let twin = compare(Host::default(), world(), steps, is_steady);
-    println!("{} contacts, {} impacts", twin.rows, twin.impacts);
-    #[cfg(feature = "cuda")]
-    if let Ok(cuda) = esker_gpu::Cuda::new(0) {
-        compare(cuda, world(), steps, is_steady);
+/// In both orders of devices: by colours of all of space, and by blocks.
+fn compare_on_all(make: impl Fn() -> World, steps: usize, is_steady: bool) {
+    for most_flat in [MOST_FLAT, 0] {
+        let world = || {
+            let mut world = make();
+            world.set_most_flat(most_flat);
+            world
+        };
+        let twin = compare(Host::default(), world(), steps, is_steady);
+        println!("{} contacts, {} impacts", twin.rows, twin.impacts);
+        assert_eq!(twin.is_flat, most_flat > 0);
+        #[cfg(feature = "cuda")]
+        if let Ok(cuda) = esker_gpu::Cuda::new(0) {
+            compare(cuda, world(), steps, is_steady);
+        }
     }
 }
 

@@ -200,6 +200,13 @@ fn world_is_the_same(make: &dyn Fn() -> World, before: usize, steps: usize, leas
 fn a_drum_that_stays_on_a_device_has_the_bits_of_the_cpu() {
     scene_is_the_same("drum.toml", 0, 60, 50);
     scene_is_the_same("drum.toml", 150, 60, 50);
+    // Of more contacts than a flat plan has.
+    let in_blocks = || {
+        let mut world = world_of("drum.toml", None);
+        world.set_most_flat(0);
+        world
+    };
+    world_is_the_same(&in_blocks, 150, 30, 25);
 }
 
 #[test]

@@ -91,10 +91,17 @@ fn devices() -> Vec<Box<dyn SubstepDevice>> {
     vec![on_host]
 }
 
+/// In the order of the CPU, and by colours of all of space.
 fn scene_has_the_same_bits(scene: &str, before: usize, steps: usize) {
-    for device in devices() {
-        let worlds = [(); 2].map(|()| world_after(scene, before));
-        assert_same_bits(worlds, device, steps);
+    for is_flat in [false, true] {
+        for device in devices() {
+            let worlds = [(); 2].map(|()| {
+                let mut world = world_after(scene, before);
+                world.set_device_order(is_flat);
+                world
+            });
+            assert_same_bits(worlds, device, steps);
+        }
     }
 }
 

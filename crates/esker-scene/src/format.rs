@@ -61,6 +61,7 @@ pub const SCENE: Section = Section {
         key("seed", Kind::Integer(0, i64::MAX as u64), "", Default("1"), "Seed of all random numbers; the same seed gives the same run."),
         key("rotation", Kind::Bool, "", Default("true"), "Whether grains rotate; `false` locks all rotation."),
         key("device", Kind::Choice(&["cpu", "gpu", "auto"]), "", Default("\"cpu\""), "What computes the substeps: the processor, a graphics processor of NVIDIA (the program must be built with `--features gpu`), or the latter where there is one that can. Results are the same to the bit; `esker run --device` overrules it."),
+        key("precision", Kind::Choice(&["double", "mixed"]), "", Default("\"double\""), "Numbers that a graphics processor computes substeps with: double precision, with the bits of the processor, or velocities and contacts in single precision, which is faster and has bits of its own. The processor computes in double precision; `esker run --precision` overrules it."),
         key("solver", Kind::Table(&SOLVER), "", Default("{}"), "How a step is solved."),
         key("contact", Kind::Table(&CONTACT), "", Default("{}"), "Settings of the contact model."),
         key("material", Kind::Named(&MATERIAL), "", Required, "Materials, by name."),
@@ -435,10 +436,22 @@ pub const BODY_SHAPE: Section = Section {
         CUBOID,
         CONVEX,
         CLUMP,
+        key("mesh", Kind::Table(&BODY_MESH), "", Optional("one of the shapes"), "A thin surface of triangles, convex or not: a bucket, a screw, the liner of a drum. The body must be held by a joint."),
         key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "Where the shape's origin is in the body's frame."),
         key("rotation", Kind::Table(&ROTATION), "", Optional("not turned"), "How it is turned there."),
     ],
-    groups: &[Group { keys: &["sphere", "ellipsoid", "capsule", "cylinder", "box", "polyhedron", "clump"], required: true, when: &[] }],
+    groups: &[Group { keys: &["sphere", "ellipsoid", "capsule", "cylinder", "box", "polyhedron", "clump", "mesh"], required: true, when: &[] }],
+};
+
+/// `mesh` of bodies.
+pub const BODY_MESH: Section = Section {
+    title: "body.shape.mesh",
+    doc: "The surface of a body, as that of a wall with `shape = \"mesh\"`: grains and convex bodies touch it from either side; walls and other meshes pass through it. What a closed surface encloses has the body's density; an open one needs `mass`, `centre` and `inertia` of the body.",
+    keys: &[
+        key("file", Kind::Text, "", Required, "Mesh file (.stl or .obj), relative to the scene file."),
+        key("scale", Kind::Number(POSITIVE), "", Default("1.0"), "Factor on the mesh's coordinates; 0.001 for a file in millimetres."),
+    ],
+    groups: &[],
 };
 
 /// `force_table` and `torque_table` of bodies.

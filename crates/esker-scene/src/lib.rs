@@ -54,7 +54,9 @@ pub use color::parse_color;
 pub use files::{Files, Folder, GrainList, ListedShape, NoFiles, RunError};
 pub use reference::reference;
 pub use report::{ProblemKind, SceneError, SceneErrors};
-pub use scene::{CheckpointDef, Device, Field, Precision, RecordDef, RunDef, Scene};
+pub use scene::{
+    CheckpointDef, Device, DevicePrecision, Field, Precision, RecordDef, RunDef, Scene,
+};
 pub use schema::schema;
 
 use report::{Finding, Report};

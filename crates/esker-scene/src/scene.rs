@@ -49,6 +49,8 @@ pub struct RunDef {
     pub duration: f64,
     /// What computes the substeps.
     pub device: Device,
+    /// Numbers that a graphics processor computes substeps with.
+    pub precision: DevicePrecision,
 }
 
 /// What computes the substeps of a run; results are the same to the bit.
@@ -75,6 +77,33 @@ impl Device {
     pub fn named(name: &str) -> Option<Device> {
         let found = Device::ALL.into_iter().find(|(own, _)| *own == name);
         found.map(|(_, device)| device)
+    }
+}
+
+/// Numbers that graphics processors compute substeps with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DevicePrecision {
+    /// Double precision, with the bits of the processor.
+    #[default]
+    Double,
+    /// Velocities and contacts in single precision, positions in double precision; bits of their
+    /// own.
+    Mixed,
+}
+
+impl DevicePrecision {
+    /// All of them with their names.
+    pub const ALL: [(&'static str, DevicePrecision); 2] = [
+        ("double", DevicePrecision::Double),
+        ("mixed", DevicePrecision::Mixed),
+    ];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<DevicePrecision> {
+        let found = DevicePrecision::ALL
+            .into_iter()
+            .find(|(own, _)| *own == name);
+        found.map(|(_, precision)| precision)
     }
 }
 

@@ -91,9 +91,9 @@ pub fn substep_residual(
             sum.add_impact(rows, -law.restitution * u_n, [&free[0], &free[1]]);
             return;
         }
-        let target = row.spring.target(u_n, run.step);
+        let (target, normal) = row.spring.row(u_n, run.step);
         let compliance = RowCompliance {
-            normal: row.spring.compliance(),
+            normal,
             tangent: problem.compliance.friction,
             rolling: problem.compliance.rolling,
         };

@@ -27,6 +27,7 @@ mod block_shares;
 pub mod block_sweep;
 mod body_pass;
 pub mod cluster;
+pub mod colouring;
 mod contact_cones;
 pub mod copies;
 pub mod device;

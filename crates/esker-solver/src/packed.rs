@@ -114,8 +114,7 @@ pub(crate) struct Rows {
     /// Compliance at unit overlap, or the compliance itself of a whole step.
     pub(crate) compliance: Line,
     pub(crate) min_overlap: [f32; LANES],
-    /// `Y`, negative where the row itself returns the restitution
-    /// (see [`Spring::is_resolved`]).
+    /// `Y`, negative where rows return the restitution (see [`Spring::packed_damping`]).
     pub(crate) damping_factor: [f32; LANES],
     pub(crate) impulse: Line,
     pub(crate) friction: [Line; 3],
@@ -379,7 +378,7 @@ impl PackedContacts {
         spring.overlap = g.overlap[lane];
         spring.unit_compliance = g.compliance[lane];
         spring.cap = f64::from(g.cap[lane]);
-        spring.damping_factor = f64::from(g.damping_factor[lane]).abs();
+        spring.set_packed_damping(g.damping_factor[lane]);
     }
 }
 
@@ -527,8 +526,7 @@ impl Rows {
                 self.overlap[lane] = spring.overlap;
                 self.min_overlap[lane] = spring.min_overlap as f32;
                 self.cap[lane] = spring.cap as f32;
-                let factor = spring.damping_factor as f32;
-                self.damping_factor[lane] = if spring.is_resolved { -factor } else { factor };
+                self.damping_factor[lane] = spring.packed_damping();
             }
             RowKind::Whole => {
                 self.compliance[lane] = contact.compliance;

@@ -13,7 +13,7 @@ pub(crate) struct SortRecord {
     pub(crate) contact: u32,
     pub(crate) bodies: [u32; 2],
     /// Law and kind.
-    law_and_class: u32,
+    pub(crate) law_and_class: u32,
 }
 
 impl SortRecord {
@@ -28,7 +28,7 @@ impl SortRecord {
     }
 
     /// The bodies that other contacts may move too.
-    fn shared_bodies(&self) -> impl Iterator<Item = usize> + Clone {
+    pub(crate) fn shared_bodies(&self) -> impl Iterator<Item = usize> + Clone {
         let shared = self.bodies.into_iter().filter(|&b| b != FIXED);
         shared.map(|b| b as usize)
     }

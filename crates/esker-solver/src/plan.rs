@@ -16,14 +16,17 @@
 //! [`crate::copies`]). Its other contacts, few as such bodies are, come last, in
 //! a block of their own.
 //!
-//! Within a block contacts are taken from the bottom up and given colours: each the
-//! smallest that its bodies do not have yet. Colour after colour they are packed
-//! into groups of [`LANES`] contacts that share no body and follow one law, first
-//! fit. In this order a block has little more steps that depend on one another than
-//! a body has contacts, some 12 (40 to 80 from the bottom up alone): what a device
-//! sweeps in levels. Sub-stepped sweeps converge as fast as from the bottom up.
-//! Contacts that touch and contacts that may do so sooner or later go into
-//! different groups: a group of open contacts mostly has nothing to do.
+//! Within a block contacts are taken from the bottom up and packed into groups of
+//! [`LANES`] contacts that share no body and follow one law, first fit. Contacts
+//! that touch and contacts that may do so sooner or later go into different groups: a
+//! group of open contacts mostly has nothing to do.
+//!
+//! Devices need fewer steps that depend on one another than the 40 to 80 that a block
+//! has in this order. Up to some number of contacts these come by colours of all of
+//! space ([`crate::colouring`]); blocks are runs of groups then. Of more, contacts of a block
+//! are given colours, each the smallest that its bodies do not have yet, and packed
+//! colour after colour: a block has little more steps than a body has contacts,
+//! some 12, and its bodies are fetched once per sweep.
 //!
 //! The order is a function of the contacts' places and laws. Neither the order
 //! in which they are listed nor the number of threads enters. Swept one after
@@ -39,6 +42,7 @@ use esker_parallel::{
 };
 use glam::DVec3;
 
+use crate::colouring::{ByBlocks, ColouredPlan, Colouring};
 use crate::copies::{self, Copies};
 use crate::packer::{Packer, SortRecord};
 
@@ -104,9 +108,14 @@ pub struct SweepPlan {
     pub colours: Vec<u32>,
     /// Places in `order` of contacts with a [`FIXED`] body, ascending.
     pub fixed: Vec<u32>,
-    /// Whether the contacts of a block are ordered by colours first, as devices do it, and not
-    /// from the bottom up alone.
+    /// Whether contacts are ordered by colours first, as devices do it, and not from the bottom
+    /// up alone.
     pub is_coloured: bool,
+    /// Contacts up to which colours are those of all of space; those of more are the blocks' own.
+    pub most_flat: usize,
+    /// Whether they are those of all of space: contacts of one colour share no body, and blocks are
+    /// no more than runs of groups.
+    pub is_flat: bool,
     /// The bodies of each block, block after block, without [`FIXED`] ones.
     bodies: Vec<u32>,
     /// Block `b` has the bodies `bodies[body_ends[b]..body_ends[b + 1]]`.
@@ -131,7 +140,13 @@ struct Scratch {
     group_counts: Vec<u32>,
     body_counts: Vec<u32>,
     packers: Vec<Packer>,
+    colouring: Colouring,
 }
+
+/// Contacts up to which plans of devices are flat. A colour of all of space fetches its bodies anew
+/// and a block once per sweep, but blocks wait for level after level, and are packed one contact
+/// after the other.
+pub const MOST_FLAT: usize = 10_000_000;
 
 /// Blocks aimed at: enough for many threads to share them evenly.
 const BLOCKS_WANTED: f64 = 500.0;
@@ -242,11 +257,62 @@ impl SweepPlan {
         assert!(bodies < copies::MOST_BODIES, "indices are 31 bits");
         self.copies.clear(bodies);
         let is_split = self.sort_into_blocks(team, descriptors, Cells::new(edge));
+        self.is_flat = self.is_coloured
+            && !is_split
+            && (1..=self.most_flat).contains(&descriptors.count())
+            && self.colour(team, descriptors, bodies);
+        if self.is_flat {
+            return;
+        }
         if is_split {
             self.allot_copies(team);
         }
         self.pack_blocks(team, descriptors, bodies);
         self.join_blocks();
+    }
+
+    /// Orders contacts by colours of all of space; false where these do not do.
+    fn colour<P: ContactDescriptors + ?Sized>(
+        &mut self,
+        team: &mut Team,
+        descriptors: &P,
+        bodies: usize,
+    ) -> bool {
+        let Scratch {
+            records,
+            starts,
+            colouring,
+            ..
+        } = &mut self.scratch;
+        let all = SharedSlice::new(records);
+        team.run(|worker| {
+            for block in own_blocks(starts, worker) {
+                // SAFETY: blocks are shared out by where they start.
+                let records =
+                    unsafe { all.part(starts[block] as usize..starts[block + 1] as usize) };
+                sort_by_height(records, descriptors);
+            }
+        });
+        let contacts = ByBlocks {
+            records,
+            starts,
+            parities: &self.colours,
+        };
+        if !colouring.colour(team, contacts, bodies) {
+            return false;
+        }
+        let mut plan = ColouredPlan {
+            order: &mut self.order,
+            groups: &mut self.groups,
+            laws: &mut self.laws,
+            blocks: &mut self.blocks,
+            colours: &mut self.colours,
+            fixed: &mut self.fixed,
+            bodies: &mut self.bodies,
+            body_ends: &mut self.body_ends,
+        };
+        colouring.sort(team, records, &mut plan);
+        true
     }
 
     /// Plans a plain serial sweep: from the bottom up, one contact per group,
@@ -257,6 +323,7 @@ impl SweepPlan {
             .collect();
         let count = descriptors.len() as u32;
         self.copies.clear(0);
+        self.is_flat = false;
         self.order.clear();
         self.order.extend(0..count);
         self.order.sort_unstable_by(|&a, &b| {
@@ -443,15 +510,7 @@ impl SweepPlan {
                 // SAFETY: as above.
                 let (records, order) =
                     unsafe { (records.part(range.clone()), order.part(range.clone())) };
-                records.sort_unstable_by_key(|record| record.height);
-                // Few are at the same height.
-                for level in records.chunk_by_mut(|a, b| a.height == b.height) {
-                    if level.len() > 1 {
-                        let descriptor =
-                            |record: &SortRecord| descriptors.descriptor(record.contact as usize);
-                        level.sort_unstable_by(|a, b| exactly(&descriptor(a), &descriptor(b)));
-                    }
-                }
+                sort_by_height(records, descriptors);
                 let before = (packer.groups.len(), packer.bodies.len());
                 if copies.is_empty() {
                     if is_coloured {
@@ -533,6 +592,18 @@ fn own_blocks(starts: &[u32], worker: Worker<'_>) -> Range<usize> {
     let share = worker.part_of(count as usize, 1);
     let before = |end: usize| blocks.partition_point(|&start| (start as usize) < end);
     before(share.start)..before(share.end)
+}
+
+/// Sorts the contacts of a block from the bottom up.
+fn sort_by_height<P: ContactDescriptors + ?Sized>(records: &mut [SortRecord], descriptors: &P) {
+    records.sort_unstable_by_key(|record| record.height);
+    // Few are at the same height.
+    for level in records.chunk_by_mut(|a, b| a.height == b.height) {
+        if level.len() > 1 {
+            let descriptor = |record: &SortRecord| descriptors.descriptor(record.contact as usize);
+            level.sort_unstable_by(|a, b| exactly(&descriptor(a), &descriptor(b)));
+        }
+    }
 }
 
 fn exactly(a: &ContactDescriptor, b: &ContactDescriptor) -> Ordering {
@@ -701,6 +772,115 @@ mod tests {
             assert_eq!(reference.blocks, other.blocks);
             assert_eq!(reference.colours, other.colours);
         }
+    }
+
+    /// The crowd without its giant, by colours of all of space.
+    fn flat_plan(descriptors: &[ContactDescriptor], bodies: usize, threads: usize) -> SweepPlan {
+        let mut plan = SweepPlan {
+            is_coloured: true,
+            most_flat: MOST_FLAT,
+            ..Default::default()
+        };
+        plan.build(&mut Team::new(threads), descriptors, (bodies, 3.5));
+        plan
+    }
+
+    fn small_crowd() -> (Vec<ContactDescriptor>, usize) {
+        let (mut descriptors, bodies) = crowd();
+        descriptors.retain(|contact| contact.arms[0] < 1.0);
+        (descriptors, bodies)
+    }
+
+    #[test]
+    fn contacts_of_a_colour_of_a_flat_plan_share_no_body() {
+        let (descriptors, bodies) = small_crowd();
+        let plan = flat_plan(&descriptors, bodies, 2);
+        assert!(plan.is_flat);
+        let mut seen = plan.order.clone();
+        seen.sort_unstable();
+        assert!(seen.iter().copied().eq(0..descriptors.len() as u32));
+        assert_eq!(*plan.blocks.last().unwrap() as usize, plan.group_count());
+        assert_eq!(
+            *plan.colours.last().unwrap() as usize,
+            plan.blocks.len() - 1
+        );
+        let most = (0..bodies as u32)
+            .map(|body| {
+                let of_body = descriptors.iter().filter(|d| d.bodies.contains(&body));
+                of_body.count()
+            })
+            .max()
+            .unwrap();
+        let colours = plan.colours.len() - 1;
+        assert!((most..2 * most).contains(&colours), "{colours} for {most}");
+        for colour in plan.colours.windows(2) {
+            let [first, end] = [0, 1].map(|k| plan.blocks[colour[k] as usize] as usize);
+            let mut acted_on = Vec::new();
+            for group in first..end {
+                let members = plan.groups[group] as usize..plan.groups[group + 1] as usize;
+                let class = descriptors[plan.order[members.start] as usize].class;
+                for &contact in &plan.order[members] {
+                    let descriptor = &descriptors[contact as usize];
+                    assert_eq!(descriptor.law, plan.laws[group]);
+                    assert_eq!(descriptor.class, class);
+                    acted_on.extend(descriptor.bodies.into_iter().filter(|&b| b != FIXED));
+                }
+            }
+            let count = acted_on.len();
+            acted_on.sort_unstable();
+            acted_on.dedup();
+            assert_eq!(acted_on.len(), count, "a colour shares a body");
+        }
+        let fixed = |k: &u32| {
+            let contact = plan.order[*k as usize];
+            descriptors[contact as usize].bodies.contains(&FIXED)
+        };
+        let all = 0..plan.contacts() as u32;
+        assert!(all.filter(fixed).eq(plan.fixed.iter().copied()));
+        assert!(plan.fill() > 0.9, "{}", plan.fill());
+    }
+
+    #[test]
+    fn a_flat_order_depends_on_places_alone() {
+        let (descriptors, bodies) = small_crowd();
+        let reference = flat_plan(&descriptors, bodies, 1);
+        let mut shuffled = descriptors.clone();
+        shuffled.reverse();
+        shuffled.swap(5, 900);
+        for (list, threads) in [(&descriptors, 2), (&descriptors, 7), (&shuffled, 3)] {
+            let other = flat_plan(list, bodies, threads);
+            let names = |list: &[ContactDescriptor], plan: &SweepPlan| -> Vec<[u64; 3]> {
+                plan.order.iter().map(|&i| list[i as usize].name).collect()
+            };
+            assert_eq!(names(&descriptors, &reference), names(list, &other));
+            assert_eq!(reference.groups, other.groups);
+            assert_eq!(reference.blocks, other.blocks);
+            assert_eq!(reference.colours, other.colours);
+        }
+    }
+
+    #[test]
+    fn what_colours_do_not_do_for_is_swept_in_blocks() {
+        // A hub with as many contacts as there are colours, and one more.
+        for contacts in [64, 65] {
+            let hub: Vec<ContactDescriptor> = (0..contacts)
+                .map(|k| ContactDescriptor {
+                    point: DVec3::X * f64::from(k) * 0.01,
+                    arms: [0.5; 2],
+                    bodies: [0, k + 1],
+                    name: [u64::from(k), 0, 0],
+                    law: 0,
+                    class: 0,
+                })
+                .collect();
+            let plan = flat_plan(&hub, contacts as usize + 1, 2);
+            assert_eq!(plan.is_flat, contacts == 64);
+            assert_eq!(plan.contacts(), contacts as usize);
+        }
+        // Copies of a giant belong to blocks.
+        let (descriptors, bodies) = crowd();
+        let plan = flat_plan(&descriptors, bodies, 2);
+        assert!(!plan.is_flat && plan.copies.count() > 0);
     }
 
     /// Blocks used to be cut off 64 cells from the middle: all that was farther out along a

@@ -5,6 +5,8 @@
 //! `unsafe`: lanes are loaded and stored through pointers into the lines of a group,
 //! which the callers borrow.
 
+use esker_contact::CLOSING_OVERLAP;
+
 use crate::lanes::Lanes;
 use crate::packed::{Law, RollingGroup, Rows};
 use crate::plan::LANES;
@@ -79,9 +81,21 @@ impl<V: Lanes> NormalRow<V> {
             overlap.store(rows.overlap.as_mut_ptr().add(first));
             let factor = V::load_single(rows.damping_factor.as_ptr().add(first));
             let damping = factor.max(zero - factor);
+            // Equation (3'') of `esker_contact::spring`.
+            let (mut mean, mut reached, mut width) = (overlap, overlap, one);
+            let is_resolved = factor.less(zero);
+            if law.hertz && V::bits(is_resolved) != 0 {
+                let half = before * V::splat(-0.5 * step);
+                let closing = V::both(is_resolved, overlap.max(zero - overlap).less(half));
+                if V::bits(closing) != 0 {
+                    reached = V::select(closing, overlap + half, overlap);
+                    mean = V::select(closing, reached * V::splat(CLOSING_OVERLAP), overlap);
+                    width = V::select(closing, reached / (V::splat(3.0) * half), one);
+                }
+            }
             let mut target = V::select(
-                zero.less(overlap),
-                damping * (V::splat(law.bias_rate) * overlap + before),
+                zero.less(mean),
+                damping * (V::splat(law.bias_rate) * mean + before),
                 overlap * V::splat(1.0 / step),
             );
             // An impact closes what gap there is, and overlaps count as closed:
@@ -103,7 +117,7 @@ impl<V: Lanes> NormalRow<V> {
             }
             let mut root = if law.hertz {
                 let min = V::load_single(rows.min_overlap.as_ptr().add(first));
-                overlap.max(min).sqrt()
+                reached.max(min).sqrt() * width
             } else {
                 one
             };

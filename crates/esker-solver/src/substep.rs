@@ -231,7 +231,7 @@ impl SubStepper {
                 let u_now = rows.normal_velocity(pair.0, pair.1);
                 (-impact.restitution * u_n.max(u_now).min(0.0), 0.0)
             } else {
-                (spring.target(u_n, step), spring.compliance())
+                spring.row(u_n, step)
             };
             relax(
                 rows,
@@ -307,12 +307,12 @@ impl SubStepper {
                 sum.add_impact(rows, target, [&free[0], &free[1]]);
                 continue;
             }
+            let (target, normal) = s.springs[i].row(u_n, s.step);
             let compliance = RowCompliance {
-                normal: s.springs[i].compliance(),
+                normal,
                 tangent: s.compliance.friction,
                 rolling: s.compliance.rolling,
             };
-            let target = s.springs[i].target(u_n, s.step);
             if s.impulses[i].normal > 0.0 {
                 sum.add_weight(rows, now, fall.length());
             }

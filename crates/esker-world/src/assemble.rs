@@ -44,6 +44,9 @@ pub struct Equations {
     /// By what the inverse mass of each ghost is too large, because it is one of several for
     /// one body (see `machinery.rs`); empty where no joints hold anything.
     pub(crate) shares: Vec<f64>,
+    /// What the rotation of frozen grains would add to `S_n` of each general contact, 1/kg;
+    /// empty where none are copied into the table.
+    frozen_rotation: Vec<f64>,
     spring_laws: Vec<SpringLaw>,
     base_laws: usize,
 }
@@ -166,25 +169,52 @@ impl Rows<'_> {
             let [a, b] = acted_on.map(|k| self.undivided(k as usize));
             at_start.normal_mobility(&a, &b)
         };
+        let of_law = self.mobility_of_law(c, form, mobility);
         let stiffness = pair.stiffness(c.elastic_radius);
-        let weight_overlap = static_overlap(pair, self.constants.gravity / (mobility * stiffness));
+        let weight_overlap = static_overlap(pair, self.constants.gravity / (of_law * stiffness));
         let min_overlap =
             (LEAST_OVERLAP_SHARE * weight_overlap).max(LEAST_OVERLAP_DIAMETERS * c.diameter());
-        let spring = self.equations.spring_laws[pair_index].spring(ContactState {
+        let mut spring = self.equations.spring_laws[pair_index].spring(ContactState {
             overlap: c.overlap,
             stiffness,
             min_overlap: single(min_overlap),
-            mobility,
+            mobility: of_law,
             normal_velocity: at_start.normal_velocity(a, b),
             // What everything falls with within a step says nothing of a contact.
             closing_speed: c.closing_speed - self.constants.gravity * self.constants.step,
         });
+        if of_law != mobility {
+            spring.cap = single(spring.cap * (of_law / mobility));
+            spring.mobility = mobility;
+        }
         Row {
             contact,
             spring,
             closing: c.closing_speed,
             impulse: self.impulses[i],
         }
+    }
+
+    /// `S_n` that the law of a contact goes by, 1/kg: with the inertia of a frozen grain, which the
+    /// solve does not see. The stiffness cap would make its contacts stiffer than they were
+    /// before, by two between equal grains, and overlaps that carried a weight then press with
+    /// twice of it.
+    #[inline(always)]
+    fn mobility_of_law(&self, contact: &ContactGeometry, form: Form, mobility: f64) -> f64 {
+        let held = self.grains.held_rows();
+        if held.is_empty() {
+            return mobility;
+        }
+        let rows = [Some(contact.grain), contact.partner.row()];
+        let mut frozen = rows.into_iter().flatten().map(|row| row as usize);
+        let Some(row) = frozen.find(|row| held.contains(row)) else {
+            return mobility;
+        };
+        let rotation = match form {
+            Form::Radial => 0.0,
+            Form::General(index) => self.equations.frozen_rotation[index as usize],
+        };
+        mobility + self.equations.bodies[row].inverse_mass + rotation
     }
 
     /// A body with the inverse mass that it has if it is not shared by several ghosts.
@@ -256,6 +286,19 @@ impl Bodies<'_> {
                 row.map_or(DVec3::ONE, |row| self.grains.free_translation(row as usize))
             }),
         }
+    }
+
+    /// What the rotation of a frozen grain would add to `S_n` of a general contact, 1/kg.
+    fn frozen_rotation(&self, contact: &ContactGeometry) -> f64 {
+        let held = self.grains.held_rows();
+        let rows = [Some(contact.grain), contact.partner.row()];
+        let mut frozen = rows.into_iter().flatten().map(|row| row as usize);
+        frozen.find(|row| held.contains(row)).map_or(0.0, |row| {
+            let midpoint = &self.midpoints.0[row];
+            let arm = contact.point - midpoint.pose.position;
+            let arm = self.periodic.map_or(arm, |p| p.branch(arm));
+            (midpoint.inverse_root * arm.cross(contact.normal)).length_squared()
+        })
     }
 }
 
@@ -387,8 +430,17 @@ impl Equations {
         self.general.clear();
         self.general
             .resize(bodies.shaped.count(), GeneralContact::default());
+        self.frozen_rotation.clear();
         if self.general.is_empty() {
             return;
+        }
+        if !bodies.grains.held_rows().is_empty() {
+            self.frozen_rotation.resize(self.general.len(), 0.0);
+            for contact in contacts {
+                if let Form::General(index) = contact.form {
+                    self.frozen_rotation[index as usize] = bodies.frozen_rotation(contact);
+                }
+            }
         }
         let general = SharedSlice::new(&mut self.general);
         team.run(|worker| {
@@ -577,8 +629,7 @@ impl WholeStepEquations {
                 let [a, b] = contact.bodies.map(|i| &bodies[i as usize]);
                 let at_start = contact.rows(general, -0.5 * step);
                 let u_n = at_start.normal_velocity(a, b);
-                contact.compliance = spring.compliance();
-                contact.target = spring.target(u_n, step);
+                (contact.target, contact.compliance) = spring.row(u_n, step);
             }
         });
     }

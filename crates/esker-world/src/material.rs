@@ -158,7 +158,7 @@ impl PairConstants {
     /// the material's own, where nothing is frozen over a step.
     pub fn damping_time(&self, stiffness: f64, mobility: f64, overlap: f64) -> f64 {
         let frequency = self.frequency(stiffness, mobility, overlap);
-        self.damping.time(frequency, 0.0)
+        self.damping.time_at_rest(frequency)
     }
 
     /// Stabilisation parameters of a step for contacts of a class.

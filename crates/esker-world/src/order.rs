@@ -41,8 +41,10 @@ pub struct Order<'a> {
     /// twice that for contacts of the general form, three times where one of their
     /// bodies is locked along an axis.
     pub following: u16,
-    /// Whether blocks are swept by colours, as devices do it.
+    /// Whether contacts are swept by colours, as devices do it.
     pub is_coloured: bool,
+    /// Contacts up to which these are colours of all of space.
+    pub most_flat: usize,
     /// Whether contacts simply go from the bottom up, one per group: the plain
     /// serial order that block orders are compared with.
     pub plain: bool,

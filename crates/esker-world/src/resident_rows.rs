@@ -28,8 +28,11 @@ pub struct PairRecord {
     pub unresolved_time: f64,
     pub unresolved_factor: f64,
     pub damping_time: f64,
-    pub resolved: f64,
-    pub frozen: f64,
+    pub alpha: f64,
+    pub lag: f64,
+    pub spent: f64,
+    pub resolved_square: f64,
+    pub followed_square: f64,
     pub exponent: f64,
     pub law: u32,
     pub hertz: u32,
@@ -52,6 +55,8 @@ impl PairRecord {
             bias_rate: spring.bias_rate,
             unresolved_time: spring.unresolved_time,
             unresolved_factor: spring.unresolved_factor,
+            resolved_square: spring.resolved_square,
+            followed_square: spring.followed_square,
             exponent: with.exponent(),
             law: law.into(),
             hertz: with.hertz.into(),
@@ -60,8 +65,8 @@ impl PairRecord {
             ..Default::default()
         };
         match with.damping {
-            Damping::Restitution { resolved, frozen } => {
-                (record.resolved, record.frozen) = (resolved, frozen);
+            Damping::Restitution { alpha, lag, spent } => {
+                (record.alpha, record.lag, record.spent) = (alpha, lag, spent);
             }
             Damping::Time(time) => {
                 (record.damping_time, record.has_damping_time) = (time, 1);
@@ -84,8 +89,8 @@ pub struct AdvanceSettings {
     pub gravity: DVec3,
     /// Edge of the plan's blocks, m.
     pub edge: f64,
-    /// Square of the phase up to which a collision needs no impact row.
-    pub resolved_phase_square: f64,
+    /// Contacts up to which colours are those of all of space.
+    pub most_flat: usize,
     /// Whether a substep is the whole step.
     pub is_whole_step: bool,
     /// Compliances of friction and rolling rows.
@@ -177,7 +182,7 @@ impl World {
             substeps: self.method.sweeps(),
             gravity: self.gravity,
             edge: block_edge(self.grains.len(), diameters.mean, diameters.max),
-            resolved_phase_square: phase.map_or(0.0, |law| law.resolved_phase().powi(2)),
+            most_flat: self.most_flat,
             is_whole_step: phase.is_some_and(|law| law.is_whole_step()),
             compliance: equations.compliance,
             materials: pairs.len().isqrt(),

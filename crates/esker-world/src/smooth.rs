@@ -31,9 +31,7 @@
 //! their number: springs that are followed too coarsely never come to rest, or
 //! gain energy without bound.
 
-use esker_contact::{
-    BodyState, Contact, Damping, EnergyLoss, Impulse, project_disc, root_of_max_overlap,
-};
+use esker_contact::{BodyState, Contact, Damping, EnergyLoss, Impulse, project_disc};
 use esker_solver::substep::Accelerations;
 use glam::DVec3;
 
@@ -381,8 +379,11 @@ impl SmoothContact {
     fn secant_over_mass(&self, normal_velocity: f64) -> f64 {
         let linear = self.mobility * self.stiffness;
         if self.hertz {
-            let energy = normal_velocity * normal_velocity / linear;
-            linear * root_of_max_overlap(self.overlap.max(0.0), energy)
+            let overlap = self.overlap.max(0.0);
+            linear
+                * self
+                    .damping
+                    .root_of_max_overlap(overlap, normal_velocity, linear)
         } else {
             linear
         }
@@ -397,7 +398,7 @@ impl SmoothContact {
     /// Damping time `c` at the present overlap and normal velocity, s.
     fn damping_time(&self, normal_velocity: f64) -> f64 {
         let frequency = self.secant_over_mass(normal_velocity).sqrt();
-        self.damping.time(frequency, 0.0)
+        self.damping.time(frequency)
     }
 
     /// Brings the geometry to the present.

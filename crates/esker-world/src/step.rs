@@ -247,6 +247,7 @@ impl World {
             laws: (pairs, equations.laws_of_pairs()),
             following: equations.following(),
             is_coloured: self.device_order && matches!(self.method, Method::SubStepped(_)),
+            most_flat: self.most_flat,
             plain: self.plain_order,
         };
         work.collider

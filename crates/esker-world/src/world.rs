@@ -77,6 +77,7 @@ pub struct World {
     pub(crate) plain_order: bool,
     /// Whether substeps sweep contacts in the order of devices.
     pub(crate) device_order: bool,
+    pub(crate) most_flat: usize,
     pub(crate) energy: Option<EnergyLedger>,
     pub(crate) tool_work: ToolWork,
     /// Grains at rest that are frozen, where the definition wants it.
@@ -217,6 +218,7 @@ impl World {
             thread_choice: None,
             plain_order: false,
             device_order: false,
+            most_flat: esker_solver::plan::MOST_FLAT,
             workspace: Workspace::default(),
             residency: Residency::default(),
         }
@@ -247,11 +249,16 @@ impl World {
         self.plain_order = plain;
     }
 
-    /// Lets substeps sweep the contacts of a block by colours, an order that suits devices:
-    /// they need a third to a seventh of the rounds. On the CPU it makes no difference in time.
-    /// (It is no default: loads climb a column of grains a little slower.)
+    /// Lets substeps sweep contacts by colours, an order that suits devices: they need far fewer
+    /// rounds. (It is no default: loads climb a column of grains a little slower.)
     pub fn set_device_order(&mut self, device_order: bool) {
         self.device_order = device_order;
+    }
+
+    /// Contacts up to which the colours of that order are those of all of space, and not of blocks;
+    /// for comparisons of the two.
+    pub fn set_most_flat(&mut self, contacts: usize) {
+        self.most_flat = contacts;
     }
 
     /// The equations of the last step once more, with the velocities and

@@ -30,8 +30,13 @@ const METHODS: [fn() -> Method; 2] = [
 /// Effective restitution of a grain of 10 mm that meets the floor, under
 /// gravity, or another grain, without, at `speed` in the middle of a step.
 fn effective_restitution(def: &WorldDef, speed: f64, on_floor: bool) -> f64 {
+    restitution_after_flight(def, speed, on_floor, 1.37)
+}
+
+/// The same where the collision begins after so many steps.
+fn restitution_after_flight(def: &WorldDef, speed: f64, on_floor: bool, steps: f64) -> f64 {
     let (d, h) = (0.01, def.step);
-    let fall = 1.37 * h;
+    let fall = steps * h;
     let mut def = def.clone();
     let start = ListedGrain {
         velocity: -DVec3::Z * speed,
@@ -112,6 +117,51 @@ fn restitution_does_not_depend_on_the_step() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+/// Where a substep resolves a collision and where it just does not, what comes back does
+/// not depend on the moment of a step, or of a substep, at which the grains meet.
+#[test]
+fn restitution_does_not_depend_on_when_in_a_step_grains_meet() {
+    const SUBSTEPS: usize = 25;
+    let (young, speed, d) = (1e8, 1.0_f64, 0.01);
+    let glass = material(2500.0, young, 0.2);
+    let mut worst = (0.0_f64, String::new());
+    for linear in [false, true] {
+        let k = 1e6;
+        // Two grains: S_n = 2/m, and stiffness of equal spheres.
+        let mobility = 2.0 / sphere_mass(2500.0, 0.5 * d);
+        let frequency = if linear {
+            (mobility * k).sqrt()
+        } else {
+            let linear = mobility * hertz_stiffness(&glass, 0.25 * d);
+            (linear * (1.25 * speed * speed / linear).powf(0.2)).sqrt()
+        };
+        for phase in [0.02, 0.07, 0.12, 0.19, 0.24, 0.29, 0.35] {
+            for e in [0.06, 0.1, 0.3, 0.5, 0.75, 0.9] {
+                let law = PairLaw {
+                    normal: if linear {
+                        NormalLaw::Linear { stiffness: k }
+                    } else {
+                        bouncing(e).normal
+                    },
+                    ..bouncing(e)
+                };
+                let h = SUBSTEPS as f64 * phase / frequency;
+                let def = scene(glass.clone(), law, sub_stepped(SUBSTEPS), h);
+                for moment in 0..40 {
+                    // 29 is prime to 40 and 25: all phases of substeps and of steps.
+                    let steps = 1.0 + (f64::from(moment) + 0.5) / 40.0 * 29.0 / 25.0;
+                    let found = restitution_after_flight(&def, speed, false, steps);
+                    if (found - e).abs() > worst.0 {
+                        let case = format!("{found} for {e}, ω h_s {phase}, linear {linear}");
+                        worst = ((found - e).abs(), format!("{case}, after {steps} steps"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(worst.0 <= 0.01, "{}", worst.1);
 }
 
 /// Twenty grains in a row without gravity, pushed by a plane at 1 m/s.

@@ -1,6 +1,6 @@
 //! What computes the steps of a simulation.
 
-use esker_scene::Device;
+use esker_scene::{Device, DevicePrecision};
 use esker_solver::device::SubstepDevice;
 use esker_world::definition::WorldDef;
 use esker_world::{DeviceObstacle, ResidentDevice, StepError, World};
@@ -43,27 +43,34 @@ impl WorldDevice {
 
 /// The GPU for a scene, or why there is none.
 #[cfg(feature = "gpu")]
-fn open() -> Result<WorldDevice, DeviceUnavailable> {
-    use esker_gpu::{Cuda, Gpu, resident::device::Resident};
+fn open(precision: DevicePrecision) -> Result<WorldDevice, DeviceUnavailable> {
+    use esker_gpu::{Cuda, Gpu, Precision, resident::device::Resident};
+    let precision = match precision {
+        DevicePrecision::Double => Precision::Double,
+        DevicePrecision::Mixed => Precision::Mixed,
+    };
     Ok(WorldDevice {
+        // Substeps whose rows the processor makes are those of the processor.
         substeps: Box::new(Gpu::new(Cuda::new(0)?)),
-        steps: Box::new(Resident::new(Cuda::new(0)?)),
+        steps: Box::new(Resident::new(Cuda::with_precision(0, precision)?)),
     })
 }
 
 #[cfg(not(feature = "gpu"))]
-fn open() -> Result<WorldDevice, DeviceUnavailable> {
+fn open(_: DevicePrecision) -> Result<WorldDevice, DeviceUnavailable> {
     Err(DeviceUnavailable::NotBuilt)
 }
 
-/// What a choice of device means for a world: a GPU, or none for the processor.
+/// What a choice of device means for a world: a GPU, or none for the processor. Mixed precision is
+/// that of whole steps on a GPU.
 pub fn device_for(
     choice: Device,
+    precision: DevicePrecision,
     def: &WorldDef,
 ) -> Result<Option<WorldDevice>, DeviceUnavailable> {
     let gpu = || match def.device_obstacle() {
         Some(obstacle) => Err(obstacle.into()),
-        None => open(),
+        None => open(precision),
     };
     match choice {
         Device::Cpu => Ok(None),

@@ -5,7 +5,9 @@ use std::io;
 use std::path::Path;
 
 use esker_record::{Recording, SceneIdentity};
-use esker_scene::{Checked, Device, Files, GrainList, RunError, Scene, SceneErrors};
+use esker_scene::{
+    Checked, Device, DevicePrecision, Files, GrainList, RunError, Scene, SceneErrors,
+};
 use esker_world::definition::ListedGrain;
 use esker_world::packing::PlacedGrains;
 use glam::DQuat;
@@ -150,6 +152,11 @@ impl LoadedScene {
     pub fn set_device(&mut self, device: Device) {
         self.scene.run.device = device;
         self.scene.device_is_given = true;
+    }
+
+    /// Has a graphics processor compute substeps in another precision than the scene says.
+    pub fn set_precision(&mut self, precision: DevicePrecision) {
+        self.scene.run.precision = precision;
     }
 
     /// What decides the course of its run: scenes that differ only in their words, their

@@ -5,21 +5,31 @@
 
 use esker_parallel::ExactSum;
 use esker_solver::device::DeviceError;
+use esker_solver::plan::{CLASSES, LANES};
 use esker_world::resident::CandidateRecord;
 use esker_world::resident_rows::{AdvanceSettings, EntryRecord, PairRecord, TrackedRecord};
 
 use super::find::HistoryAddress;
 use super::grains::room_of_rows;
 use super::kernels;
-use super::primitives::{ScanRecord, over, scan, scan_scratch};
+use super::primitives::{
+    ScanRecord, SortPlace, SortRecord, over, scan, scan_scratch, sort_scratch,
+};
 use crate::arrays::{BodyArrays, BodySizes, ContactArrays, ContactSizes, addresses};
 use crate::backend::{reserve, reserve_scratch};
 use crate::launch::{Executor, ResidentKernel, ResidentLaunch, StepShape};
-use crate::layout::{LawRecord, MOST_COLOURS, RESIDENT_THREADS, StepRecord, fitting_bodies};
+use crate::layout::{
+    ColourStarts, LawRecord, MOST_COLOURS, RESIDENT_THREADS, StepRecord, fitting_bodies,
+};
 use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
 
 /// Threads of which one packs a block of the plan.
 const THREADS_PER_BLOCK: usize = 128;
+
+/// Parities of blocks, and the block behind them.
+const PARITIES: u32 = 9;
+/// An obstacle of `kernels/advance.h`: contacts of a body have more colours than there are.
+const MANY_COLOURS: u32 = 8;
 
 /// Moments of a step: contacts are in order, rows are set, substeps are done.
 pub(super) const PLANNED: usize = 2;
@@ -44,7 +54,9 @@ pub struct AdvanceNumbers {
     pub broken: u32,
     pub obstacle: u32,
     pub history: u32,
-    pub colours: [u32; MOST_COLOURS + 1],
+    pub groups: u32,
+    pub unused: u32,
+    pub colours: ColourStarts,
 }
 
 impl AdvanceNumbers {
@@ -67,7 +79,6 @@ struct AdvanceRecord {
     gravity: f64,
     cells_per_metre: f64,
     longest_arm: f64,
-    resolved_phase_square: f64,
     friction_compliance: f64,
     rolling_compliance: f64,
     materials: u32,
@@ -77,7 +88,7 @@ struct AdvanceRecord {
     count: u32,
     mask: u32,
     fitting: u32,
-    unused: u32,
+    kinds: u32,
     pairs: u64,
     height: u64,
     slot_of: u64,
@@ -104,6 +115,8 @@ struct AdvanceRecord {
     last_level: u64,
     coloured: u64,
     level_starts: u64,
+    key_start: u64,
+    key_group: u64,
     order: u64,
     from: u64,
     block_of: u64,
@@ -112,11 +125,13 @@ struct AdvanceRecord {
     place: u64,
     fixed_rank: u64,
     group_start: u64,
+    group_end: u64,
     group_law: u64,
     open_time_of: u64,
     found_entry: u64,
     next_at_wall: u64,
     first_at_wall: u64,
+    colours_of: u64,
     entry_of: u64,
     next_entry_of: u64,
     history: u64,
@@ -162,7 +177,8 @@ unsafe impl Plain for TrackedRecord {}
 struct Staged {
     advance: Array<AdvanceRecord>,
     step: Array<StepRecord>,
-    scans: [Array<ScanRecord>; 2],
+    scans: [Array<ScanRecord>; 3],
+    sort: SortPlace,
     laws: Array<LawRecord>,
     pairs: Array<PairRecord>,
     numbers: Array<AdvanceNumbers>,
@@ -187,15 +203,20 @@ struct Scratch {
     masks: Array<u64>,
     last_level: Array<u32>,
     from_bottom: [Array<u32>; 2],
-    of_plan: [Array<u32>; 10],
+    of_keys: [Array<u32>; 2],
+    of_plan: [Array<u32>; 11],
     group_law: Array<u16>,
     open_time_of: Array<f64>,
     first_at_wall: Array<u32>,
+    colours_of: Array<u64>,
     tiles: Array<u32>,
+    digit_counts: Array<u32>,
+    digit_tiles: Array<u32>,
+    sort_lengths: [Array<u32>; 2],
 }
 
 impl Scratch {
-    fn new(layout: &mut Layout, contacts: usize, grains: usize) -> Self {
+    fn new(layout: &mut Layout, contacts: usize, grains: usize, kinds: usize) -> Self {
         let slots = slots(contacts);
         Scratch {
             height: layout.array(contacts),
@@ -213,11 +234,16 @@ impl Scratch {
             masks: layout.array(2 * contacts),
             last_level: layout.array(2 * contacts),
             from_bottom: layout.arrays(contacts),
+            of_keys: layout.arrays(MOST_COLOURS * kinds + 1),
             of_plan: layout.arrays(contacts),
             group_law: layout.array(contacts),
             open_time_of: layout.array(contacts),
             first_at_wall: layout.array(grains),
+            colours_of: layout.array(grains),
             tiles: layout.array(scan_scratch(contacts)),
+            digit_counts: layout.array(sort_scratch(contacts)),
+            digit_tiles: layout.array(scan_scratch(sort_scratch(contacts))),
+            sort_lengths: layout.arrays(1),
         }
     }
 }
@@ -331,15 +357,22 @@ impl<E: Executor> Advancer<E> {
         executor: &mut E,
         input: &AdvanceInput<'_>,
         entries: usize,
+        is_flat: bool,
     ) -> Result<(), DeviceError> {
         let settings = input.settings;
         let (contacts, grains) = (input.candidates, input.grain_count);
+        let kinds = if is_flat { kinds(settings) } else { 0 };
+        // Every group of a flat plan has all its places; the last of a law and class may have
+        // empty ones.
+        let keys = MOST_COLOURS * kinds;
+        let places = contacts + (LANES - 1) * keys.min(contacts);
         let size = (grains, contacts);
         let mut layout = Layout::default();
         let staged = Staged {
             advance: layout.array(1),
             step: layout.array(1),
             scans: layout.arrays(1),
+            sort: SortPlace::new(&mut layout, contacts),
             laws: layout.array(settings.laws.len()),
             pairs: layout.array(settings.pairs.len()),
             numbers: layout.array(1),
@@ -348,11 +381,11 @@ impl<E: Executor> Advancer<E> {
         reserve(executor, &mut self.memory, layout.end(), size)?;
         let mut layout = Layout::default();
         let rolls = settings.laws.iter().any(|law| law.rolls);
-        let scratch = Scratch::new(&mut layout, contacts, grains);
+        let scratch = Scratch::new(&mut layout, contacts, grains, kinds);
         let of_contacts = ContactArrays::new(
             &mut layout,
             ContactSizes {
-                contacts,
+                contacts: places,
                 groups: contacts,
                 blocks: contacts,
                 rolls,
@@ -362,7 +395,7 @@ impl<E: Executor> Advancer<E> {
         let of_bodies = BodyArrays::new(
             &mut layout,
             BodySizes {
-                contacts,
+                contacts: places,
                 bodies: grains + contacts,
                 movable: grains,
                 tracked: contacts,
@@ -395,6 +428,7 @@ impl<E: Executor> Advancer<E> {
         ] = of_blocks;
         let [body_table, body_index] = s.body_table.map(|a| a.address(hidden));
         let [coloured, level_starts] = s.from_bottom.map(|a| a.address(hidden));
+        let [key_start, key_group] = s.of_keys.map(|a| a.address(hidden));
         let [
             order,
             from,
@@ -404,6 +438,7 @@ impl<E: Executor> Advancer<E> {
             place,
             fixed_rank,
             group_start,
+            group_end,
             found_entry,
             next_at_wall,
         ] = s.of_plan.map(|a| a.address(hidden));
@@ -419,7 +454,6 @@ impl<E: Executor> Advancer<E> {
             gravity: settings.gravity.length(),
             cells_per_metre: 1.0 / settings.edge,
             longest_arm: (1.0 - 1e-9) * settings.edge,
-            resolved_phase_square: settings.resolved_phase_square,
             friction_compliance: settings.compliance.friction,
             rolling_compliance: settings.compliance.rolling,
             materials: settings.materials as u32,
@@ -429,7 +463,7 @@ impl<E: Executor> Advancer<E> {
             count: contacts as u32,
             mask: slots(contacts) as u32 - 1,
             fitting: fitting_bodies(executor.shared_bytes()) as u32,
-            unused: 0,
+            kinds: kinds as u32,
             pairs: staged.pairs.address(memory),
             height: s.height.address(hidden),
             slot_of,
@@ -456,6 +490,8 @@ impl<E: Executor> Advancer<E> {
             last_level: s.last_level.address(hidden),
             coloured,
             level_starts,
+            key_start,
+            key_group,
             order,
             from,
             block_of,
@@ -464,11 +500,13 @@ impl<E: Executor> Advancer<E> {
             place,
             fixed_rank,
             group_start,
+            group_end,
             group_law: s.group_law.address(hidden),
             open_time_of: s.open_time_of.address(hidden),
             found_entry,
             next_at_wall,
             first_at_wall: s.first_at_wall.address(hidden),
+            colours_of: s.colours_of.address(hidden),
             entry_of: last.entry_of.address(last.memory()),
             next_entry_of: next.entry_of.address(next.memory()),
             history: last.entries.address(last.memory()),
@@ -478,29 +516,37 @@ impl<E: Executor> Advancer<E> {
             tracked: self.tracked_array.address(tracked),
         };
         let blocks = numbers_at(std::mem::offset_of!(AdvanceNumbers, blocks));
+        let all_contacts = numbers_at(std::mem::offset_of!(AdvanceNumbers, contacts));
+        let fixed = numbers_at(std::mem::offset_of!(AdvanceNumbers, fixed));
         let tiles = s.tiles.address(hidden);
         // The sum of all contacts of blocks is known: it goes where it is.
         let ends = [
-            (
-                block_count,
-                block_start,
-                std::mem::offset_of!(AdvanceNumbers, contacts),
-            ),
-            (
-                block_fixed,
-                fixed_start,
-                std::mem::offset_of!(AdvanceNumbers, fixed),
-            ),
+            (block_count, block_start, blocks, all_contacts),
+            (block_fixed, fixed_start, blocks, fixed),
+            (fixed_rank, fixed_rank, all_contacts, fixed),
         ];
-        for (array, (input, output, total)) in staged.scans.into_iter().zip(ends) {
+        for (array, (input, output, length, total)) in staged.scans.into_iter().zip(ends) {
             staged_mut(memory, array)[0] = ScanRecord {
                 input,
                 output,
-                length: blocks,
-                total: numbers_at(total),
+                length,
+                total,
                 tiles,
             };
         }
+        let [count_length, digits] = s.sort_lengths.map(|a| a.address(hidden));
+        staged.sort.write(
+            memory,
+            SortRecord {
+                keys: [s.sorted_height, s.height].map(|a| a.address(hidden)),
+                values: [coloured, level_starts],
+                length: all_contacts,
+                counts: s.digit_counts.address(hidden),
+                count_length,
+            },
+            s.digit_tiles.address(hidden),
+            digits,
+        );
         for (record, law) in staged_mut(memory, staged.laws)
             .iter_mut()
             .zip(&settings.laws)
@@ -534,7 +580,7 @@ impl<E: Executor> Advancer<E> {
         input: &AdvanceInput<'_>,
         entries: &[EntryRecord],
     ) -> Result<(), DeviceError> {
-        self.stage(executor, input, entries.len())?;
+        self.stage(executor, input, entries.len(), false)?;
         let numbers = self.staged.numbers;
         let memory = self.staged_memory();
         staged_mut(memory, numbers)[0] = AdvanceNumbers {
@@ -562,8 +608,24 @@ impl<E: Executor> Advancer<E> {
         executor: &mut E,
         input: &AdvanceInput<'_>,
     ) -> Result<AdvanceNumbers, DeviceError> {
+        let may_be_flat = (1..=input.settings.most_flat).contains(&input.candidates);
+        let numbers = self.advance_with(executor, input, may_be_flat)?;
+        if may_be_flat && numbers.obstacle & MANY_COLOURS != 0 {
+            return self.advance_with(executor, input, false);
+        }
+        Ok(numbers)
+    }
+
+    /// The same with a plan that is flat or not; that colours do not do for a flat one is an
+    /// obstacle like others.
+    fn advance_with(
+        &mut self,
+        executor: &mut E,
+        input: &AdvanceInput<'_>,
+        is_flat: bool,
+    ) -> Result<AdvanceNumbers, DeviceError> {
         use kernels::*;
-        self.stage(executor, input, 0)?;
+        self.stage(executor, input, 0, is_flat)?;
         let staged = self.staged;
         let record = staged.advance.address(self.staged_memory());
         let scans = staged.scans.map(|scan| scan.address(self.staged_memory()));
@@ -585,19 +647,45 @@ impl<E: Executor> Advancer<E> {
         scan(executor, scans[0], contacts)?;
         begin(executor, &plan_place, contacts)?;
         by_blocks(executor, &plan_sort, 1)?;
-        by_blocks(
-            executor,
-            &plan_pack,
-            RESIDENT_THREADS as usize / THREADS_PER_BLOCK,
-        )?;
-        scan(executor, scans[1], contacts)?;
-        begin(executor, &plan_finish, blocks)?;
+        if is_flat {
+            for parity in 0..PARITIES {
+                executor.launch(ResidentLaunch {
+                    thread_blocks: (blocks as u32).div_ceil(PARITIES).clamp(1, 4096),
+                    number: parity,
+                    ..over(&flat_colour, 1, record)
+                })?;
+            }
+            begin(executor, &flat_keys, contacts)?;
+            let keys = (MOST_COLOURS * kinds(input.settings)) as u32;
+            let memory = self.memory.as_ref().expect("a step was sent");
+            let bits = u32::BITS - (keys - 1).leading_zeros();
+            let sorted = staged.sort.sort(executor, memory, bits)? as u32;
+            let begin_at = |executor: &mut E, kernel: &'static ResidentKernel, entries: usize| {
+                executor.launch(ResidentLaunch {
+                    number: sorted,
+                    ..over(kernel, entries, record)
+                })
+            };
+            begin_at(executor, &flat_bounds, contacts + 1)?;
+            begin_at(executor, &flat_groups, 1)?;
+            begin_at(executor, &flat_order, contacts)?;
+            scan(executor, scans[2], contacts)?;
+            begin(executor, &flat_finish, 1)?;
+        } else {
+            by_blocks(
+                executor,
+                &plan_pack,
+                RESIDENT_THREADS as usize / THREADS_PER_BLOCK,
+            )?;
+            scan(executor, scans[1], contacts)?;
+            begin(executor, &plan_finish, blocks)?;
+        }
         executor.mark(PLANNED)?;
         begin(executor, &rows_recall, contacts)?;
         begin(executor, &rows_claim, grains)?;
         self.staged_memory().download(staged.numbers.bytes())?;
         begin(executor, &rows_set, contacts)?;
-        by_blocks(executor, &rows_groups, 1)?;
+        begin(executor, &rows_groups, contacts)?;
         executor.mark(ASSEMBLED)?;
         executor.wait()?;
         let numbers = staged_numbers::<E>(self);
@@ -606,11 +694,8 @@ impl<E: Executor> Advancer<E> {
         }
         let shape = StepShape {
             substeps: input.settings.substeps as u32,
-            blocks: numbers
-                .colours
-                .windows(2)
-                .map(|ends| ends[1] - ends[0])
-                .collect(),
+            blocks: numbers.colours.sizes(),
+            is_flat,
             cached_bodies: numbers.cached_bodies,
             bodies: (grains + numbers.fixed as usize) as u32,
             rolls: input.settings.laws.iter().any(|law| law.rolls),
@@ -720,6 +805,11 @@ impl<E: Executor> Advancer<E> {
         entries.sort_unstable_by_key(|entry| entry.rank);
         Ok(entries)
     }
+}
+
+/// Laws times classes: contacts of one are swept together.
+fn kinds(settings: &AdvanceSettings) -> usize {
+    settings.laws.len().max(1) * usize::from(CLASSES)
 }
 
 fn staged_numbers<E: Executor>(advancer: &Advancer<E>) -> AdvanceNumbers {

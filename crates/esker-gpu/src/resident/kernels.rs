@@ -11,6 +11,17 @@ macro_rules! kernels {
             unsafe extern "C" {
                 $(pub(super) fn $name(launch: Launch, record: *mut u8, number: u32);)*
             }
+
+            pub(super) mod mixed {
+                use crate::host::Launch;
+
+                unsafe extern "C" {
+                    $(
+                        #[link_name = concat!(stringify!($name), "_mixed")]
+                        pub(in super::super) fn $name(launch: Launch, record: *mut u8, number: u32);
+                    )*
+                }
+            }
         }
 
         $(
@@ -18,7 +29,7 @@ macro_rules! kernels {
             pub static $name: ResidentKernel = ResidentKernel {
                 name: stringify!($name),
                 #[cfg(feature = "host")]
-                on_host: on_host::$name,
+                on_host: [on_host::$name, on_host::mixed::$name],
             };
         )*
 
@@ -67,6 +78,12 @@ kernels! {
     plan_sort,
     plan_pack,
     plan_finish,
+    flat_colour,
+    flat_keys,
+    flat_bounds,
+    flat_groups,
+    flat_order,
+    flat_finish,
     rows_recall,
     rows_claim,
     rows_set,

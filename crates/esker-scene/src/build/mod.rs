@@ -25,7 +25,7 @@ use crate::estimate::LONGEST_DEFAULT_STEP;
 use crate::files::Files;
 use crate::keys::list_of_words;
 use crate::report::{Finding, ProblemKind, Report};
-use crate::scene::{CheckpointDef, Device, RecordDef, RunDef};
+use crate::scene::{CheckpointDef, Device, DevicePrecision, RecordDef, RunDef};
 use crate::suggest::nearest;
 use crate::walk::{Locations, Node};
 
@@ -106,6 +106,7 @@ pub(crate) fn build(
         run: RunDef {
             duration: root.number("duration")?,
             device: Device::named(root.text("device")?)?,
+            precision: DevicePrecision::named(root.text("precision")?)?,
         },
         material_colors,
         probes,

@@ -27,10 +27,9 @@ const PUSHING: f64 = 1e-3;
 /// would freeze more of what is shaken, but columns stand then that should fall.)
 const SPEEDING_UP: f64 = 1.02;
 /// Velocity from which on it is noticed, as a share of the speed of rest: above what solves leave
-/// in a bed at rest (with 0.045 a fifth of one of 4,096 grains stayed free, with 0.06 a
-/// twenty-fifth), and low enough that columns which are about to fall are not frozen before (with
-/// 0.06 eight of eight fell, with 0.075 six).
-const NOTICED: f64 = 0.06;
+/// in a bed at rest (one of 4,096 grains costs the same with 0.015), and low enough that columns
+/// which are about to fall are not frozen before (with 0.04 eleven of eleven fell, with 0.06 nine).
+const NOTICED: f64 = 0.04;
 
 /// What is at rest in a step.
 struct RestTest<'a> {

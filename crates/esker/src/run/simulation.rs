@@ -128,7 +128,7 @@ impl Simulation {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.world.set_max_threads(cores);
         let scene = self.scene.scene();
-        if let Some(device) = device_for(scene.run.device, &scene.world)? {
+        if let Some(device) = device_for(scene.run.device, scene.run.precision, &scene.world)? {
             let handed = device.hand_to(&mut self.world);
             handed.map_err(|source| self.failed(source))?;
         }

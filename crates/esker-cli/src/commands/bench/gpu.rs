@@ -1,9 +1,10 @@
 //! Steps whose substeps a GPU computes, beside steps of the same beds on all cores.
 
 use esker::device_for;
-use esker_scene::Device;
+use esker_scene::{Device, DevicePrecision};
 use esker_solver::device::DeviceWork;
 use esker_solver::packed::{BYTES_PER_CONTACT, BYTES_WRITTEN_PER_CONTACT};
+use esker_solver::plan::MOST_FLAT;
 use esker_world::definition::WorldDef;
 use esker_world::{Stage, StageTimes, World};
 use serde::Serialize;
@@ -36,6 +37,9 @@ struct Report {
 struct BedTime {
     grains: usize,
     contacts: usize,
+    /// On the GPU.
+    order: Order,
+    precision: Precision,
     /// Steps, s: on all cores, on the GPU, and those on the GPU that left the grains there.
     seconds_per_step: [f64; 3],
     /// Stages, s, in the same order.
@@ -54,7 +58,7 @@ struct BedTime {
 pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
     let threads = cores();
     // Asked for first: who has no GPU need not wait to be told so.
-    device_for(Device::Gpu, &WorldDef::default())?;
+    device_for(Device::Gpu, DevicePrecision::Double, &WorldDef::default())?;
     let settled = SettledBox::prepare(threads)?;
     let mut report = Report {
         device: String::new(),
@@ -65,17 +69,26 @@ pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
     for &grains in sizes {
         let bed = settled.bed(grains, RowCount::Three, sub_stepped(SUBSTEPS));
         let mut world = World::new(&bed)?;
-        world.set_device_order(true);
         world.set_threads(threads);
+        // As a run that states no device.
         let on_cpu = Timed::of(&mut world)?;
-        if let Some(device) = device_for(Device::Gpu, &WorldDef::default())? {
-            device.name().clone_into(&mut report.device);
-            device.hand_to(&mut world)?;
-        }
+        world.set_device_order(true);
         world.leave_on_device(true);
-        let on_gpu = Timed::of(&mut world)?;
-        world.fetch()?;
-        report.beds.push(BedTime::of(&world, [&on_cpu, &on_gpu]));
+        for (order, precision) in variants(on_cpu.contacts) {
+            let choice = match precision {
+                Precision::Double => DevicePrecision::Double,
+                Precision::Mixed => DevicePrecision::Mixed,
+            };
+            if let Some(device) = device_for(Device::Gpu, choice, &WorldDef::default())? {
+                device.name().clone_into(&mut report.device);
+                device.hand_to(&mut world)?;
+            }
+            world.set_most_flat(order.most_flat());
+            let on_gpu = Timed::of(&mut world)?;
+            world.fetch()?;
+            let times = BedTime::of(&world, (order, precision), [&on_cpu, &on_gpu]);
+            report.beds.push(times);
+        }
     }
     if json {
         println!("{}", serde_json::to_string_pretty(&report)?);
@@ -83,6 +96,45 @@ pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
         print(&report);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What contacts are swept by.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    Colours,
+    Blocks,
+}
+
+/// What it computes with.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Precision {
+    Double,
+    Mixed,
+}
+
+/// Steps with so many contacts: as runs make them, in the order of more or of fewer contacts, and
+/// in mixed precision.
+fn variants(contacts: usize) -> [(Order, Precision); 3] {
+    let [own, other] = match contacts <= MOST_FLAT {
+        true => [Order::Colours, Order::Blocks],
+        false => [Order::Blocks, Order::Colours],
+    };
+    [
+        (own, Precision::Double),
+        (other, Precision::Double),
+        (own, Precision::Mixed),
+    ]
+}
+
+impl Order {
+    fn most_flat(self) -> usize {
+        match self {
+            Order::Colours => usize::MAX,
+            Order::Blocks => 0,
+        }
+    }
 }
 
 /// Some steps.
@@ -130,7 +182,7 @@ impl Timed {
 }
 
 impl BedTime {
-    fn of(world: &World, timed: [&Timed; 2]) -> Self {
+    fn of(world: &World, (order, precision): (Order, Precision), timed: [&Timed; 2]) -> Self {
         let [_, on_gpu] = timed;
         let bytes = BYTES_PER_CONTACT[0] + BYTES_WRITTEN_PER_CONTACT[0];
         let moved = (bytes * on_gpu.contacts * SUBSTEPS) as f64;
@@ -138,6 +190,8 @@ impl BedTime {
         BedTime {
             grains: world.grains().len(),
             contacts: on_gpu.contacts,
+            order,
+            precision,
             seconds_per_step: [
                 timed[0].stages.total().as_secs_f64() / TIMED as f64,
                 on_gpu.stages.total().as_secs_f64() / TIMED as f64,
@@ -172,7 +226,16 @@ fn print(report: &Report) {
         let [cpu, gpu, alone] = bed.seconds_per_step.map(|s| s * 1e3);
         let (grains, contacts) = (bed.grains, bed.contacts);
         println!(
-            "{grains} grains, {contacts} contacts: {cpu:.2}, {gpu:.2} and {alone:.2} ms per step"
+            "{grains} grains, {contacts} contacts, by {}{}: {cpu:.2}, {gpu:.2} and {alone:.2} ms \
+             per step",
+            match bed.order {
+                Order::Colours => "colours",
+                Order::Blocks => "blocks",
+            },
+            match bed.precision {
+                Precision::Double => "",
+                Precision::Mixed => " in mixed precision",
+            }
         );
         for (name, times) in &bed.stages {
             let [cpu, gpu, alone] = times.map(|s| s * 1e3);

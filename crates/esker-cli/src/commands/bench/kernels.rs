@@ -62,8 +62,7 @@ impl<'a> Sweeps<'a> {
         let mut problem = world.last_problem();
         for row in &mut problem.rows {
             // What a whole step would start from.
-            row.contact.compliance = row.spring.compliance();
-            row.contact.target = row.spring.target(0.0, world.substep());
+            (row.contact.target, row.contact.compliance) = row.spring.row(0.0, world.substep());
         }
         let run = SubstepRun {
             substeps: SWEEPS,

@@ -5,7 +5,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 use esker::device_for;
 use esker_geometry::{OpenFaces, Pose, Region, Side, WallShape};
-use esker_scene::Device;
+use esker_scene::{Device, DevicePrecision};
 use esker_world::definition::*;
 use esker_world::{Stage, StageTimes, World};
 use glam::{DQuat, DVec3};
@@ -62,10 +62,14 @@ struct LoadTime {
 }
 
 /// Runs the drum and prints its time.
-pub fn drum(device: Device, threads: usize, json: bool) -> anyhow::Result<ExitCode> {
+pub fn drum(
+    (device, precision): (Device, DevicePrecision),
+    threads: usize,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     let def = drum_of_balls();
     let mut world = World::new(&def)?;
-    if let Some(device) = device_for(device, &def)? {
+    if let Some(device) = device_for(device, precision, &def)? {
         world.set_device_order(true);
         device.hand_to(&mut world)?;
         world.leave_on_device(true);

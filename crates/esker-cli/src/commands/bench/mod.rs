@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use esker_parallel::Team;
-use esker_scene::Device;
+use esker_scene::{Device, DevicePrecision};
 use esker_solver::lanes::Instructions;
 use esker_solver::packed::{BYTES_PER_BODY, BYTES_PER_CONTACT, BYTES_WRITTEN_PER_CONTACT};
 use esker_world::{Stage, StageTimes, World};
@@ -44,6 +44,9 @@ pub struct Arguments {
     /// Compare steps on this device with those on all cores, or time a load on it
     #[arg(long, value_name = "DEVICE", value_parser = ["cpu", "gpu"])]
     device: Option<String>,
+    /// Precision of a load on a GPU
+    #[arg(long, value_name = "PRECISION", value_parser = ["double", "mixed"], requires = "load")]
+    precision: Option<String>,
     /// Sizes of the beds of `--load rest` [default: 10,000, 100,000 and, unless quick, 1,000,000]
     #[arg(long, value_name = "N,N", value_delimiter = ',', requires = "load")]
     grains: Vec<usize>,
@@ -135,7 +138,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(load) = arguments.load {
         let threads = most_threads(arguments.threads.iter().copied().max());
         return match load {
-            load::Load::Drum => load::drum(device.unwrap_or_default(), threads, arguments.json),
+            load::Load::Drum => {
+                let precision = arguments.precision.as_deref();
+                let precision = precision.and_then(DevicePrecision::named);
+                let on = (device.unwrap_or_default(), precision.unwrap_or_default());
+                load::drum(on, threads, arguments.json)
+            }
             load::Load::Rest => {
                 let sizes = match (&arguments.grains[..], arguments.quick) {
                     ([], true) => &[10_000, MANY][..],

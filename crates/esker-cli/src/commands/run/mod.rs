@@ -10,7 +10,7 @@ use clap::Args;
 use esker::{Error, Grade, LoadedScene, Simulation, Until};
 use esker_record::fclib::{self, FclibProblem};
 use esker_record::problem_file::write_problem;
-use esker_scene::Device;
+use esker_scene::{Device, DevicePrecision};
 use esker_world::World;
 
 use crate::exit_code::ExitCode;
@@ -37,6 +37,10 @@ pub struct Arguments {
     /// What computes substeps; results do not depend on it [default: `device` of the scene]
     #[arg(long, value_name = "DEVICE", value_parser = ["cpu", "gpu", "auto"])]
     device: Option<String>,
+    /// Numbers that a GPU computes substeps with: mixed is faster and has bits of its own
+    /// [default: `precision` of the scene]
+    #[arg(long, value_name = "PRECISION", value_parser = ["double", "mixed"])]
+    precision: Option<String>,
     /// Stop after so many steps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
@@ -121,6 +125,10 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Simulation> {
     if let Some(device) = arguments.device.as_deref().and_then(Device::named) {
         scene.set_device(device);
     }
+    let precision = arguments.precision.as_deref();
+    if let Some(precision) = precision.and_then(DevicePrecision::named) {
+        scene.set_precision(precision);
+    }
     for warning in scene.warnings() {
         eprintln!("warning: {warning}");
     }
@@ -144,7 +152,13 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Simulation> {
     let obstacle = simulation.world_mut().resident_obstacle();
     if let Some(device) = simulation.world().device() {
         match obstacle {
-            None => eprintln!("steps on {}", device.name()),
+            None => match simulation.scene().scene().run.precision {
+                DevicePrecision::Double => eprintln!("steps on {}", device.name()),
+                DevicePrecision::Mixed => eprintln!(
+                    "steps on {} in mixed precision, with bits of its own",
+                    device.name()
+                ),
+            },
             Some(why) => eprintln!("substeps on {} (all else by the CPU: {why})", device.name()),
         }
     }
