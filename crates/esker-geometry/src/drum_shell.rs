@@ -1,8 +1,8 @@
 //! The shell of a rotating drum as a mesh: a cylinder with bumps on its inside, which fine material
 //! makes, and at its top end an outlet with gaps that wind around it.
 //!
-//! The axis is z, and the middle of the shell the origin. Bumps are Gaussian, spread evenly but
-//! not regularly; where several meet, fine material fills what is between them and no more. Gap
+//! The axis is z, and the middle of the shell the origin. Bumps are Gaussian, at random
+//! places that are the same for the same drum; where several meet, fine material fills what is between them and no more. Gap
 //! number `k` of `n` is centred at the angle
 //!
 //! ```text
@@ -102,13 +102,6 @@ const MIN_COLUMNS: f64 = 72.0;
 const EXTENT: f64 = 4.0;
 /// Triangles at most.
 const MOST_TRIANGLES: f64 = 3e7;
-/// Steps of a sequence that fills a square evenly, and of one that fills a line: powers of the
-/// real roots of `x³ = x + 1` and `x² = x + 1`.
-const EVEN: [f64; 3] = [
-    0.754_877_666_246_692_7,
-    0.569_840_290_998_053_3,
-    0.618_033_988_749_894_9,
-];
 
 impl Bumps {
     /// Those of a drum that is so many times as large.
@@ -259,6 +252,21 @@ struct Bump {
     height: f64,
 }
 
+/// Random numbers from zero to one (SplitMix64). (A sequence that fills the shell evenly was tried: it
+/// has a handedness, and a bed in a drum with its mirror image flowed a quarter faster.)
+#[derive(Default)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
 /// The inside of a rolled out shell, its bumps found by cells.
 struct Relief {
     around: f64,
@@ -289,8 +297,9 @@ impl Relief {
         relief.cells = [around, shell.length].map(|l| ((l / reach) as usize).max(1));
         relief.bumps = vec![Vec::new(); relief.cells[0] * relief.cells[1]];
         let count = (bumps.density * around * shell.length).round() as usize;
-        for k in 0..count {
-            let [u, v, w] = EVEN.map(|step| (0.5 + (k + 1) as f64 * step).fract());
+        let mut random = Random::default();
+        for _ in 0..count {
+            let [w, u, v] = [(); 3].map(|()| random.next());
             let at = [u * around, v * shell.length];
             let height = bumps.height[0] + w * (bumps.height[1] - bumps.height[0]);
             let [column, row] = relief.cell_of(at);

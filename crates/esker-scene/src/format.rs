@@ -214,7 +214,7 @@ pub const WALL: Section = Section {
 /// `bumps` of a drum.
 pub const BUMPS: Section = Section {
     title: "bumps",
-    doc: "Gaussian bumps of a drum's shell, spread evenly but not regularly. The mesh has corners every 0.29 widths.",
+    doc: "Gaussian bumps of a drum's shell, at random places that are the same for the same drum. The mesh has corners every 0.29 widths.",
     keys: &[
         key("width", Kind::Number(POSITIVE), "m", Required, "Width: twice the standard deviation."),
         key("height", Kind::Interval(NOT_NEGATIVE), "m", Required, "Smallest and largest height."),
