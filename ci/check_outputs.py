@@ -72,6 +72,31 @@ def main(folder):
                     expected = rows["normal_impulse"].astype(float) / impulse_step
                     assert np.allclose(force, expected, rtol=1e-15)
 
+        names = list(recording["joints/name"].asstr())
+        states = recording["joint_states"]
+        assert states.attrs["drive_torque.unit"] == "N m" and len(states) == len(frames) * len(names)
+        with open(export / "joints.csv", newline="") as table:
+            labels = list(csv.DictReader(table))
+        assert [label["name"] for label in labels] == names
+        assert [label["kind"] for label in labels] == ["revolute", "prismatic"]
+        assert [label["drives"] for label in labels] == ["motor", ""]
+        steps = read_steps(export / "joints.vtkhdf")
+        for index, (frame, (time, data)) in enumerate(zip(frames, steps, strict=True)):
+            rows = states[index * len(names) : (index + 1) * len(names)]
+            assert time == frame["time"] and data.GetNumberOfVerts() == len(names)
+            assert np.array_equal(vtk_to_numpy(data.GetPoints().GetData()), rows["anchor"])
+            for name in ["axis", "force", "torque", "drive_force", "drive_torque", "power", "gap", "tilt"]:
+                found = vtk_to_numpy(data.GetPointData().GetArray(name))
+                assert np.array_equal(found, rows[name]), name
+            for name, has in [("angle", [True, False]), ("slide", [False, True])]:
+                assert np.array_equal(np.isfinite(rows[name]), has), name
+                found = vtk_to_numpy(data.GetPointData().GetArray(name))
+                assert np.array_equal(found, np.nan_to_num(rows[name])), name
+        # A motor holds 4 rad/s, and its work is that of all frames.
+        assert abs(rows["angle"][0] / time - 4.0) < 0.01
+        power = states[:]["power"].reshape(len(frames), len(names))[1:, 0]
+        assert np.isclose(np.sum(power * np.diff(frames["time"])), rows["work"][0])
+
         fall = recording["probes/fall"][:]
         surface = recording["probes/surface"]
         assert surface.attrs["height.unit"] == "m" and surface[:]["height"].shape[1] == 5

@@ -46,8 +46,9 @@ mod smooth;
 mod triangulate;
 
 pub use body::{
-    BodyShape, Clump, ClumpError, Compound, CompoundError, HullError, InertiaError, MassProperties,
-    PlacedShape, Polyhedron, PolyhedronEdge, PolyhedronFace, principal_moments,
+    BodyMesh, BodyMeshError, BodyShape, Clump, ClumpError, Compound, CompoundError, HullError,
+    InertiaError, MassProperties, PlacedShape, Polyhedron, PolyhedronEdge, PolyhedronFace,
+    principal_moments,
 };
 pub use broad_phase::{BroadPhase, Crowd, PairEntry, TooManyPairs, UserData};
 pub use drum_shell::{Bumps, DrumShell, DrumShellError, Outlet};

@@ -104,6 +104,18 @@ impl JointKind {
         }
     }
 
+    /// Whether joints of this kind have an axis: their frames have one whatever they are.
+    pub fn has_axis(self) -> bool {
+        match self {
+            JointKind::Revolute
+            | JointKind::Prismatic
+            | JointKind::Cylindrical
+            | JointKind::Universal
+            | JointKind::Screw { .. } => true,
+            JointKind::Fixed | JointKind::Ball | JointKind::Distance { .. } => false,
+        }
+    }
+
     /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {

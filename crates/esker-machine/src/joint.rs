@@ -77,6 +77,11 @@ impl PlacedJoint {
         }
     }
 
+    /// Unit vector along the axis of the first body.
+    pub(crate) fn first_axis(&self) -> DVec3 {
+        self.axes[0].z_axis
+    }
+
     /// Row along a unit direction that moves with the first body; also of the distance, whose
     /// direction moves but whose violation does not change with it.
     fn along(&self, direction: DVec3, violation: f64) -> JointRow {

@@ -57,5 +57,5 @@ pub use error::MachineError;
 pub use generalised::Generalised;
 pub use machine::{Machine, REGULARISATION, Substep};
 pub use machines::{Assembly, MachineDef, MachineState, Machines};
-pub use report::{DriveTotals, GearTotals, JointTotals, Troubles, Violation};
+pub use report::{DriveTotals, GearTotals, JointPlace, JointTotals, Troubles, Violation};
 pub use row::{Row, RowEntry};

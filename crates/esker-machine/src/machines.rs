@@ -5,12 +5,13 @@ use glam::{DMat3, DQuat};
 use crate::body::{BodyPose, BodyProperties, InverseMass6, Spatial};
 use crate::box_problem::Activity;
 use crate::definition::{
-    Coordinate, DriveDef, Elasticity, GearDef, JointCoordinate, JointDef, JointFrame, Signal,
+    Coordinate, DriveDef, Elasticity, GearDef, JointCoordinate, JointDef, JointFrame, JointKind,
+    Signal,
 };
 use crate::error::MachineError;
-use crate::joint::Frame;
+use crate::joint::{Frame, PlacedJoint};
 use crate::machine::{Drive, Gear, Joint, JointAxis, Machine, MachineParts, Substep};
-use crate::report::{DriveTotals, GearTotals, JointTotals, Troubles, Violation};
+use crate::report::{DriveTotals, GearTotals, JointPlace, JointTotals, Troubles, Violation};
 use crate::validate::validate;
 
 /// What machines are made of.
@@ -307,6 +308,33 @@ impl Machines {
     pub fn joint_names(&self) -> impl Iterator<Item = &str> {
         let places = self.joints.iter();
         places.map(|&(m, own)| self.machines[m].joints[own].name.as_str())
+    }
+
+    /// What a joint lets its bodies do.
+    pub fn joint_kind(&self, joint: usize) -> JointKind {
+        let (m, own) = self.joints[joint];
+        self.machines[m].joints[own].kind
+    }
+
+    /// Where a joint is with these poses of the bodies.
+    pub fn joint_place(&self, joint: usize, pose: impl Fn(usize) -> BodyPose) -> JointPlace {
+        let (m, own) = self.joints[joint];
+        let machine = &self.machines[m];
+        let joint = &machine.joints[own];
+        let poses = joint
+            .bodies
+            .map(|own| own.map_or(BodyPose::IDENTITY, |own| pose(machine.bodies()[own])));
+        let placed = PlacedJoint::new(&joint.frames, [&poses[0], &poses[1]]);
+        JointPlace {
+            anchors: [0, 1].map(|side| poses[side].position + placed.arms[side]),
+            axis: joint.kind.has_axis().then(|| placed.first_axis()),
+        }
+    }
+
+    /// What a drive drives.
+    pub fn drive_coordinate(&self, drive: usize) -> JointCoordinate {
+        let (m, own) = self.drives[drive];
+        self.machines[m].drives[own].def.coordinate
     }
 
     /// Names of the drives, in the order of the definition.

@@ -2,6 +2,8 @@
 
 use std::ops::AddAssign;
 
+use glam::DVec3;
+
 use crate::body::Spatial;
 
 /// How far a joint is from where it should be.
@@ -22,6 +24,15 @@ impl Violation {
             angle: self.angle.max(other.angle),
         }
     }
+}
+
+/// Where a joint is, world coordinates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JointPlace {
+    /// Its anchors on the first and on the second body, m.
+    pub anchors: [DVec3; 2],
+    /// Its axis on the first body, a unit vector, where its kind has one.
+    pub axis: Option<DVec3>,
 }
 
 /// What a joint has done since the start; means over an interval are differences of two, divided by

@@ -258,7 +258,7 @@ impl RecordingFile {
     }
 
     /// A picture of a frame as PNG.
-    #[pyo3(signature = (index, *, color, view, size, range, zoom, focus, clip, hide, chains))]
+    #[pyo3(signature = (index, *, color, view, size, range, zoom, focus, clip, hide, chains, joints))]
     #[expect(clippy::too_many_arguments, reason = "keywords of one Python function")]
     fn render<'py>(
         &self,
@@ -273,6 +273,7 @@ impl RecordingFile {
         clip: Vec<String>,
         hide: Vec<String>,
         chains: bool,
+        joints: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let color: Color = color.parse().map_err(PyValueError::new_err)?;
         if ![size.0, size.1].iter().all(|side| SIDES.contains(side)) {
@@ -286,6 +287,7 @@ impl RecordingFile {
             // Bars and grains share one colour scale.
             color: if chains { Color::Force } else { color },
             chains,
+            joints,
             view,
             range: range.map(|(low, high)| [low, high]),
             zoom,

@@ -5,6 +5,7 @@ use esker_geometry::Pose;
 use esker_world::{BodyKind, ContactGeometry, LoadIntegral, StoredContact, WallLoad, World};
 use glam::{DQuat, DVec3};
 
+use crate::joints::{FrameJoint, JointLoad, joint_totals, joints_of};
 use crate::layout::{GrainField, RecordSettings};
 
 /// A snapshot. Lists of quantities that are not recorded are empty; the others
@@ -41,6 +42,8 @@ pub struct Frame {
     pub contacts: Vec<FrameContact>,
     /// Walls, then bodies of their own.
     pub walls: Vec<FrameWall>,
+    /// Joints of machines.
+    pub joints: Vec<FrameJoint>,
 }
 
 /// What a grain touches.
@@ -104,6 +107,7 @@ pub struct FrameWall {
 pub struct LoadInterval {
     time: f64,
     totals: Vec<LoadIntegral>,
+    joints: Vec<JointLoad>,
 }
 
 impl LoadInterval {
@@ -112,6 +116,7 @@ impl LoadInterval {
         LoadInterval {
             time: world.time(),
             totals: walls_and_bodies(world).map(|(_, total)| total).collect(),
+            joints: joint_totals(world),
         }
     }
 
@@ -120,6 +125,7 @@ impl LoadInterval {
         LoadInterval {
             time: frame.time,
             totals: frame.walls.iter().map(|w| w.total_load).collect(),
+            joints: frame.joints.iter().map(|j| j.total_load).collect(),
         }
     }
 }
@@ -172,6 +178,7 @@ impl Frame {
                     }
                 })
                 .collect(),
+            joints: joints_of(world, &interval.joints, world.time() - interval.time),
             ..Default::default()
         };
         for field in settings.ordered_fields() {

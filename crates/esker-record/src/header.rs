@@ -8,17 +8,20 @@ use crate::SceneIdentity;
 use crate::bytes::{Malformed, Plain, bytes_of, put_list, put_text};
 use crate::error::RecordError;
 use crate::hdf5::{Number, Reader, Writer};
+use crate::joints::{JointLabel, read_joints, write_joints};
 use crate::layout::{GrainField, Precision, RecordSettings};
 use crate::probes::{COLUMNS, GROUP, ProbeTable};
 use crate::shapes::{read_shapes, write_shapes};
 
 /// Newest version of the format. Older ones are read, and written where nothing
 /// of a recording needs a newer one: earlier programs read those.
-pub const RECORDING_FORMAT: u32 = SHAPE_FORMAT;
+pub const RECORDING_FORMAT: u32 = JOINT_FORMAT;
 /// First format with an origin.
 const ORIGIN_FORMAT: u32 = 3;
 /// First format with shapes of grains.
 const SHAPE_FORMAT: u32 = 4;
+/// First format with joints of machines.
+const JOINT_FORMAT: u32 = 5;
 
 /// Text of the root attribute `format`, by which people know a recording.
 const FORMAT_NAME: &str = "Esker recording";
@@ -66,6 +69,8 @@ pub struct RecordingHeader {
     pub shapes: Vec<BodyShape>,
     /// Walls, then bodies of their own: both have a name, a pose in every frame, and loads.
     pub walls: Vec<WallSurface>,
+    /// Joints of machines: each has a place, loads and coordinates in every frame.
+    pub joints: Vec<JointLabel>,
     /// What probes record; checked with their rows.
     pub probes: Vec<ProbeTable>,
     /// What is recorded.
@@ -78,7 +83,9 @@ impl RecordingHeader {
         let of_shapes = [GrainField::Shape, GrainField::Scale];
         let has_shapes =
             !self.shapes.is_empty() || of_shapes.iter().any(|f| self.settings.fields.contains(f));
-        if has_shapes {
+        if !self.joints.is_empty() {
+            JOINT_FORMAT
+        } else if has_shapes {
             SHAPE_FORMAT
         } else {
             ORIGIN_FORMAT
@@ -91,6 +98,7 @@ impl RecordingHeader {
         self.origin = old.origin;
         self.shapes = old.shapes.clone();
         self.walls = old.walls.clone();
+        self.joints = old.joints.clone();
         self.step = old.step;
         self.impulse_step = old.impulse_step;
     }
@@ -103,6 +111,7 @@ impl RecordingHeader {
         };
         self.identity == next.identity
             && self.materials == next.materials
+            && self.joints == next.joints
             && names(self) == names(next)
             && self.settings.fields == next.settings.fields
             && self.settings.contacts == next.settings.contacts
@@ -145,6 +154,7 @@ pub(crate) fn header_checksum(header: &RecordingHeader, format: u32) -> u64 {
                 .into_iter(),
         );
     }
+    header.joints.iter().for_each(|joint| joint.put(&mut bytes));
     let settings = &header.settings;
     put_text(&mut bytes, &field_names(header));
     settings.compression.put(&mut bytes);
@@ -332,6 +342,7 @@ pub(crate) fn write_header(
     }
     write_surfaces(writer, header)?;
     write_shapes(writer, &header.shapes)?;
+    write_joints(writer, &header.joints)?;
     let lines: Vec<String> = header.probes.iter().flat_map(ProbeTable::lines).collect();
     if lines.is_empty() {
         return Ok(());
@@ -484,6 +495,7 @@ pub(crate) fn read_header(reader: &Reader) -> Result<(RecordingHeader, u32), Rec
         },
         shapes: read_shapes(reader)?,
         walls: read_surfaces(reader, names("walls/name")?)?,
+        joints: read_joints(reader)?,
         probes: ProbeTable::from_lines(&names(COLUMNS)?).map_err(|Malformed| damaged(COLUMNS))?,
         settings: RecordSettings {
             fields: GrainField::ALL

@@ -7,6 +7,8 @@
 //! grains          table: id and the chosen quantities, all frames one after another
 //! contacts        table: the same for contacts
 //! wall_states     table: poses and loads of all walls, frame after frame
+//! joints/         name, kind, drives: joints of machines, where there are any (since format 5)
+//! joint_states    table: places, coordinates and loads of all joints, frame after frame
 //! scalars         table: one row per step
 //! wall_loads      table: loads of all walls, step after step (since format 2)
 //! scalar_blocks   table: checksums of scalars and wall_loads
@@ -622,7 +624,7 @@ pub(crate) const FRAME_MEMBERS: [Member<'static>; 7] = [
         Number::U64,
         1,
         "1",
-        "XXH3 of the frame: this row, grains, contacts, walls",
+        "XXH3 of the frame: this row, grains, contacts, walls, joints",
     ),
 ];
 

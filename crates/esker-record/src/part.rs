@@ -15,6 +15,7 @@ use crate::error::RecordError;
 use crate::frame::Frame;
 use crate::hdf5::{Member, Reader, row_size};
 use crate::header::{RecordingHeader, read_header};
+use crate::joints::{JOINT_MEMBERS, JOINT_STATES, get_joint};
 use crate::layout::{
     BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, LOAD_MEMBERS, SCALAR_BLOCKS,
     SCALAR_TABLE, WALL_LOADS, WALL_STATES, contact_members, get_contact, get_grains, get_wall,
@@ -131,6 +132,10 @@ impl Part {
         let mut source = Source::new(&data.walls);
         frame.walls = (0..self.header.walls.len())
             .map(|_| get_wall(&mut source, self.format))
+            .collect::<Result<_, _>>()?;
+        let mut source = Source::new(&data.joints);
+        frame.joints = (0..self.header.joints.len())
+            .map(|_| get_joint(&mut source))
             .collect::<Result<_, _>>()?;
         Ok(frame.shifted(self.header.origin))
     }
@@ -256,6 +261,7 @@ impl Part {
         };
         let settings = &self.header.settings;
         let walls = self.header.walls.len() as u64;
+        let joints = self.header.joints.len() as u64;
         Ok(FrameBytes {
             grains: self.reader.read(
                 GRAINS,
@@ -276,6 +282,13 @@ impl Part {
                 wall_members(self.format),
                 rows(index as u64 * walls, walls)?,
             )?,
+            joints: match joints {
+                0 => Vec::new(),
+                _ => {
+                    let range = rows(index as u64 * joints, joints)?;
+                    self.reader.read(JOINT_STATES, &JOINT_MEMBERS, range)?
+                }
+            },
         })
     }
 

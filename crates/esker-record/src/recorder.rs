@@ -13,10 +13,11 @@ use crate::error::RecordError;
 use crate::frame::{Frame, LoadInterval};
 use crate::hdf5::{Member, TableId, TableSpec, Writer};
 use crate::header::{RecordingHeader, write_header};
+use crate::joints::{JOINT_MEMBERS, JOINT_STATES, put_joint};
 use crate::layout::{
-    BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, LOAD_MEMBERS, RecordSettings,
-    SCALAR_BLOCKS, SCALAR_TABLE, WALL_LOADS, WALL_STATES, contact_members, grain_members,
-    put_contact, put_grains, put_wall, scalar_members, wall_members,
+    BLOCK_MEMBERS, CONTACTS, FRAME_MEMBERS, FRAMES, FrameRow, GRAINS, LOAD_MEMBERS, SCALAR_BLOCKS,
+    SCALAR_TABLE, WALL_LOADS, WALL_STATES, contact_members, grain_members, put_contact, put_grains,
+    put_wall, scalar_members, wall_members,
 };
 use crate::part::Part;
 use crate::recording::{part_path, part_paths};
@@ -38,6 +39,8 @@ pub struct Recorder {
     grains: Table,
     contacts: Option<Table>,
     walls: Table,
+    /// Where there are joints.
+    joints: Option<Table>,
     frames: Table,
     scalars: Table,
     wall_loads: Table,
@@ -124,6 +127,12 @@ impl Recorder {
             "poses and loads of all walls, frame after frame",
             false,
         )?;
+        let joints = if header.joints.is_empty() {
+            None
+        } else {
+            let meaning = "places, coordinates and loads of all joints, frame after frame";
+            Some(table(JOINT_STATES, &JOINT_MEMBERS, meaning, false)?)
+        };
         let scalars = table(SCALAR_TABLE, &scalar_members(), "one row per step", false)?;
         let wall_loads = table(
             WALL_LOADS,
@@ -152,6 +161,7 @@ impl Recorder {
             grains,
             contacts,
             walls,
+            joints,
             frames,
             scalars,
             wall_loads,
@@ -365,8 +375,8 @@ impl Recorder {
 
     fn write_frame(&mut self, frame: &Frame) -> Result<(), RecordError> {
         let data = match self.header.origin {
-            DVec3::ZERO => FrameBytes::of(frame, &self.header.settings),
-            origin => FrameBytes::of(&frame.clone().shifted(-origin), &self.header.settings),
+            DVec3::ZERO => FrameBytes::of(frame, &self.header),
+            origin => FrameBytes::of(&frame.clone().shifted(-origin), &self.header),
         };
         let mut row = FrameRow {
             step: frame.step,
@@ -386,6 +396,9 @@ impl Recorder {
             contacts.append(writer, &data.contacts)?;
         }
         self.walls.append(writer, &data.walls)?;
+        if let Some(joints) = &mut self.joints {
+            joints.append(writer, &data.joints)?;
+        }
         let mut bytes = Vec::new();
         row.put(&mut bytes);
         self.interval = LoadInterval::after(frame);
@@ -406,19 +419,25 @@ pub(crate) struct FrameBytes {
     pub(crate) grains: Vec<u8>,
     pub(crate) contacts: Vec<u8>,
     pub(crate) walls: Vec<u8>,
+    pub(crate) joints: Vec<u8>,
 }
 
 impl FrameBytes {
-    fn of(frame: &Frame, settings: &RecordSettings) -> Self {
-        let (mut contacts, mut walls) = (Vec::new(), Vec::new());
+    fn of(frame: &Frame, header: &RecordingHeader) -> Self {
+        let settings = &header.settings;
+        let (mut contacts, mut walls, mut joints) = (Vec::new(), Vec::new(), Vec::new());
         for contact in &frame.contacts {
             put_contact(&mut contacts, contact, settings.precision);
         }
         frame.walls.iter().for_each(|w| put_wall(&mut walls, w));
+        // A recording that was begun without joints goes on without.
+        let recorded = frame.joints.iter().take(header.joints.len());
+        recorded.for_each(|joint| put_joint(&mut joints, joint));
         FrameBytes {
             grains: put_grains(frame, settings),
             contacts,
             walls,
+            joints,
         }
     }
 
@@ -431,7 +450,8 @@ impl FrameBytes {
         }
         .put(&mut bytes);
         let mut hash = Xxh3::new();
-        for part in [&bytes, &self.grains, &self.contacts, &self.walls] {
+        let tables = [&self.grains, &self.contacts, &self.walls, &self.joints];
+        for part in [&bytes].into_iter().chain(tables) {
             hash.update(part);
         }
         hash.digest()

@@ -192,6 +192,7 @@ impl ShapeTables {
             }
             // Of bodies of their own, which have a surface (see `RecordingHeader::walls`).
             BodyShape::Compound(_) => "compound",
+            BodyShape::Mesh(_) => "mesh",
         };
         self.kind.push(kind.to_owned());
         self.size.push(size.to_array());

@@ -95,6 +95,18 @@ pub fn write_grains_csv(
     Ok(())
 }
 
+/// Writes what the joints of a recording are as CSV: the numbers by which `joints.vtkhdf` knows
+/// them, names, kinds and drives.
+pub fn write_joints_csv(header: &RecordingHeader, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "joint,name,kind,drives")?;
+    for (index, joint) in header.joints.iter().enumerate() {
+        let [name, kind, drives] =
+            [&joint.name, &joint.kind, &joint.drives].map(|text| cell_of_name(text));
+        writeln!(out, "{index},{name},{kind},{drives}")?;
+    }
+    Ok(())
+}
+
 /// Columns of a wall's load.
 const LOADS: [&str; 7] = [
     "force_x (N)",

@@ -16,6 +16,7 @@ use crate::bytes::Plain;
 use crate::error::RecordError;
 use crate::frame::{Frame, FramePartner};
 use crate::hdf5::{Number, TableId, Writer};
+use crate::joints::FrameJoint;
 use crate::layout::GrainField;
 use crate::recording::Recording;
 use crate::tables::walls_in_frame;
@@ -349,7 +350,7 @@ fn flat(vectors: &[DVec3]) -> Vec<f64> {
     vectors.iter().flat_map(|v| v.to_array()).collect()
 }
 
-/// Writes grains, walls and contacts of all frames as files that ParaView
+/// Writes grains, walls, contacts and joints of all frames as files that ParaView
 /// opens; returns their paths. Show spheres as point Gaussians or glyphs scaled
 /// by `radius`; the surfaces of all other grains are in a file of their own.
 pub fn export_vtk(recording: &Recording, dir: &Path) -> Result<Vec<PathBuf>, RecordError> {
@@ -413,6 +414,15 @@ pub fn export_vtk(recording: &Recording, dir: &Path) -> Result<Vec<PathBuf>, Rec
             (Cell::Line, Number::F64),
             &CONTACT_ARRAYS,
             |frame| contact_step(frame, step),
+        )?);
+    }
+    if !recording.header().joints.is_empty() {
+        paths.push(export(
+            recording,
+            &dir.join("joints.vtkhdf"),
+            (Cell::Vertex, Number::F64),
+            &JOINT_ARRAYS,
+            joint_step,
         )?);
     }
     Ok(paths)
@@ -577,6 +587,46 @@ fn contact_step(frame: &Frame, impulse_step: f64) -> Step {
     }
     step.arrays = arrays;
     step
+}
+
+const JOINT_ARRAYS: [Array; 11] = [
+    Array::full("joint", None),
+    Array::full("axis", Some(3)),
+    Array::full("angle", None),
+    Array::full("slide", None),
+    Array::full("force", Some(3)),
+    Array::full("torque", Some(3)),
+    Array::full("drive_force", None),
+    Array::full("drive_torque", None),
+    Array::full("power", None),
+    Array::full("gap", None),
+    Array::full("tilt", None),
+];
+
+/// Joints as points: their anchors on the second bodies, on which they act.
+fn joint_step(frame: &Frame) -> Step {
+    let joints = &frame.joints;
+    // Programs that show numbers cannot tell that there is none.
+    let column = |value: fn(&FrameJoint) -> f64| joints.iter().map(value).collect::<Vec<_>>();
+    let vectors =
+        |value: fn(&FrameJoint) -> DVec3| flat(&joints.iter().map(value).collect::<Vec<_>>());
+    Step {
+        points: joints.iter().map(|joint| joint.anchors[1]).collect(),
+        corners: None,
+        arrays: vec![
+            (0..joints.len()).map(|index| index as f64).collect(),
+            vectors(|joint| joint.axis.unwrap_or_default()),
+            column(|joint| joint.angle.unwrap_or(0.0)),
+            column(|joint| joint.slide.unwrap_or(0.0)),
+            vectors(|joint| joint.load.force),
+            vectors(|joint| joint.load.torque),
+            column(|joint| joint.load.drive_force),
+            column(|joint| joint.load.drive_torque),
+            column(|joint| joint.load.power),
+            column(|joint| joint.gap),
+            column(|joint| joint.tilt),
+        ],
+    }
 }
 
 #[cfg(test)]

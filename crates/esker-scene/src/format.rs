@@ -436,10 +436,22 @@ pub const BODY_SHAPE: Section = Section {
         CUBOID,
         CONVEX,
         CLUMP,
+        key("mesh", Kind::Table(&BODY_MESH), "", Optional("one of the shapes"), "A thin surface of triangles, convex or not: a bucket, a screw, the liner of a drum. The body must be held by a joint."),
         key("position", Kind::Vector, "m", Default("[0, 0, 0]"), "Where the shape's origin is in the body's frame."),
         key("rotation", Kind::Table(&ROTATION), "", Optional("not turned"), "How it is turned there."),
     ],
-    groups: &[Group { keys: &["sphere", "ellipsoid", "capsule", "cylinder", "box", "polyhedron", "clump"], required: true, when: &[] }],
+    groups: &[Group { keys: &["sphere", "ellipsoid", "capsule", "cylinder", "box", "polyhedron", "clump", "mesh"], required: true, when: &[] }],
+};
+
+/// `mesh` of bodies.
+pub const BODY_MESH: Section = Section {
+    title: "body.shape.mesh",
+    doc: "The surface of a body, as that of a wall with `shape = \"mesh\"`: grains and convex bodies touch it from either side; walls and other meshes pass through it. What a closed surface encloses has the body's density; an open one needs `mass`, `centre` and `inertia` of the body.",
+    keys: &[
+        key("file", Kind::Text, "", Required, "Mesh file (.stl or .obj), relative to the scene file."),
+        key("scale", Kind::Number(POSITIVE), "", Default("1.0"), "Factor on the mesh's coordinates; 0.001 for a file in millimetres."),
+    ],
+    groups: &[],
 };
 
 /// `force_table` and `torque_table` of bodies.

@@ -39,7 +39,10 @@ impl ContactCost {
             Some(BodyShape::Clump(_)) => Self::new(4.6, 6.8, 89.0),
             Some(BodyShape::Box { .. }) => Self::new(5.3, 7.8, 134.0),
             Some(BodyShape::Cylinder { .. }) => Self::new(4.6, 5.1, 540.0),
-            Some(BodyShape::Polyhedron(_) | BodyShape::Compound(_)) => Self::new(7.2, 2.9, 78.0),
+            // Grains have neither compounds nor meshes.
+            Some(BodyShape::Polyhedron(_) | BodyShape::Compound(_) | BodyShape::Mesh(_)) => {
+                Self::new(7.2, 2.9, 78.0)
+            }
         }
     }
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use esker_scene::estimate::estimate;
 use esker_scene::{Scene, load};
-use esker_world::definition::{Method, Motion, Placement, SizeDistribution};
+use esker_world::definition::{Method, Motion, Placement, Rate, SizeDistribution};
 use glam::DVec3;
 
-const SHIPPED: [&str; 16] = [
+const SHIPPED: [&str; 17] = [
     "ball-mill",
     "bounce",
     "column",
@@ -20,6 +20,7 @@ const SHIPPED: [&str; 16] = [
     "pendulum",
     "pile",
     "pills",
+    "plant",
     "rubble",
     "seesaw",
     "silo",
@@ -124,6 +125,46 @@ fn the_drum_is_short_and_has_its_parameters() {
         }
     );
     assert_eq!(estimate(&drum, None).grains_at_start, 2400);
+}
+
+/// What is published of the plant (Wang et al. 2015, Tables 1 and 3, sections 5 and 6).
+#[test]
+fn the_plant_at_full_size_has_what_is_published_of_it() {
+    let plant = scene("full-size/plant");
+    let world = &plant.world;
+    assert_eq!((world.step, plant.steps()), (5e-3, 7200));
+    let pellet = &world.materials[0];
+    assert_eq!((pellet.density, pellet.young), (3700.0, 6.2e6));
+    let law = world.pairs[0].law;
+    assert_eq!(
+        (law.friction, law.rolling, law.restitution),
+        (0.91, 0.32, 0.18)
+    );
+    let wall = |name: &str| world.walls.iter().find(|w| w.name == name).unwrap();
+    let drum = wall("drum");
+    let Motion::Rotate { axis, rate, .. } = drum.motion else {
+        panic!("the drum rotates");
+    };
+    assert_eq!(rate, 0.53);
+    assert!((axis.z.asin().to_degrees() + 7.0).abs() < 0.01);
+    let size = drum.shape.bounds().unwrap().size();
+    assert!((size.x - 3.7).abs() < 0.02 && (size.y - 3.7).abs() < 0.02);
+    let belt = wall("belt");
+    assert_eq!(belt.surface_velocity, DVec3::new(-0.19, 0.0, 0.0));
+    assert!((belt.shape.bounds().unwrap().size().y - 2.4).abs() < 1e-9);
+    let feed = world.emitters.iter().map(|emitter| match emitter.rate {
+        Rate::Mass(rate) => rate,
+        Rate::Number(_) => panic!("the feed is given in t/h"),
+    });
+    assert!((feed.sum::<f64>() - 340.0 / 3.6).abs() < 0.1);
+    let sizes = world.emitters.iter().map(|emitter| &emitter.sizes);
+    assert!(
+        sizes
+            .into_iter()
+            .all(|s| (s.min(), s.max()) == (0.00635, 0.00635))
+    );
+    let start = estimate(&plant, None).grains_at_start;
+    assert!((700_000..800_000).contains(&start), "{start}");
 }
 
 #[test]

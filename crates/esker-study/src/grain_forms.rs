@@ -94,7 +94,7 @@ fn look(shape: &BodyShape) -> Look {
         BodyShape::Sphere { radius } => return Look::Spheres(vec![(DVec3::ZERO, *radius)]),
         BodyShape::Clump(clump) => return Look::Spheres(clump.spheres().to_vec()),
         // Grains have none; bodies of their own are drawn by their surface.
-        BodyShape::Compound(_) => return Look::Spheres(Vec::new()),
+        BodyShape::Compound(_) | BodyShape::Mesh(_) => return Look::Spheres(Vec::new()),
         BodyShape::Ellipsoid { semi_axes } => Form::Ellipsoid {
             semi_axes: *semi_axes,
         },

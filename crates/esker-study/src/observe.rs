@@ -75,3 +75,21 @@ pub fn grains(world: &World) -> Snapshot {
         contacts: None,
     }
 }
+
+/// Places, sizes and velocities of the grains of a world, without bodies of their own, which are no
+/// part of a bed, and without contacts.
+pub fn grains_alone(world: &World) -> Snapshot {
+    let grains = world.all_grains();
+    let count = grains.count();
+    let states = &grains.state()[..count];
+    Snapshot {
+        time: world.time(),
+        gravity: world.gravity(),
+        positions: grains.position()[..count].to_vec(),
+        radii: grains.radius()[..count].to_vec(),
+        masses: Some(grains.mass()[..count].to_vec()),
+        velocities: Some(states.iter().map(|s| s.velocity).collect()),
+        angular_velocities: Some(states.iter().map(|s| s.angular_velocity).collect()),
+        contacts: None,
+    }
+}

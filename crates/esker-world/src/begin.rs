@@ -191,7 +191,9 @@ impl World {
         self.team.fill(order, grains.count(), |i| {
             (morton(grains.position[i] / cell), i as u32)
         });
-        order.sort_unstable_by_key(|&(key, i)| (key, grains.id[i as usize]));
+        // Names are far away in memory, and decide only within a cell.
+        let name = |i: u32| grains.id[i as usize];
+        order.sort_unstable_by(|(a, i), (b, j)| a.cmp(b).then_with(|| name(*i).cmp(&name(*j))));
         order.iter().map(|&(_, i)| i).collect()
     }
 }

@@ -390,12 +390,16 @@ impl Grains {
     /// Distance of a point from the box that holds a body of its own whose centre of mass is at
     /// `centre`, m; nothing is known of grains.
     pub(crate) fn distance_from_box(&self, row: usize, centre: DVec3, point: DVec3) -> f64 {
-        let Some(body) = row.checked_sub(self.count()) else {
-            return f64::NEG_INFINITY;
-        };
-        let Aabb { min, max } = self.boxes[body];
-        let local = self.orientation[row].conjugate() * (point - centre);
-        local.distance(local.clamp(min, max))
+        let nearest = self.nearest_in_box(row, centre, point);
+        nearest.map_or(f64::NEG_INFINITY, |nearest| nearest.distance(point))
+    }
+
+    /// The point of that box that is nearest to a point.
+    pub(crate) fn nearest_in_box(&self, row: usize, centre: DVec3, point: DVec3) -> Option<DVec3> {
+        let Aabb { min, max } = self.boxes[row.checked_sub(self.count())?];
+        let orientation = self.orientation[row];
+        let local = orientation.conjugate() * (point - centre);
+        Some(centre + orientation * local.clamp(min, max))
     }
 
     /// The box along the axes of the world that holds a body of its own, m.

@@ -33,8 +33,8 @@ use esker_contact::{
 };
 use esker_geometry::Pose;
 use esker_machine::{
-    Assembly, BodyPose, BodyProperties, DriveTotals, GearTotals, JointCoordinate, JointTotals,
-    MachineDef, MachineError, Machines, Spatial, Substep,
+    Assembly, BodyPose, BodyProperties, DriveTotals, GearTotals, JointCoordinate, JointPlace,
+    JointTotals, MachineDef, MachineError, Machines, Spatial, Substep,
 };
 use esker_solver::jointed::{Jointed, JointedBodies, JointedSide};
 use glam::DVec3;
@@ -637,6 +637,16 @@ impl World {
     /// What a joint has done since the start, and how far it is from where it should be.
     pub fn joint(&self, joint: usize) -> &JointTotals {
         self.machinery.machines.joint(joint)
+    }
+
+    /// Where a joint is.
+    pub fn joint_place(&self, joint: usize) -> JointPlace {
+        let first = self.grains.count();
+        let pose = |body: usize| BodyPose {
+            position: self.grains.position[first + body],
+            orientation: self.grains.orientation[first + body],
+        };
+        self.machinery.machines.joint_place(joint, pose)
     }
 
     /// What a gear has done since the start.

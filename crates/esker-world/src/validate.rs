@@ -45,6 +45,7 @@ pub fn validate(def: &WorldDef) -> Checked {
     }
     periodic(def)?;
     joints(def)?;
+    held_surfaces(def)?;
     let grains = def.packings.iter().map(count_estimate);
     let count = grains.fold(0, usize::saturating_add);
     require(count <= MOST_GRAINS, "grains", || {
@@ -541,11 +542,11 @@ fn shapes(def: &WorldDef) -> Checked {
             message: error.to_string(),
             advice: "give the shape a volume".into(),
         })?;
-        let is_compound = matches!(shape, BodyShape::Compound(_));
-        require(!is_compound, format_args!("shapes[{i}]"), || {
+        let is_of_bodies = matches!(shape, BodyShape::Compound(_) | BodyShape::Mesh(_));
+        require(!is_of_bodies, format_args!("shapes[{i}]"), || {
             (
-                "grains cannot have a compound shape".into(),
-                "take a clump for grains, or a body of its own".into(),
+                "grains cannot have the shape of a compound or of a mesh".into(),
+                "take a clump or a polyhedron for grains, or a body of its own".into(),
             )
         })?;
     }
@@ -563,6 +564,19 @@ fn shapes(def: &WorldDef) -> Checked {
             format!("{count} shapes are too many"),
             format!("at most {} can be told apart", u16::MAX - 1),
         )
+    })
+}
+
+/// Bodies that would fall out of the world.
+fn held_surfaces(def: &WorldDef) -> Checked {
+    (0..def.bodies.len()).try_for_each(|i| {
+        let is_loose = def.bodies[i].shape.is_surface() && !def.is_jointed(i);
+        require(!is_loose, format_args!("body.{i}.shape"), || {
+            (
+                "nothing holds the body: walls do not touch one that is a mesh".into(),
+                "hold it by a joint, or build it of convex shapes".into(),
+            )
+        })
     })
 }
 

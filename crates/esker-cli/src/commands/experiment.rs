@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
-use esker_scene::Device;
+use esker_scene::{Device, DevicePrecision};
 use esker_study::DeviceSource;
 use esker_study::bibliography::{self, Reference};
 use esker_study::runner::{Finished, Options, Progress};
@@ -132,7 +132,8 @@ fn device_source(name: &str) -> DeviceSource {
         if def.device_obstacle().is_some() {
             return Ok(());
         }
-        match esker::device_for(device, def).map_err(|error| error.to_string())? {
+        let device = esker::device_for(device, DevicePrecision::Double, def);
+        match device.map_err(|error| error.to_string())? {
             Some(device) => device.hand_to(world).map_err(|error| error.to_string()),
             None => Ok(()),
         }

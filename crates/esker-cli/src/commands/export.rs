@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use esker_record::{export_vtk, walls_in_frame, write_grains_csv, write_scalars_csv};
+use esker_record::{
+    export_vtk, walls_in_frame, write_grains_csv, write_joints_csv, write_scalars_csv,
+};
 
 use crate::arguments::time;
 use crate::exit_code::ExitCode;
@@ -25,7 +27,7 @@ pub struct Arguments {
     /// Folder for the files [default: RUN/export]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Only grains, walls and contacts as VTKHDF, for ParaView
+    /// Only grains, walls, contacts and joints as VTKHDF, for ParaView
     #[arg(long)]
     vtk: bool,
     /// Only scalars and wall loads of every step, and the grains of one frame, as CSV
@@ -55,6 +57,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut written = Vec::new();
     if all || arguments.vtk {
         written.extend(export_vtk(&recording, &folder)?);
+        let header = recording.header();
+        if !header.joints.is_empty() {
+            written.push(write_with(folder.join("joints.csv"), |out| {
+                write_joints_csv(header, out)
+            })?);
+        }
     }
     if all || arguments.csv {
         let scalars = read_scalars(&recording)?;

@@ -51,6 +51,10 @@ pub struct Arguments {
     /// Draw contacts as bars by normal force, in half-transparent grains
     #[arg(long)]
     chains: bool,
+    /// Draw the joints of machines, in half-transparent bodies: anchors, axes, and those that are
+    /// driven
+    #[arg(long)]
+    joints: bool,
     /// From where: oblique, or a viewing direction X,Y,Z; front, side and top are without
     /// perspective and show a pile's profile
     #[arg(
@@ -195,6 +199,7 @@ fn drawing<'a>(
             arguments.color
         },
         chains: arguments.chains,
+        joints: arguments.joints,
         view: arguments.view.clone(),
         size: arguments.size,
         range: match arguments.range[..] {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 mod clump;
 mod compound;
 mod hull;
+mod mesh;
 mod polyhedron;
 mod principal;
 mod surface;
@@ -20,6 +21,7 @@ mod union;
 
 pub use clump::{Clump, ClumpError};
 pub use compound::{Compound, CompoundError, InertiaError, principal_moments};
+pub use mesh::{BodyMesh, BodyMeshError};
 pub use polyhedron::{HullError, Polyhedron, PolyhedronEdge, PolyhedronFace};
 
 /// The shape of a rigid body in its own frame. Lengths in m.
@@ -60,6 +62,8 @@ pub enum BodyShape {
     Clump(Arc<Clump>),
     /// Shapes that move as one.
     Compound(Arc<Compound>),
+    /// A triangulated thin surface, of bodies of their own; others can be on either side.
+    Mesh(Arc<BodyMesh>),
 }
 
 /// Volume, mean square extents and bounds of a shape.
@@ -138,7 +142,7 @@ impl BodyShape {
                 each("box", names, *half_edges)
             }
             // These are checked when they are built.
-            Self::Polyhedron(_) | Self::Clump(_) => Ok(()),
+            Self::Polyhedron(_) | Self::Clump(_) | Self::Mesh(_) => Ok(()),
             Self::Compound(compound) => {
                 let mut parts = compound.parts().iter();
                 parts.try_for_each(|(part, _)| part.validate())
@@ -183,6 +187,7 @@ impl BodyShape {
             Self::Polyhedron(polyhedron) => return polyhedron.mass_properties(),
             Self::Clump(clump) => return clump.mass_properties(),
             Self::Compound(compound) => return compound.mass_properties(),
+            Self::Mesh(mesh) => return mesh.mass_properties(),
         };
         MassProperties {
             volume,
@@ -210,6 +215,7 @@ impl BodyShape {
             Self::Compound(compound) => {
                 compound.max_of(|part, pose| pose.position.length() + part.bounding_radius())
             }
+            Self::Mesh(mesh) => mesh.bounding_radius(),
         }
     }
 
@@ -246,16 +252,39 @@ impl BodyShape {
                     all.union(Aabb::of_points((0..8).map(corner)))
                 })
             }
+            Self::Mesh(mesh) => mesh.mesh().bounds(),
         }
     }
 
     /// Radius `(3V/4π)^(1/3)` of the ball of equal volume (m): the body's length wherever one
-    /// number has to do.
+    /// number has to do. Thin surfaces are as large as what they reach around, however little they
+    /// enclose.
     pub fn volume_radius(&self) -> f64 {
-        if let Self::Sphere { radius } = self {
-            return *radius;
+        match self {
+            Self::Sphere { radius } => *radius,
+            Self::Mesh(mesh) => mesh.bounding_radius(),
+            Self::Compound(compound) => {
+                let of_surfaces = compound.max_of(|part, _| match part {
+                    Self::Mesh(mesh) => mesh.bounding_radius(),
+                    _ => 0.0,
+                });
+                of_surfaces.max(self.ball_of_equal_volume())
+            }
+            _ => self.ball_of_equal_volume(),
         }
+    }
+
+    fn ball_of_equal_volume(&self) -> f64 {
         (self.mass_properties().volume * 3.0 / (4.0 * PI)).cbrt()
+    }
+
+    /// Whether it has no part but thin surfaces: walls and other surfaces do not touch it.
+    pub fn is_surface(&self) -> bool {
+        match self {
+            Self::Mesh(_) => true,
+            Self::Compound(compound) => compound.parts().iter().all(|(part, _)| part.is_surface()),
+            _ => false,
+        }
     }
 
     /// Bound on `|s × n|` over all points `s` of the surface with normal `n` (m): at unit angular
@@ -265,7 +294,7 @@ impl BodyShape {
             Self::Sphere { .. } => 0.0,
             Self::Ellipsoid { semi_axes } => semi_axes.max_element() - semi_axes.min_element(),
             Self::Capsule { half_length, .. } => *half_length,
-            Self::Cylinder { .. } | Self::Box { .. } | Self::Polyhedron(_) => {
+            Self::Cylinder { .. } | Self::Box { .. } | Self::Polyhedron(_) | Self::Mesh(_) => {
                 self.bounding_radius()
             }
             Self::Clump(clump) => clump.max_of(|centre, _| centre.length()),
@@ -324,7 +353,7 @@ mod tests {
             } => p.truncate().length() < *radius && p.z.abs() < *half_length,
             BodyShape::Box { half_edges } => p.abs().cmplt(*half_edges).all(),
             BodyShape::Clump(clump) => clump.spheres().iter().any(|s| s.0.distance(p) < s.1),
-            BodyShape::Polyhedron(_) | BodyShape::Compound(_) => false,
+            BodyShape::Polyhedron(_) | BodyShape::Compound(_) | BodyShape::Mesh(_) => false,
         }
     }
 

@@ -355,7 +355,7 @@ impl Polyhedron {
 
 /// Volume within a closed surface, negative where it is inside out; `None` where neighbours are
 /// wound against each other.
-fn enclosed_volume(soup: &TriangleSoup, origin: DVec3) -> Option<f64> {
+pub(super) fn enclosed_volume(soup: &TriangleSoup, origin: DVec3) -> Option<f64> {
     let mut ways = std::collections::HashSet::new();
     for &[a, b, c] in &soup.triangles {
         for way in [(a, b), (b, c), (c, a)] {
@@ -383,11 +383,11 @@ fn hull_of_points(points: &[DVec3]) -> Result<Hull, HullError> {
 }
 
 /// Equations (1) and (2).
-struct Solid {
+pub(super) struct Solid {
     volume: f64,
-    centre: DVec3,
+    pub(super) centre: DVec3,
     /// `C` of equation (3).
-    second_moment: DMat3,
+    pub(super) second_moment: DMat3,
 }
 
 impl Solid {
@@ -399,7 +399,8 @@ impl Solid {
         Ok(solid)
     }
 
-    fn of(vertices: &[DVec3], triangles: &[[u32; 3]]) -> Self {
+    /// What a closed surface that is wound outwards encloses.
+    pub(super) fn of(vertices: &[DVec3], triangles: &[[u32; 3]]) -> Self {
         // About a point within, so that a far origin costs no digits.
         let within = Aabb::of_points(vertices.iter().copied()).centre();
         let tetrahedra = |origin: DVec3| {
@@ -430,7 +431,7 @@ impl Solid {
 
 /// Without the elements off the diagonal that are rounding alone: a body given in its own axes keeps
 /// them, however many of its moments are equal.
-fn without_rounding(tensor: DMat3) -> DMat3 {
+pub(super) fn without_rounding(tensor: DMat3) -> DMat3 {
     let diagonal = DVec3::new(tensor.x_axis.x, tensor.y_axis.y, tensor.z_axis.z);
     let negligible = 1e-15 * diagonal.element_sum();
     let clean = |value: f64| if value.abs() > negligible { value } else { 0.0 };

@@ -60,6 +60,7 @@ impl BodyShape {
                 let whole = |&(centre, radius): &_| ball(centre, DVec3::splat(radius), around);
                 joined(spheres.map(whole))
             }
+            Self::Mesh(mesh) => mesh.mesh().soup().clone(),
             Self::Compound(compound) => joined(compound.parts().iter().map(|(part, pose)| {
                 let mut surface = part.triangulate_with(around);
                 for vertex in &mut surface.vertices {

@@ -1,7 +1,8 @@
 //! The table of pairs of bodies.
 
 use super::{
-    capsule_capsule, capsule_ellipsoid, clump_body, compound_body, convex, ellipsoid_ellipsoid,
+    body_mesh, capsule_capsule, capsule_ellipsoid, clump_body, compound_body, convex,
+    ellipsoid_ellipsoid,
 };
 use crate::body::{BodyShape, PlacedShape};
 use crate::manifold::{Conformity, ContactPoint};
@@ -36,6 +37,9 @@ pub fn body_contacts(
 
         (S::Clump(clump), _) => clump_body::contacts((clump, a), b, query, out),
         (_, S::Clump(_)) => reversed(a, b, query, out),
+
+        (_, S::Mesh(mesh)) => body_mesh::contacts(a, (mesh, b), query, out),
+        (S::Mesh(_), _) => reversed(a, b, query, out),
 
         (S::Box { .. } | S::Cylinder { .. } | S::Polyhedron(_), _)
         | (_, S::Box { .. } | S::Cylinder { .. } | S::Polyhedron(_)) => {

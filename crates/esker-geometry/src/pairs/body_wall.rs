@@ -93,6 +93,8 @@ impl WallShape {
             BodyShape::Compound(compound) => {
                 compound_body::wall_contacts(self, (compound, body), query, out);
             }
+            // Two thin surfaces pass through each other.
+            BodyShape::Mesh(_) => {}
         }
     }
 

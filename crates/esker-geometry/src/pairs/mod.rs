@@ -11,6 +11,7 @@
 //! ```
 
 mod body_body;
+mod body_mesh;
 mod body_wall;
 mod capsule_capsule;
 mod capsule_ellipsoid;

@@ -20,7 +20,7 @@
 //! acceleration `−2Ω × v − Ω × (Ω × x)` and the angular acceleration `−Ω × w`.
 
 use super::sphere_frustum::{Frustum, is_hollow_mantle, is_plane_or_hollow};
-use super::{body_body, sphere_box};
+use super::{body_body, body_mesh, sphere_box};
 use crate::body::{BodyShape, PlacedShape};
 use crate::hertz::Sym2;
 use crate::manifold::{ContactPoint, ContactRates, RigidMotion};
@@ -84,13 +84,29 @@ impl Surface {
     }
 }
 
-/// Rates of a contact of two spheres or ellipsoids; zero for other bodies.
+/// Rates of a contact of two spheres or ellipsoids, or of one of them with a face of a mesh; zero
+/// for other bodies.
 pub fn contact_rates(
     a: (&PlacedShape, &RigidMotion),
     b: (&PlacedShape, &RigidMotion),
     contact: &ContactPoint,
 ) -> ContactRates {
     let n = contact.normal;
+    if let BodyShape::Mesh(mesh) = b.0.shape {
+        return body_mesh::rates(a, (mesh, b.0, b.1), contact);
+    }
+    if let BodyShape::Mesh(mesh) = a.0.shape {
+        let turned = ContactPoint {
+            normal: -n,
+            ..*contact
+        };
+        // The relative velocity is that of the second body: here of the other one.
+        let rates = body_mesh::rates(b, (mesh, a.0, a.1), &turned);
+        return ContactRates {
+            tangential: -rates.tangential,
+            ..rates
+        };
+    }
     let surface = |(body, motion): (&PlacedShape, &RigidMotion)| {
         Surface::new(body, motion.angular_velocity, n)
     };

@@ -304,6 +304,7 @@ class RecordingFile:
         clip: list[str],
         hide: list[str],
         chains: bool,
+        joints: bool,
     ) -> bytes: ...
 
 def solve(

@@ -45,13 +45,14 @@ def render(
     clip: Sequence[str] = (),
     hide: Sequence[str] = (),
     chains: bool = False,
+    joints: bool = False,
 ) -> Image:
     """Draws the frame of a recording nearest to a time (s), or the last one.
 
     color: speed, radius, material, force or height; view: oblique, front, side, top or a
     direction "x,y,z"; size in pixels; range: values at the ends of the colours; focus: point in
     the middle, m; clip: halves of space that are shown, such as "y<0.05"; hide: names of walls;
-    chains: contacts as bars by normal force.
+    chains: contacts as bars by normal force; joints: anchors and axes of joints of machines.
     """
     if not isinstance(recording, Recording):
         recording = Recording(recording)
@@ -69,5 +70,6 @@ def render(
         clip=list(clip),
         hide=list(hide),
         chains=chains,
+        joints=joints,
     )
     return Image(png)

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use esker_geometry::{BodyShape, Clump, Polyhedron, Pose, Region, WallShape};
 use esker_record::{
-    Frame, GrainField, LoadInterval, Precision, RecordSettings, Recorder, RecordingHeader,
-    SceneIdentity, WallSurface,
+    Frame, GrainField, JointLabel, LoadInterval, Precision, RecordSettings, Recorder,
+    RecordingHeader, SceneIdentity, WallSurface,
 };
 use esker_world::World;
 use esker_world::definition::*;
@@ -178,6 +178,7 @@ pub fn header_of(world: &World, settings: RecordSettings) -> RecordingHeader {
                 body: None,
             })
             .collect(),
+        joints: JointLabel::of_world(world),
         probes: Vec::new(),
         settings,
     }

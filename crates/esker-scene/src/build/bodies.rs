@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker_geometry::{BodyShape, Compound, CompoundError, InertiaError, Pose};
+use esker_geometry::{
+    BodyMesh, BodyMeshError, BodyShape, Compound, CompoundError, InertiaError, Pose,
+};
 use esker_world::definition::{BodyDef, Locks, VectorOfTime};
 use glam::{DMat3, DVec3};
 
@@ -64,9 +66,12 @@ impl Builder<'_, '_> {
         let parts: Vec<Option<(BodyShape, Pose)>> = nodes
             .iter()
             .map(|part| {
-                let (shape, own) = match part.number("sphere") {
-                    Some(radius) => (BodyShape::Sphere { radius }, Pose::IDENTITY),
-                    None => self.body_shape(part)?,
+                let (shape, own) = if let Some(radius) = part.number("sphere") {
+                    (BodyShape::Sphere { radius }, Pose::IDENTITY)
+                } else if let Some(mesh) = part.table("mesh") {
+                    self.body_mesh(node, mesh)?
+                } else {
+                    self.body_shape(part)?
                 };
                 let place = Pose::new(part.vector("position")?, rotation(part)?);
                 Some((shape, place * own))
@@ -81,6 +86,37 @@ impl Builder<'_, '_> {
             return None;
         }
         parts.into_iter().collect()
+    }
+
+    /// A surface of triangles and where its own frame is. One that encloses no volume needs all
+    /// that would follow from it.
+    fn body_mesh(&mut self, body: &Node, node: &Node) -> Option<(BodyShape, Pose)> {
+        let (name, soup) = self.surface(node, "body")?;
+        let (mesh, pose) = match BodyMesh::closed(&soup) {
+            Ok(closed) => closed,
+            Err(BodyMeshError::Mesh(error)) => {
+                return self.usable_surface(node, (&name, "body"), Err(error));
+            }
+            Err(error) => {
+                let given = |key: &&str| self.locations.has(&body.at(key));
+                let needed = ["mass", "centre", "inertia"];
+                if !needed.iter().all(given) {
+                    let message = format!("\"{name}\": {error}");
+                    let finding = self
+                        .finding(ProblemKind::Missing, &node.at("file"), message)
+                        .expected(
+                            "a closed surface that is wound counter-clockwise seen from outside",
+                        )
+                        .advice("close it, or give `mass`, `centre` and `inertia` of the body");
+                    self.push(finding);
+                    return None;
+                }
+                let hollow = BodyMesh::hollow(&soup);
+                let hollow = self.usable_surface(node, (&name, "body"), hollow)?;
+                (hollow, Pose::IDENTITY)
+            }
+        };
+        Some((BodyShape::Mesh(Arc::new(mesh)), pose))
     }
 
     fn matter(
@@ -115,8 +151,13 @@ impl Builder<'_, '_> {
             },
             (Some(inertia), centre) => {
                 let centre = centre.map_or_else(|| centre_of(parts, volume), Ok);
-                centre.and_then(|centre| {
-                    Compound::with_inertia(parts, centre, inertia * mass.recip()).map(as_shape)
+                let inertia = inertia * mass.recip();
+                centre.and_then(|centre| match parts {
+                    [(BodyShape::Mesh(mesh), pose)] => mesh
+                        .with_inertia(*pose, centre, inertia)
+                        .map(|(mesh, pose)| (BodyShape::Mesh(Arc::new(mesh)), pose))
+                        .map_err(CompoundError::from),
+                    _ => Compound::with_inertia(parts, centre, inertia).map(as_shape),
                 })
             }
         };

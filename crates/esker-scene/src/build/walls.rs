@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use esker_geometry::{
-    Bumps, DrumShell, Face, MeshError, OpenFaces, Outlet, Pose, Side, TriangleMesh, TriangleSoup,
-    WallShape,
+    Bumps, DrumShell, Face, OpenFaces, Outlet, Pose, Side, TriangleMesh, TriangleSoup, WallShape,
 };
 use esker_world::definition::{Motion, Presence, WallDef};
 use glam::{DQuat, DVec3};
@@ -144,22 +144,38 @@ impl Builder<'_, '_> {
     }
 
     fn mesh(&mut self, node: &Node) -> Option<TriangleMesh> {
+        let (name, soup) = self.surface(node, "wall")?;
+        let mesh = TriangleMesh::new(soup);
+        self.usable_surface(node, (&name, "wall"), mesh)
+    }
+
+    /// Name and triangles of the file of a mesh, which is used as the surface of something.
+    pub(super) fn surface(&mut self, node: &Node, used_as: &str) -> Option<(String, TriangleSoup)> {
         let (name, bytes) = self.read_file(node, "file")?;
         let scale = node.number("scale")?;
-        match read_mesh(&name, &bytes, scale) {
-            Ok(mesh) => Some(mesh),
-            Err(error) => {
-                let finding = self
-                    .finding(
-                        ProblemKind::File,
-                        &node.at("file"),
-                        format!("\"{name}\" cannot be used as a wall: {error}"),
-                    )
-                    .expected("a mesh of triangles (.stl or .obj)");
-                self.push(finding);
-                None
-            }
-        }
+        let soup = TriangleSoup::from_bytes(&name, &bytes).map(|mut soup| {
+            soup.vertices.iter_mut().for_each(|vertex| *vertex *= scale);
+            soup
+        });
+        let soup = self.usable_surface(node, (&name, used_as), soup)?;
+        Some((name, soup))
+    }
+
+    /// What was made of the file of a mesh.
+    pub(super) fn usable_surface<T, E: Display>(
+        &mut self,
+        node: &Node,
+        (name, used_as): (&str, &str),
+        made: Result<T, E>,
+    ) -> Option<T> {
+        let refuse = |error: E| {
+            let message = format!("\"{name}\" cannot be used as a {used_as}: {error}");
+            let finding = self
+                .finding(ProblemKind::File, &node.at("file"), message)
+                .expected("a mesh of triangles (.stl or .obj)");
+            self.push(finding);
+        };
+        made.map_err(refuse).ok()
     }
 
     /// `Some(Still)` where the wall has no motion, `None` where it is faulty.
@@ -367,12 +383,4 @@ pub(super) fn rotation(node: &Node) -> Option<DQuat> {
 fn two_of(node: &Node, key: &str) -> Option<[f64; 2]> {
     let numbers = node.numbers(key)?;
     Some([*numbers.first()?, *numbers.get(1)?])
-}
-
-fn read_mesh(name: &str, bytes: &[u8], scale: f64) -> Result<TriangleMesh, MeshError> {
-    let mut soup = TriangleSoup::from_bytes(name, bytes)?;
-    for vertex in &mut soup.vertices {
-        *vertex *= scale;
-    }
-    TriangleMesh::new(soup)
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use esker_geometry::Aabb;
 use glam::DVec3;
 
 /// The end of a list.
@@ -147,17 +148,37 @@ impl Grid {
         if distance <= self.edge && !is_near(cell_at(self.edge, centre)) {
             return;
         }
+        self.each_in(group, Range::new(self.edge, around), |member, place| {
+            if place.distance_squared(centre) <= distance * distance {
+                found(member);
+            }
+        });
+    }
+
+    /// Calls `found` with every member of a group whose place is in this box.
+    pub(super) fn within_box(&self, group: u8, bounds: Aabb, mut found: impl FnMut(u32)) {
+        let range = Range {
+            low: cell_at(self.edge, bounds.min),
+            high: cell_at(self.edge, bounds.max),
+        };
+        self.each_in(group, range, |member, place| {
+            if bounds.contains(place) {
+                found(member);
+            }
+        });
+    }
+
+    /// Calls `look` with the members of a group in a range of cells, and with their places.
+    fn each_in(&self, group: u8, range: Range, mut look: impl FnMut(u32, DVec3)) {
         let Some(occupied) = self.ranges.get(&group) else {
             return;
         };
-        let range = Range::new(self.edge, around).and(occupied);
+        let range = range.and(occupied);
         let mut look = |first: u32| {
             let mut at = first;
             while at != NONE {
                 let entry = &self.entries[at as usize];
-                if entry.place.distance_squared(centre) <= distance * distance {
-                    found(at);
-                }
+                look(at, entry.place);
                 at = entry.next;
             }
         };

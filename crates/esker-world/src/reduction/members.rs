@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use esker_contact::Impulse;
-use esker_geometry::Pose;
+use esker_geometry::{Aabb, Pose};
 use esker_parallel::{ExactSum, Team};
 use glam::DVec3;
 
@@ -577,24 +577,45 @@ impl Members {
         self.search
     }
 
-    /// Adds the members of a group within a distance, m, to a list that nobody has met in this
-    /// shared search.
+    /// Adds the members of a group to a list that nobody has met in this shared search and that
+    /// are within a distance, m, plus so many of their own radii.
     pub(super) fn find_within(
         &self,
         group: u8,
-        around: (DVec3, f64),
-        search: u32,
-        out: &mut Vec<u32>,
+        (centre, distance, radii): (DVec3, f64, f64),
+        (search, out): (u32, &mut Vec<u32>),
     ) {
-        self.grid.within(group, around, |member| {
-            let seen = &self.seen[member as usize];
-            // Most have been met: a look spares the others a write.
-            if seen.load(Ordering::Relaxed) != search
-                && seen.swap(search, Ordering::Relaxed) != search
-            {
+        let farthest = distance + radii * self.max_radius();
+        self.grid.within(group, (centre, farthest), |member| {
+            let grain = &self.get(member).grain;
+            let near = distance + radii * grain.bounding_radius();
+            let is_near = grain.pose.position.distance_squared(centre) <= near * near;
+            if is_near && self.is_first_met(member, search) {
                 out.push(member);
             }
         });
+    }
+
+    /// The same with those in a box for which `is_near` says so.
+    pub(super) fn find_within_box(
+        &self,
+        group: u8,
+        bounds: Aabb,
+        is_near: impl Fn(&FrozenGrain) -> bool,
+        (search, out): (u32, &mut Vec<u32>),
+    ) {
+        self.grid.within_box(group, bounds, |member| {
+            if is_near(&self.get(member).grain) && self.is_first_met(member, search) {
+                out.push(member);
+            }
+        });
+    }
+
+    /// Whether a shared search meets a member for the first time.
+    fn is_first_met(&self, member: u32, search: u32) -> bool {
+        let seen = &self.seen[member as usize];
+        // Most have been met: a look spares the others a write.
+        seen.load(Ordering::Relaxed) != search && seen.swap(search, Ordering::Relaxed) != search
     }
 
     pub(super) fn begin_search(&mut self) {

@@ -1,6 +1,6 @@
 //! Who is set free, and which members the free grains of a step see.
 
-use esker_geometry::Pose;
+use esker_geometry::{Aabb, Pose};
 use glam::DVec3;
 
 use super::members::{InternalContact, Members, Second, remembered};
@@ -8,7 +8,7 @@ use super::merge::touch_of;
 use super::{Aggregates, ReductionTotals, Scales, gather};
 use crate::World;
 use crate::definition::Split;
-use crate::grains::Grains;
+use crate::grains::{FrozenGrain, Grains};
 use crate::history::{Entry, NO_SLOT};
 use crate::periodic::images;
 use crate::reach::IMPACT_REACH_RADII;
@@ -255,6 +255,7 @@ impl World {
         let (groups, members) = (&aggregates.groups, &aggregates.members);
         let look_around = |row: usize, hit: &mut Vec<(u32, u32)>| {
             let (state, radius) = (&grains.state[row], grains.bounding_radius(row));
+            let is_body = row >= grains.count();
             for (group, of) in (0..).zip(groups.iter()) {
                 if members.count_of(group) == 0 {
                     continue;
@@ -269,6 +270,30 @@ impl World {
                 let frame = of.frame(time);
                 let way = radius + members.max_radius() + step * speed;
                 for image in images(periodic.as_ref(), x) {
+                    if is_body {
+                        let beyond = way - radius;
+                        let bounds = box_in(&frame, grains, (row, image), beyond);
+                        members.grid.within_box(group, bounds, |member| {
+                            let grain = &members.get(member).grain;
+                            let place = frame.to_world(grain.pose.position);
+                            let nearest = grains.nearest_in_box(row, image, place);
+                            let nearest = nearest.unwrap_or(place);
+                            // Of the body's point there, to the member.
+                            let relative = relative + spin.cross(nearest - image);
+                            let branch = place - nearest;
+                            // Within the box anything may be about to touch.
+                            let closing = match branch.try_normalize() {
+                                Some(normal) => relative.dot(normal),
+                                None => relative.length(),
+                            };
+                            let gap = branch.length() - grain.bounding_radius();
+                            let slips = gap < reach.cohesive_gap && relative.length() > bound;
+                            if slips || closing > bound && gap < step * closing {
+                                hit.push((member, IMPACT_LAYERS));
+                            }
+                        });
+                        continue;
+                    }
                     let around = (frame.to_local(image), way);
                     members.grid.within(group, around, |member| {
                         let grain = &members.get(member).grain;
@@ -353,8 +378,7 @@ impl World {
         let Aggregates {
             groups, members, ..
         } = aggregates;
-        let widest = members.max_radius();
-        let of_members = widest * (1.0 + 2.0 * reach.margin + IMPACT_REACH_RADII);
+        let radii = 1.0 + 2.0 * reach.margin + IMPACT_REACH_RADII;
         let search = members.begin_shared_search();
         let (grains, free, periodic) = (&self.grains, self.grains.free_count(), self.periodic);
         let bodies = grains.len() - grains.count();
@@ -368,10 +392,22 @@ impl World {
                 }
                 let speed = state.velocity.distance(of.twist.at(x)) + grains.rotation_speed(row);
                 let beyond = reach.beyond_surface(radius, speed, IMPACT_REACH_RADII * radius);
-                let way = grains.bounding_radius(row) + beyond + of_members;
+                let beyond = beyond + 0.5 * reach.cohesive_gap;
                 for image in images(periodic.as_ref(), x) {
-                    let around = (frame.to_local(image), way + 0.5 * reach.cohesive_gap);
-                    members.find_within(group, around, search, found);
+                    if row >= grains.count() {
+                        let farthest = beyond + radii * members.max_radius();
+                        let bounds = box_in(frame, grains, (row, image), farthest);
+                        let is_near = |grain: &FrozenGrain| {
+                            let place = frame.to_world(grain.pose.position);
+                            let near = beyond + radii * grain.bounding_radius();
+                            grains.distance_from_box(row, image, place) <= near
+                        };
+                        members.find_within_box(group, bounds, is_near, (search, found));
+                        continue;
+                    }
+                    let way = grains.bounding_radius(row) + beyond;
+                    let around = (frame.to_local(image), way, radii);
+                    members.find_within(group, around, (search, found));
                 }
             }
         };
@@ -557,6 +593,14 @@ impl World {
         let bounds = self.bounds;
         bounds.is_some_and(|[low, high]| place.cmplt(low).any() || place.cmpgt(high).any())
     }
+}
+
+/// The box in a frame that holds all places within a distance, m, of the box of a body of its
+/// own, which may be long and flat, at an image of it.
+fn box_in(frame: &Pose, grains: &Grains, (row, image): (usize, DVec3), distance: f64) -> Aabb {
+    let Aabb { min, max } = grains.box_of_body(row).inflated(distance);
+    let moved = image - grains.position[row];
+    Aabb::new(min + moved, max + moved).transformed(&frame.inverse())
 }
 
 /// The row of free grain `k`, or of a body of its own, which come after the copies of members.

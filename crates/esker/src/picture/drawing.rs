@@ -25,6 +25,9 @@ pub enum PictureError {
     /// Contacts are not in the recording.
     #[error("the recording holds no contacts; set contacts = true in [record] of the scene")]
     NoContacts,
+    /// Joints are not in the recording.
+    #[error("the recording holds no joints: the scene has none, or an earlier version ran it")]
+    NoJoints,
     /// A wall to hide is not there.
     #[error("there is no wall \"{name}\" to hide; there are: {known}")]
     NoWall {
@@ -59,6 +62,8 @@ pub struct Style {
     pub color: Color,
     /// Whether contacts are drawn as bars.
     pub chains: bool,
+    /// Whether joints of machines are drawn.
+    pub joints: bool,
     /// Viewing direction in words or as `x,y,z`.
     pub view: String,
     /// Width and height in pixels.
@@ -81,6 +86,7 @@ impl Style {
         Style {
             color,
             chains: false,
+            joints: false,
             view: "oblique".into(),
             size,
             range: None,
@@ -118,6 +124,9 @@ impl<'a> Drawing<'a> {
         style.color.check(&header.settings)?;
         if style.chains && !header.settings.contacts {
             return Err(PictureError::NoContacts);
+        }
+        if style.joints && header.joints.is_empty() {
+            return Err(PictureError::NoJoints);
         }
         style.shown.check(header)?;
         let palette = palette(header, &style.material_colors)?;
@@ -160,10 +169,13 @@ impl<'a> Drawing<'a> {
         let shown = &self.style.shown;
         let values = values(self.recording.header(), &frame, self.style.color);
         let grains = shown_grains(&self.forms, &frame, &values, shown);
-        let scenery = {
+        let mut scenery = {
             let look = (shown, &self.palette[..]);
             Scenery::new(self.recording.header(), &frame, bulk(&grains), look)
         };
+        if self.style.joints {
+            scenery.show_joints(self.recording.header(), &frame, shown);
+        }
         let (spheres, solids) = self.forms.drawn(&grains);
         let lines = if self.style.chains {
             self.chains(&frame)

@@ -3,6 +3,7 @@
 mod chains;
 mod color;
 mod drawing;
+mod joints;
 mod scenery;
 mod subject;
 

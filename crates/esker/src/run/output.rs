@@ -8,7 +8,7 @@ use esker_geometry::Aabb;
 use esker_probe::{Probes, Row};
 use esker_record::{
     BackgroundRecorder, Checkpoint, CheckpointError, CheckpointStore, Continued, GrainField,
-    Precision, ProbeRow, RecordSettings, Recorder, RecordingHeader, WallSurface,
+    JointLabel, Precision, ProbeRow, RecordSettings, Recorder, RecordingHeader, WallSurface,
 };
 use esker_scene::{CheckpointDef, Field, RecordDef, Scene};
 use esker_world::{RestoreError, StepReport, Wanted, World};
@@ -350,6 +350,7 @@ pub fn recording_header(loaded: &LoadedScene, world: &World) -> RecordingHeader 
             })
             .chain((0..world.bodies().len()).map(|body| body_surface(world, body)))
             .collect(),
+        joints: JointLabel::of_world(world),
         probes: probes::tables(&scene.probes),
         settings: settings(&scene.record, scene.world.reduction.is_some()),
     }

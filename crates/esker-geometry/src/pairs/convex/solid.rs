@@ -105,7 +105,7 @@ impl<'a> Solid<'a> {
             BodyShape::Polyhedron(ref hull) => {
                 (Core::Hull { hull, scale }, 0.0, scale * hull.inner_radius())
             }
-            BodyShape::Clump(_) | BodyShape::Compound(_) => return None,
+            BodyShape::Clump(_) | BodyShape::Compound(_) | BodyShape::Mesh(_) => return None,
         };
         Some(Self {
             core,

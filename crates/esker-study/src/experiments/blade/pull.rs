@@ -102,7 +102,7 @@ impl Pull {
         Pull {
             trench: narrow(size),
             speed: SLOW,
-            travel: size.pick(0.9, 0.16),
+            travel: size.pick(0.6, 0.16),
             ..Pull::wide(way, 1)
         }
     }

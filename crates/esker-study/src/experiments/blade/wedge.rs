@@ -47,7 +47,7 @@ impl Ground {
     }
 
     pub(super) fn of(world: &World, def: &WorldDef, trench: &Trench) -> Self {
-        let snapshot = observe::snapshot(world);
+        let snapshot = observe::grains_alone(world);
         let area = (trench.reach[0] + trench.reach[1]) * trench.width
             - 2.0 * HALF_THICKNESS * trench.plate[0];
         // Above the plate's lower edge, below the loose grains on top.
