@@ -104,7 +104,11 @@ fn a_bed_at_rest_in_mixed_precision_is_that_of_double_precision() {
     let near = |one: f64, other: f64, share: f64| (one - other).abs() <= share * one.abs();
     assert!(near(double.mean_height, mixed.mean_height, 1e-3));
     assert!(near(double.mean_overlap, mixed.mean_overlap, 0.01));
-    assert!(near(double.floor_over_weight, mixed.floor_over_weight, 0.01));
+    assert!(near(
+        double.floor_over_weight,
+        mixed.floor_over_weight,
+        0.01
+    ));
     assert!(mixed.energy_per_grain < 1e-8, "at rest");
 }
 
