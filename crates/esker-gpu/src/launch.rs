@@ -330,4 +330,31 @@ mod tests {
         assert_eq!(count(|k| matches!(k, Kernel::RepeatChanges { .. })), 2);
         assert_eq!(count(|k| matches!(k, Kernel::JoinCopies { .. })), 0);
     }
+
+    #[test]
+    fn a_flat_sweep_is_a_launch_per_large_colour_and_one_of_all_others() {
+        let flat = |places: &[u32]| StepShape {
+            is_flat: true,
+            ..shape(places)
+        };
+        let own = flat(&[5000, 3000, 700, 90, 8, 0]);
+        let sweeps: Vec<_> = own
+            .launches()
+            .into_iter()
+            .filter(|launch| matches!(launch.kernel, Kernel::SweepFlat { substep: 0, .. }))
+            .collect();
+        let blocks: Vec<u32> = sweeps.iter().map(|launch| launch.thread_blocks).collect();
+        assert_eq!(blocks, [40, 24, 6, 1]);
+        let Kernel::SweepFlat { colours, .. } = sweeps[3].kernel else {
+            panic!("{:?}", sweeps[3]);
+        };
+        assert_eq!([colours & 0xffff, colours >> 16], [3, MOST_COLOURS as u32]);
+        let rounded = own.rounded_up();
+        assert!(rounded.covers(&own));
+        // Small colours come and go.
+        assert!(rounded.covers(&flat(&[5000, 3000, 700, 90, 8, 3])));
+        assert!(!rounded.covers(&flat(&[5000, 3000, 700, 900])));
+        assert!(!rounded.covers(&flat(&[9000, 3000, 700, 90])));
+        assert!(!rounded.covers(&shape(&[5000, 3000, 700, 90, 8, 0])));
+    }
 }

@@ -53,8 +53,12 @@ struct Measured {
     hash: u64,
 }
 
-fn settle(precision: Precision, steps: usize) -> Measured {
+/// A bed that the CPU has let fall for some steps, and so many more on a device.
+fn measure(precision: Precision, fallen: usize, steps: usize) -> Measured {
     let mut world = bed();
+    for _ in 0..fallen {
+        world.step().expect("a step");
+    }
     let device = Resident::new(Host::default().with_precision(precision));
     world
         .set_resident_device(Some(Box::new(device)))
@@ -89,26 +93,36 @@ fn settle(precision: Precision, steps: usize) -> Measured {
     }
 }
 
+/// A bed at rest stays what it is: the two begin from one state, so that what they differ by is
+/// no chance of another packing.
 #[test]
-fn a_bed_in_mixed_precision_is_that_of_double_precision() {
-    let steps = 240;
-    let double = settle(Precision::Double, steps);
-    let mixed = settle(Precision::Mixed, steps);
+fn a_bed_at_rest_in_mixed_precision_is_that_of_double_precision() {
+    let [double, mixed] =
+        [Precision::Double, Precision::Mixed].map(|precision| measure(precision, 240, 200));
     println!("{double:?}\n{mixed:?}");
     assert_ne!(double.hash, mixed.hash, "bits of their own");
     let near = |one: f64, other: f64, share: f64| (one - other).abs() <= share * one.abs();
-    assert!(near(double.mean_height, mixed.mean_height, 0.005));
-    assert!(near(double.mean_overlap, mixed.mean_overlap, 0.03));
+    assert!(near(double.mean_height, mixed.mean_height, 1e-3));
+    assert!(near(double.mean_overlap, mixed.mean_overlap, 0.01));
     assert!(near(
         double.floor_over_weight,
         mixed.floor_over_weight,
-        0.03
+        0.01
     ));
-    // Both are at rest.
-    assert!(double.energy_per_grain < 1e-8 && mixed.energy_per_grain < 1e-8);
+    assert!(mixed.energy_per_grain < 1e-8, "at rest");
+}
+
+/// Grains fall and come to rest as in double precision, in another packing.
+#[test]
+fn a_bed_that_falls_in_mixed_precision_comes_to_rest() {
+    let [double, mixed] =
+        [Precision::Double, Precision::Mixed].map(|precision| measure(precision, 0, 240));
+    println!("{double:?}\n{mixed:?}");
+    let near = |one: f64, other: f64, share: f64| (one - other).abs() <= share * one.abs();
+    assert!(near(double.mean_height, mixed.mean_height, 0.02));
+    assert!(near(double.mean_overlap, mixed.mean_overlap, 0.1));
+    assert!(mixed.energy_per_grain < 1e-8, "at rest");
     // Every run has the same bits.
-    assert_eq!(
-        settle(Precision::Mixed, 60).hash,
-        settle(Precision::Mixed, 60).hash
-    );
+    let again = measure(Precision::Mixed, 0, 240);
+    assert_eq!(mixed.hash, again.hash);
 }

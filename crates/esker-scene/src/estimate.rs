@@ -37,7 +37,7 @@ use glam::DVec3;
 use serde::Serialize;
 
 use crate::check::{all_sizes, emitted, extent};
-use crate::notes::{bodies, reduction, unnamed_pairs, wrong_sides};
+use crate::notes::{bodies, precision, reduction, unnamed_pairs, wrong_sides};
 use crate::scene::Scene;
 use crate::shape_cost::ContactCost;
 
@@ -165,6 +165,7 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
             unnamed_pairs(world),
             bodies(world, scene.run.duration),
             reduction(world, scene.run.device),
+            precision(&scene.run),
         ]
         .concat(),
         advice: if has_grains {

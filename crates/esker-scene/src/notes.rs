@@ -7,7 +7,7 @@ use esker_geometry::{BodyShape, Region};
 use esker_world::definition::{Motion, PairLaw, Placement, Split, VectorOfTime, WallDef, WorldDef};
 use glam::DVec3;
 
-use crate::scene::Device;
+use crate::scene::{Device, DevicePrecision, RunDef};
 
 /// Points of a region that are held against a wall.
 const SAMPLES: usize = 256;
@@ -60,6 +60,20 @@ pub(crate) fn bodies(world: &WorldDef, duration: f64) -> Vec<String> {
         }
     }
     notes
+}
+
+/// Results that are not those of double precision, to the bit.
+pub(crate) fn precision(run: &RunDef) -> Vec<String> {
+    let note = match (run.precision, run.device) {
+        (DevicePrecision::Double, _) => return Vec::new(),
+        (DevicePrecision::Mixed, Device::Cpu) => {
+            "`precision = \"mixed\"` has no effect: the processor computes in double precision"
+        }
+        (DevicePrecision::Mixed, _) => {
+            "`precision = \"mixed\"`: a GPU ends with bits of its own, not those of the processor"
+        }
+    };
+    vec![note.to_owned()]
 }
 
 /// Scenes in which freezing grains at rest changes the result, or gains nothing.
