@@ -7,7 +7,8 @@ use std::path::Path;
 
 use common::{emitting_world, temporary_dir};
 use esker_record::{
-    Checkpoint, CheckpointError, CheckpointHeader, CheckpointStore, RecordingMark, SceneIdentity,
+    CHECKPOINT_FORMAT, Checkpoint, CheckpointError, CheckpointHeader, CheckpointStore,
+    RecordingMark, SceneIdentity,
 };
 use esker_world::World;
 
@@ -67,8 +68,10 @@ fn foreign_and_too_new_files_are_named() {
         "`x` is not a checkpoint of Esker"
     );
     let mut bytes = checkpoint(1).encode();
-    bytes[8] = 9;
-    assert!(refuse(&bytes).contains("format 9"), "{}", refuse(&bytes));
+    let next = CHECKPOINT_FORMAT + 1;
+    bytes[8] = next as u8;
+    let shown = refuse(&bytes);
+    assert!(shown.contains(&format!("format {next}")), "{shown}");
 }
 
 #[test]
