@@ -71,6 +71,28 @@ pub(super) struct Grid {
     ranges: KeyMap<u8, Range>,
     /// By member.
     entries: Vec<Entry>,
+    /// All cells of some groups as arrays, as long as nobody comes or goes.
+    laid_out: Vec<LaidOut>,
+}
+
+/// The cells of a group in an array.
+#[derive(Debug)]
+struct LaidOut {
+    group: u8,
+    range: Range,
+    /// The first member of each cell.
+    first: Vec<u32>,
+}
+
+/// Cells of an array for each one that has members, up to which one is laid out.
+const SPARSE: f64 = 32.0;
+
+impl LaidOut {
+    fn place(&self, cell: [i32; 3]) -> usize {
+        let size = self.range.size();
+        let at: [usize; 3] = std::array::from_fn(|k| (cell[k] - self.range.low[k]) as usize);
+        (at[2] * size[1] + at[1]) * size[0] + at[0]
+    }
 }
 
 impl Grid {
@@ -81,6 +103,31 @@ impl Grid {
         self.near.clear();
         self.ranges.clear();
         self.entries.clear();
+        self.laid_out.clear();
+    }
+
+    /// Gets ready for so many searches: where they are more than the cells, these are laid out in an
+    /// array, in which one is found sooner than by its name.
+    pub(super) fn prepare(&mut self, searches: usize) {
+        let cells = self.cells.len();
+        if searches < cells || !self.laid_out.is_empty() {
+            return;
+        }
+        for (&group, &range) in &self.ranges {
+            if range.count() <= SPARSE * cells as f64 {
+                self.laid_out.push(LaidOut {
+                    group,
+                    range,
+                    first: vec![NONE; range.count() as usize],
+                });
+            }
+        }
+        for (&(group, cell), &first) in &self.cells {
+            if let Some(laid_out) = self.laid_out.iter_mut().find(|l| l.group == group) {
+                let place = laid_out.place(cell);
+                laid_out.first[place] = first;
+            }
+        }
     }
 
     /// Width of cells, m.
@@ -89,6 +136,7 @@ impl Grid {
     }
 
     pub(super) fn insert(&mut self, member: u32, group: u8, place: DVec3) {
+        self.laid_out.clear();
         let key = (group, cell_at(self.edge, place));
         if !self.cells.contains_key(&key) {
             for cell in Range::around(key.1).cells() {
@@ -110,6 +158,7 @@ impl Grid {
     }
 
     pub(super) fn remove(&mut self, member: u32, group: u8, place: DVec3) {
+        self.laid_out.clear();
         let key = (group, cell_at(self.edge, place));
         let Some(first) = self.cells.get_mut(&key) else {
             return;
@@ -144,8 +193,9 @@ impl Grid {
     /// Calls `found` with every member of a group within this distance, m.
     pub(super) fn within(&self, group: u8, around: (DVec3, f64), mut found: impl FnMut(u32)) {
         let (centre, distance) = around;
+        let laid_out = self.laid_out.iter().find(|l| l.group == group);
         let is_near = |cell: [i32; 3]| self.near.contains_key(&(group, cell));
-        if distance <= self.edge && !is_near(cell_at(self.edge, centre)) {
+        if laid_out.is_none() && distance <= self.edge && !is_near(cell_at(self.edge, centre)) {
             return;
         }
         self.each_in(group, Range::new(self.edge, around), |member, place| {
@@ -182,7 +232,11 @@ impl Grid {
                 at = entry.next;
             }
         };
-        if range.count() > self.cells.len() as f64 {
+        if let Some(laid_out) = laid_out {
+            for cell in range.cells() {
+                look(laid_out.first[laid_out.place(cell)]);
+            }
+        } else if range.count() > self.cells.len() as f64 {
             let cells = self.cells.iter();
             let near = cells.filter(|((own, cell), _)| *own == group && range.contains(*cell));
             near.for_each(|(_, &first)| look(first));
@@ -248,6 +302,10 @@ impl Range {
         }
     }
 
+    fn size(&self) -> [usize; 3] {
+        std::array::from_fn(|k| (self.high[k] - self.low[k]) as usize + 1)
+    }
+
     fn count(&self) -> f64 {
         let along = |axis: usize| {
             let cells = f64::from(self.high[axis]) - f64::from(self.low[axis]) + 1.0;
@@ -281,7 +339,7 @@ mod tests {
         for k in (0..100).step_by(3) {
             grid.remove(k, u8::from(k >= 50), place(k));
         }
-        let near = |group: u8, around: (DVec3, f64)| {
+        let near = |grid: &Grid, group: u8, around: (DVec3, f64)| {
             let mut found = Vec::new();
             grid.within(group, around, |member| found.push(member));
             found.sort_unstable();
@@ -292,17 +350,20 @@ mod tests {
             let is_near = |k: &u32| place(*k).distance(centre) <= distance;
             (0..100).filter(is_there).filter(is_near).collect()
         };
-        for group in [0, 1] {
+        // By name, then in arrays.
+        for (searches, group) in [(0, 0), (0, 1), (1000, 0), (1000, 1)] {
+            grid.prepare(searches);
+            assert_eq!(grid.laid_out.is_empty(), searches == 0);
             // The last box is far larger than what is there.
             for around in [(place(44), 0.25), (place(50), 0.7), (DVec3::ZERO, 1e9)] {
-                assert_eq!(near(group, around), expected(group, around));
+                assert_eq!(near(&grid, group, around), expected(group, around));
             }
             // All over, and beyond where there are any.
             for k in 0..4000 {
                 let centre = DVec3::new(f64::from(k % 40), f64::from(k / 40), 0.0) * 0.1 - 1.0;
                 for distance in [0.3, 0.5, 1.3] {
                     let around = (centre, distance);
-                    assert_eq!(near(group, around), expected(group, around));
+                    assert_eq!(near(&grid, group, around), expected(group, around));
                 }
             }
         }

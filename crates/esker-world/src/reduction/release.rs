@@ -382,6 +382,7 @@ impl World {
         let search = members.begin_shared_search();
         let (grains, free, periodic) = (&self.grains, self.grains.free_count(), self.periodic);
         let bodies = grains.len() - grains.count();
+        members.grid.prepare(free + bodies);
         let frames: Vec<Pose> = groups.iter().map(|group| group.frame(time)).collect();
         let look_around = |row: usize, found: &mut Vec<u32>| {
             let (state, radius) = (&grains.state[row], grains.radius[row]);
