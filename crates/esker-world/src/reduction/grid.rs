@@ -193,9 +193,9 @@ impl Grid {
     /// Calls `found` with every member of a group within this distance, m.
     pub(super) fn within(&self, group: u8, around: (DVec3, f64), mut found: impl FnMut(u32)) {
         let (centre, distance) = around;
-        let laid_out = self.laid_out.iter().find(|l| l.group == group);
+        let is_laid_out = self.laid_out.iter().any(|l| l.group == group);
         let is_near = |cell: [i32; 3]| self.near.contains_key(&(group, cell));
-        if laid_out.is_none() && distance <= self.edge && !is_near(cell_at(self.edge, centre)) {
+        if !is_laid_out && distance <= self.edge && !is_near(cell_at(self.edge, centre)) {
             return;
         }
         self.each_in(group, Range::new(self.edge, around), |member, place| {
@@ -224,6 +224,7 @@ impl Grid {
             return;
         };
         let range = range.and(occupied);
+        let laid_out = self.laid_out.iter().find(|l| l.group == group);
         let mut look = |first: u32| {
             let mut at = first;
             while at != NONE {

@@ -377,8 +377,8 @@ impl Experiment for InclinedDrum {
             Size::Full => difference,
             Size::Reduced => difference.unless(
                 [12.0, 14.0],
-                "a bed a third as deep as the plant's climbs higher between bumps, and six ways to \
-                 place these gave 10.9 to 13.0",
+                "the bed is a third as deep as the plant's, and runs that differ in where the bumps \
+                 are gave 10.9 to 13.0",
             ),
         });
         Ok(outcome)
@@ -416,8 +416,8 @@ fn judge_velocities(size: Size, flow: &Flow, outcome: &mut Outcome) {
             "0.49 ± 0.03 (observed 0.58 ± 0.05)",
             [0.46, 0.63],
             [flow.transport, 0.66],
-            "the bed is a third as deep as the plant's and flows through its whole depth, and six ways \
-             to place the bumps gave 0.58 to 0.65",
+            "the bed is a third as deep as the plant's and flows through its whole depth, and runs that \
+             differ in where the bumps are gave 0.58 to 0.65",
         ),
         (
             "surface, across v_s⊥",
