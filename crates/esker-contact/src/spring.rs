@@ -209,9 +209,9 @@ impl Damping {
     /// `S_n k`.
     #[inline]
     pub fn root_of_max_overlap(&self, overlap: f64, normal_velocity: f64, linear: f64) -> f64 {
-        let elastic = overlap * overlap * overlap.sqrt();
-        let energy = elastic + 1.25 * (normal_velocity * normal_velocity / linear);
-        fifth_root(energy) * self.spent_factor(elastic / energy, normal_velocity > 0.0)
+        let energy = CollisionEnergy::of(overlap, normal_velocity, linear);
+        energy.root_of_max_overlap()
+            * self.spent_factor(energy.elastic_share(), normal_velocity > 0.0)
     }
 
     /// `G` of (7'), from the elastic share of the energy.
@@ -229,6 +229,35 @@ impl Damping {
             }
             _ => 1.0,
         }
+    }
+}
+
+/// Energy of a contact after Hertz, in the units of (7), m^(5/2).
+struct CollisionEnergy {
+    elastic: f64,
+    total: f64,
+}
+
+impl CollisionEnergy {
+    #[inline]
+    fn of(overlap: f64, speed: f64, linear: f64) -> Self {
+        let elastic = overlap * overlap * overlap.sqrt();
+        CollisionEnergy {
+            elastic,
+            total: elastic + 1.25 * (speed * speed / linear),
+        }
+    }
+
+    /// `√δ̂` of (7) but for `G`.
+    #[inline]
+    fn root_of_max_overlap(&self) -> f64 {
+        fifth_root(self.total)
+    }
+
+    /// Of nothing, nothing is elastic: contacts may just touch, and not move.
+    #[inline]
+    fn elastic_share(&self) -> f64 {
+        self.elastic / self.total.max(f64::MIN_POSITIVE)
     }
 }
 
@@ -461,12 +490,11 @@ impl SpringLaw {
         if law.hertz {
             let speed = normal_velocity.abs().max(closing_speed);
             let overlap = overlap.max(min_overlap);
-            let elastic = overlap * overlap * overlap.sqrt();
-            let energy = elastic + 1.25 * (speed * speed / linear);
-            let mut root = fifth_root(energy);
+            let energy = CollisionEnergy::of(overlap, speed, linear);
+            let mut root = energy.root_of_max_overlap();
             if linear * root * h * h <= self.followed_square {
                 let is_parting = normal_velocity > 0.0 && normal_velocity >= closing_speed;
-                root *= law.damping.spent_factor(elastic / energy, is_parting);
+                root *= law.damping.spent_factor(energy.elastic_share(), is_parting);
             }
             square *= root;
             if law.is_whole_step() {
@@ -677,6 +705,16 @@ mod tests {
             closing_speed: 3.0,
         });
         assert_eq!(spring.row(-3.0, 1e-2).0, -1e-2);
+    }
+
+    /// Where nothing overlaps and nothing moves, nothing is divided by nothing.
+    #[test]
+    fn a_contact_that_just_touches_has_a_number_for_its_frequency() {
+        for restitution in [0.0, 0.3, 0.9] {
+            let root =
+                Damping::of_restitution(restitution, true).root_of_max_overlap(0.0, 0.0, 1e9);
+            assert!(root >= 0.0, "{root}");
+        }
     }
 
     #[test]
