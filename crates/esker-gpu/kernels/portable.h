@@ -75,11 +75,12 @@ typedef double real;
 #define WATCHED_U32(address) (*(volatile u32 *)(address))
 #define WATCHED_U64(address) (*(volatile u64 *)(address))
 #define IN_ORDER() __threadfence_block()
+/* The lowest bit of a number that has one. */
+#define LOWEST_BIT(bits) ((u32)__ffsll((long long)(bits)) - 1)
 /* Whether something holds for all threads of a warp, which wait for each other; the host has
  * warps of one thread. */
-#define LOWEST_BIT(bits) ((u32)__ffsll((long long)(bits)) - 1)
 #define ALL_OF_WARP(is_so) __all_sync(0xffffffffu, is_so)
-/* Adds the numbers of all threads of a warp; only where all of them come by. */
+/* Adds the numbers of all threads of a warp, or takes the largest; only where all come by. */
 #define WARP_ADD_U64(address, value) \
     do { \
         u64 warp_sum = (value); \
@@ -100,7 +101,7 @@ typedef double real;
 /* What is at an address, from the memory that all multiprocessors share: a kernel that began
  * before others were done may have older values nearer by. */
 #define FRESH(address) __ldcg(address)
-/* Two numbers side by side, fresh, and four, at an address that is a multiple of their size. */
+/* Two numbers side by side, at an address that is a multiple of their size; loads are fresh. */
 #ifdef MIXED
 #define LOAD_TWO(address, out) \
     do { \
@@ -108,13 +109,6 @@ typedef double real;
         (out)[0] = two.x, (out)[1] = two.y; \
     } while (0)
 #define STORE_TWO(address, in) (*(float2 *)(address) = make_float2((in)[0], (in)[1]))
-#define LOAD_FOUR(address, out) \
-    do { \
-        float4 four = *(const float4 *)(address); \
-        (out)[0] = four.x, (out)[1] = four.y, (out)[2] = four.z, (out)[3] = four.w; \
-    } while (0)
-#define STORE_FOUR(address, in) \
-    (*(float4 *)(address) = make_float4((in)[0], (in)[1], (in)[2], (in)[3]))
 #else
 #define LOAD_TWO(address, out) \
     do { \
@@ -122,18 +116,19 @@ typedef double real;
         (out)[0] = two.x, (out)[1] = two.y; \
     } while (0)
 #define STORE_TWO(address, in) (*(double2 *)(address) = make_double2((in)[0], (in)[1]))
-#define LOAD_FOUR(address, out) \
-    do { \
-        double2 two = *(const double2 *)(address), more = *(const double2 *)((address) + 2); \
-        (out)[0] = two.x, (out)[1] = two.y, (out)[2] = more.x, (out)[3] = more.y; \
-    } while (0)
-#define STORE_FOUR(address, in) \
-    do { \
-        ((double2 *)(address))[0] = make_double2((in)[0], (in)[1]); \
-        ((double2 *)(address))[1] = make_double2((in)[2], (in)[3]); \
-    } while (0)
 #endif
-/* Two numbers of 32 bits side by side, fresh. */
+/* Half of what memory moves at a time, 32 bytes. */
+#ifdef MIXED
+typedef float4 Word;
+#define WORD_OF(x) make_float4((x)[0], (x)[1], (x)[2], (x)[3])
+#define NUMBERS_OF(word, out) \
+    ((out)[0] = (word).x, (out)[1] = (word).y, (out)[2] = (word).z, (out)[3] = (word).w)
+#else
+typedef double2 Word;
+#define WORD_OF(x) make_double2((x)[0], (x)[1])
+#define NUMBERS_OF(word, out) ((out)[0] = (word).x, (out)[1] = (word).y)
+#endif
+/* Two numbers of 32 bits side by side, likewise. */
 #define LOAD_PAIR(address, out) \
     do { \
         uint2 pair = __ldcg((const uint2 *)(address)); \
@@ -141,8 +136,8 @@ typedef double real;
     } while (0)
 /* Kernels that follow one another closely: one may begin as soon as all thread blocks of the one
  * before let it or have ended. What others have written it may read after it has waited; what
- * those before the one before have written, at once. So a kernel lets the next one begin only
- * after it has waited itself, and always waits. */
+ * those before the one before have written, at once. So a kernel that may begin early lets the
+ * next one begin only after it has waited itself, and always waits. */
 #if __CUDA_ARCH__ >= 900
 #define WAIT_FOR_KERNELS_BEFORE() asm volatile("griddepcontrol.wait;" ::: "memory")
 #define LET_NEXT_KERNEL_BEGIN() asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
@@ -155,75 +150,94 @@ typedef double real;
 #define BITS_OF_FLOAT(x) ((u32)__float_as_int(x))
 #define FLOAT_OF(bits) __int_as_float((int)(bits))
 
-/* Eight numbers from each of two places; threads that want none have any place that is there. */
-DEVICE void load_pair_of_eight(const real *numbers, const u32 *pair, u32 is_wanted, real (*a)[4],
-                               real (*b)[4]) {
-    const real *at_a = numbers + 8 * (u64)(is_wanted ? pair[0] : 0);
-    const real *at_b = numbers + 8 * (u64)(is_wanted ? pair[1] : 0);
-    LOAD_FOUR(at_a, a[0]);
-    LOAD_FOUR(at_b, b[0]);
-    LOAD_FOUR(at_a + 4, a[1]);
-    LOAD_FOUR(at_b + 4, b[1]);
-}
-
+/* The word of the thread beside. */
+DEVICE Word exchanged(Word word) {
+    const u32 all = 0xffffffffu;
+    word.x = __shfl_xor_sync(all, word.x, 1);
+    word.y = __shfl_xor_sync(all, word.y, 1);
 #ifdef MIXED
-/* The first four of these, fresh. */
-DEVICE void load_pair_of_four(const real *numbers, const u32 *pair, u32 is_wanted, real *a,
-                              real *b) {
-    float4 of_a = __ldcg((const float4 *)(numbers + 8 * (u64)(is_wanted ? pair[0] : 0)));
-    float4 of_b = __ldcg((const float4 *)(numbers + 8 * (u64)(is_wanted ? pair[1] : 0)));
-    a[0] = of_a.x, a[1] = of_a.y, a[2] = of_a.z, a[3] = of_a.w;
-    b[0] = of_b.x, b[1] = of_b.y, b[2] = of_b.z, b[3] = of_b.w;
+    word.z = __shfl_xor_sync(all, word.z, 1);
+    word.w = __shfl_xor_sync(all, word.w, 1);
+#endif
+    return word;
 }
 
-DEVICE void store_eight(real *numbers, u32 place, u32 is_stored, const real (*in)[4]) {
-    if (!is_stored) return;
-    STORE_FOUR(numbers + 8 * (u64)place, in[0]);
-    STORE_FOUR(numbers + 8 * (u64)place + 4, in[1]);
-}
-#else
-/* Memory moves 32 bytes at a time, and an instruction of a thread 16. So threads side by side fetch
- * and store both halves for one of them and then for the other; all threads of a warp come by. */
-DEVICE double2 exchanged(double2 half) {
-    half.x = __shfl_xor_sync(0xffffffffu, half.x, 1);
-    half.y = __shfl_xor_sync(0xffffffffu, half.y, 1);
-    return half;
-}
-
-DEVICE void load_together(const real *numbers, u32 place, real *out) {
-    const double2 *halves = (const double2 *)numbers;
-    u32 odd = threadIdx.x % 2, beside = __shfl_xor_sync(0xffffffffu, place, 1);
-    double2 of_even = __ldcg(halves + 4 * (u64)(odd ? beside : place) + odd);
-    double2 of_odd = __ldcg(halves + 4 * (u64)(odd ? place : beside) + odd);
-    double2 received = exchanged(odd ? of_even : of_odd);
-    double2 first = odd ? received : of_even, second = odd ? of_odd : received;
-    out[0] = first.x, out[1] = first.y, out[2] = second.x, out[3] = second.y;
+/* Two words of every thread from each of so many places. Memory moves both words of a place at once
+ * if one instruction asks for them: threads side by side fetch the words of one and then of the
+ * other, of all places before any is waited for. All threads of a warp come by. */
+template <int COUNT> DEVICE void load_words(const Word *words, const u32 *places, Word (*out)[2]) {
+    u32 odd = threadIdx.x % 2;
+    Word of_even[COUNT], of_odd[COUNT];
+    for (int k = 0; k < COUNT; k++) {
+        u32 own = places[k], beside = __shfl_xor_sync(0xffffffffu, own, 1);
+        of_even[k] = __ldcg(words + 2 * (u64)(odd ? beside : own) + odd);
+        of_odd[k] = __ldcg(words + 2 * (u64)(odd ? own : beside) + odd);
+    }
+    for (int k = 0; k < COUNT; k++) {
+        Word received = exchanged(odd ? of_even[k] : of_odd[k]);
+        out[k][0] = odd ? received : of_even[k];
+        out[k][1] = odd ? of_odd[k] : received;
+    }
 }
 
-DEVICE void store_together(real *numbers, u32 place, u32 is_stored, const real *in) {
+/* Stores two words of every thread, or none. */
+DEVICE void store_words(Word *words, u32 place, u32 is_stored, Word first, Word second) {
     const u32 nowhere = 0xffffffffu;
-    double2 *halves = (double2 *)numbers;
-    double2 first = make_double2(in[0], in[1]), second = make_double2(in[2], in[3]);
     if (!is_stored) place = nowhere;
     u32 odd = threadIdx.x % 2, beside = __shfl_xor_sync(0xffffffffu, place, 1);
     u32 of_even = odd ? beside : place, of_odd = odd ? place : beside;
-    double2 received = exchanged(odd ? first : second);
-    if (of_even != nowhere) halves[4 * (u64)of_even + odd] = odd ? received : first;
-    if (of_odd != nowhere) halves[4 * (u64)of_odd + odd] = odd ? second : received;
+    Word received = exchanged(odd ? first : second);
+    if (of_even != nowhere) words[2 * (u64)of_even + odd] = odd ? received : first;
+    if (of_odd != nowhere) words[2 * (u64)of_odd + odd] = odd ? second : received;
 }
 
-/* The first four of these, fresh. */
+/* Eight numbers from each of two places; threads that want none have any place that is there. */
+DEVICE void load_pair_of_eight(const real *numbers, const u32 *pair, u32 is_wanted, real (*a)[4],
+                               real (*b)[4]) {
+    real *out[4] = {a[0], a[1], b[0], b[1]};
+    u32 places[2] = {is_wanted ? pair[0] : 0, is_wanted ? pair[1] : 0};
+#ifdef MIXED
+    Word words[2][2];
+    load_words<2>((const Word *)numbers, places, words);
+    for (int k = 0; k < 4; k++) NUMBERS_OF(words[k / 2][k % 2], out[k]);
+#else
+    Word words[4][2];
+    u32 halves[4] = {2 * places[0], 2 * places[0] + 1, 2 * places[1], 2 * places[1] + 1};
+    load_words<4>((const Word *)numbers, halves, words);
+    for (int k = 0; k < 8; k++) NUMBERS_OF(words[k / 2][k % 2], out[k / 2] + k % 2 * 2);
+#endif
+}
+
+/* The first four of these. */
 DEVICE void load_pair_of_four(const real *numbers, const u32 *pair, u32 is_wanted, real *a,
                               real *b) {
-    load_together(numbers, is_wanted ? pair[0] : 0, a);
-    load_together(numbers, is_wanted ? pair[1] : 0, b);
+    u32 places[2] = {is_wanted ? pair[0] : 0, is_wanted ? pair[1] : 0};
+#ifdef MIXED
+    Word of_a = __ldcg((const Word *)(numbers + 8 * (u64)places[0]));
+    Word of_b = __ldcg((const Word *)(numbers + 8 * (u64)places[1]));
+    NUMBERS_OF(of_a, a);
+    NUMBERS_OF(of_b, b);
+#else
+    Word words[2][2];
+    u32 halves[2] = {2 * places[0], 2 * places[1]};
+    load_words<2>((const Word *)numbers, halves, words);
+    for (int k = 0; k < 2; k++) {
+        NUMBERS_OF(words[0][k], a + 2 * k);
+        NUMBERS_OF(words[1][k], b + 2 * k);
+    }
+#endif
 }
 
 DEVICE void store_eight(real *numbers, u32 place, u32 is_stored, const real (*in)[4]) {
-    store_together(numbers, place, is_stored, in[0]);
-    store_together(numbers + 4, place, is_stored, in[1]);
-}
+#ifdef MIXED
+    store_words((Word *)numbers, place, is_stored, WORD_OF(in[0]), WORD_OF(in[1]));
+#else
+    for (u32 half = 0; half < 2; half++) {
+        store_words((Word *)numbers, 2 * place + half, is_stored, WORD_OF(in[half]),
+                    WORD_OF(in[half] + 2));
+    }
 #endif
+}
 
 /* A place in a list of so many, and one for every other thread that comes by: one of a warp
  * takes them for all. */
