@@ -14,7 +14,7 @@ use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
 /// `struct FieldCell` of `kernels/find.h`, for its size.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct FieldCell([u64; 6], [f64; 4], [u32; 32]);
+struct FieldCell([u64; 9], [f64; 4], [u32; 32]);
 
 /// `struct FindNumbers` of `kernels/find.h`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +24,7 @@ pub struct FindNumbers {
     pub sums: [u64; 4],
     pub deviation: u64,
     pub far: u64,
+    pub hit_anywhere: u64,
     pub difference: u64,
     pub longest_reach: u64,
     pub cell_size: f64,
@@ -310,6 +311,7 @@ impl<E: Executor> Finder<E> {
             (&field_means, cells, 0),
             (&field_spread_of_cells, cells, 0),
             (&field_deviations, grains, 0),
+            (&field_hit, cells, 0),
             (&field_compare, cells, 0),
             (&field_spread, cells, 0),
             (&field_spread, cells, 1),
