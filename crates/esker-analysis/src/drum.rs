@@ -154,6 +154,7 @@ mod tests {
         // In the middle, where it does not turn the centre of mass.
         add(at(29.5, 0.8, 0.5), DVec3::new(6.0, 0.25, -8.0));
         add(at(30.0, 0.9, 2.0), DVec3::splat(9.0));
+        (snapshot.velocities, snapshot.masses) = (Some(velocities), Some(masses));
         let section = DrumSection {
             centre: DVec3::ZERO,
             axis: DVec3::Y,

@@ -41,7 +41,7 @@
 //! Which pairs are found depends on these cells, so sums are integers: they are
 //! the same in any order and on any number of threads.
 
-use std::ops::RangeInclusive;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_geometry::{Aabb, SphereTouch};
@@ -565,9 +565,9 @@ impl MeanVelocityField {
         for z in along(2, z).into_iter().flatten() {
             for y in along(1, y).into_iter().flatten() {
                 for x in along(0, x) {
-                    let first = keys.partition_point(|key| *key < [0, z, y, *x.start()]);
-                    let last = [0, z, y, *x.end()];
-                    let row = keys[first..].iter().take_while(|key| **key <= last);
+                    let [start, end] = [x.start, x.end].map(|x| [0, z, y, x]);
+                    let first = keys.partition_point(|key| *key < start);
+                    let row = keys[first..].iter().take_while(|key| **key < end);
                     (first..first + row.count()).for_each(&mut visit);
                 }
             }
@@ -676,19 +676,19 @@ fn beside(k: i32, period: i32) -> impl Iterator<Item = i32> + Clone {
 }
 
 /// Coordinates up to so many cells away, along an axis of so many cells if that is periodic.
-fn within(k: i32, away: i32, period: i32) -> [RangeInclusive<i32>; 2] {
-    const NONE: RangeInclusive<i32> = 1..=0;
-    let (low, high) = (k - away, k + away);
+fn within(k: i32, away: i32, period: i32) -> [Range<i32>; 2] {
+    const NONE: Range<i32> = 0..0;
+    let (low, end) = (k - away, k + away + 1);
     if period == 0 {
-        [low..=high, NONE]
-    } else if 2 * away + 1 >= period {
-        [0..=period - 1, NONE]
+        [low..end, NONE]
+    } else if end - low >= period {
+        [0..period, NONE]
     } else if low < 0 {
-        [0..=high, low + period..=period - 1]
-    } else if high >= period {
-        [0..=high - period, low..=period - 1]
+        [0..end, low + period..period]
+    } else if end > period {
+        [0..end - period, low..period]
     } else {
-        [low..=high, NONE]
+        [low..end, NONE]
     }
 }
 

@@ -357,28 +357,6 @@ impl<E: Executor> Finder<E> {
         Ok(())
     }
 
-    /// What each kernel of a search takes, s, one after another.
-    pub fn profile(
-        &mut self,
-        executor: &mut E,
-        history: usize,
-    ) -> Result<Vec<(&'static str, f64)>, DeviceError> {
-        let memory = self.memory.as_ref().expect("a step was sent");
-        let record = self.staged.find.address(memory);
-        let mut times = Vec::new();
-        for (kernel, entries, number) in self.kernels(history) {
-            executor.wait()?;
-            let start = std::time::Instant::now();
-            executor.launch(ResidentLaunch {
-                number,
-                ..over(kernel, entries, record)
-            })?;
-            executor.wait()?;
-            times.push((kernel.name, start.elapsed().as_secs_f64()));
-        }
-        Ok(times)
-    }
-
     /// Begins to bring back what the search left in numbers.
     pub fn fetch_numbers(&mut self) -> Result<(), DeviceError> {
         let bytes = self.staged.numbers.bytes();
