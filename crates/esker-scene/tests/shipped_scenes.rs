@@ -169,6 +169,24 @@ fn the_plant_at_full_size_has_what_is_published_of_it() {
     assert!((700_000..800_000).contains(&start), "{start}");
 }
 
+/// Pellets used to fall between the belt and the first roller, which threw them back under the
+/// belt and out of the scene: none got to the sieve.
+#[test]
+fn no_pellet_fits_between_the_belt_of_a_plant_and_its_sieve() {
+    for name in ["plant", "full-size/plant"] {
+        let plant = scene(name);
+        let walls = &plant.world.walls;
+        let wall = |name: &str| walls.iter().find(|wall| wall.name == name).unwrap();
+        let (belt, roller) = (wall("belt"), wall("roller 1"));
+        let half = 0.5 * belt.shape.bounds().unwrap().size();
+        let radius = 0.5 * roller.shape.bounds().unwrap().size().x;
+        let lower_edge = belt.pose.position - half;
+        let gap = (roller.pose.position - lower_edge).with_y(0.0).length() - radius;
+        let diameter = 2.0 * plant.world.emitters[0].sizes.min();
+        assert!(gap > 0.0 && gap < 0.75 * diameter, "{name}: {gap} m");
+    }
+}
+
 #[test]
 fn defaults_of_the_format_are_those_of_the_world() {
     use esker_world::definition::{PairLaw, WholeStep, WorldDef};
