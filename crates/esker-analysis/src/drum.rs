@@ -71,32 +71,29 @@ impl DrumSection {
         sum / velocities.len() as f64
     }
 
-    /// Mean velocity of the grains at the surface of a part: those within one diameter, m, of the
-    /// innermost of their sector.
+    /// Mean velocity of the grains at the surface of a part. In every sector they are the
+    /// innermost layer, one diameter thick, m, that has at least half as many grains as the
+    /// fullest one. (The innermost grain of a sector, which was the surface once, is most often
+    /// one in flight, and so are those beside it.)
     pub fn surface(&self, part: &Snapshot, diameter: f64) -> Option<SurfaceFlow> {
         let up = part.up();
         let up = up.reject_from_normalized(self.axis).normalize_or_zero();
         let side = self.axis.cross(up);
-        let velocities = part.velocities.as_deref()?;
-        let place = |x: &DVec3| {
+        let mut sectors = [const { Vec::new() }; SECTORS];
+        for (x, &velocity) in part.positions.iter().zip(part.velocities.as_deref()?) {
             let arm = *x - self.centre;
             let (aside, below) = (arm.dot(side), -arm.dot(up));
             let angle = aside.abs().atan2(below).to_degrees();
             let share = (angle - SURFACE[0]) / (SURFACE[1] - SURFACE[0]);
-            let is_seen = (0.0..1.0).contains(&share);
-            is_seen.then_some(((share * SECTORS as f64) as usize, aside.hypot(below)))
-        };
-        let mut innermost = [f64::INFINITY; SECTORS];
-        for x in &part.positions {
-            if let Some((sector, distance)) = place(x) {
-                innermost[sector] = innermost[sector].min(distance);
+            if (0.0..1.0).contains(&share) {
+                let sector = (share * SECTORS as f64) as usize;
+                sectors[sector].push((aside.hypot(below), velocity));
             }
         }
         let (mut sum, mut count) = (DVec3::ZERO, 0.0);
-        for (x, velocity) in part.positions.iter().zip(velocities) {
-            if let Some((sector, distance)) = place(x)
-                && distance < innermost[sector] + diameter
-            {
+        for sector in &mut sectors {
+            sector.sort_by(|a, b| a.0.total_cmp(&b.0));
+            for (_, velocity) in surface_layer(sector, diameter) {
                 sum += *velocity;
                 count += 1.0;
             }
@@ -111,11 +108,26 @@ impl DrumSection {
     }
 }
 
+/// Of distances in ascending order the first layer of this thickness that has at least half as
+/// many as any.
+fn surface_layer<T>(sorted: &[(f64, T)], thickness: f64) -> &[(f64, T)] {
+    let layer = |first: usize| {
+        let end = sorted[first].0 + thickness;
+        let within = sorted[first..].partition_point(|(distance, _)| *distance < end);
+        &sorted[first..first + within]
+    };
+    let layers = || (0..sorted.len()).map(layer);
+    let fullest = layers().map(<[_]>::len).max().unwrap_or(0);
+    let mut full = layers().filter(|layer| 2 * layer.len() >= fullest);
+    full.next().unwrap_or(&[])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A layer at 30° in a drum along y, of which the inner half flows, and a grain elsewhere.
+    /// A layer at 30° in a drum along y, of which the inner half flows, a grain in flight above it,
+    /// and one elsewhere.
     #[test]
     fn measures_of_a_bed_are_those_that_it_was_made_with() {
         let at = |angle: f64, r: f64, y: f64| {
@@ -127,18 +139,21 @@ mod tests {
             ..Default::default()
         };
         let (mut velocities, mut masses) = (Vec::new(), Vec::new());
+        let mut add = |x: DVec3, velocity: DVec3| {
+            snapshot.positions.push(x);
+            snapshot.radii.push(0.02);
+            velocities.push(velocity);
+            masses.push(1.0);
+        };
         for k in 0..26 {
-            for (r, v) in [(1.0, DVec3::ZERO), (0.95, DVec3::new(0.6, 0.5, -0.8))] {
-                snapshot.positions.push(at(17.0 + f64::from(k), r, 0.5));
-                snapshot.radii.push(0.02);
-                velocities.push(v);
-                masses.push(1.0);
+            for y in [0.3, 0.5, 0.7] {
+                add(at(17.0 + f64::from(k), 1.0, y), DVec3::ZERO);
+                add(at(17.0 + f64::from(k), 0.95, y), DVec3::new(0.6, 0.5, -0.8));
             }
         }
-        snapshot.positions.push(at(30.0, 0.9, 2.0));
-        snapshot.radii.push(0.02);
-        velocities.push(DVec3::splat(9.0));
-        masses.push(1.0);
+        // In the middle, where it does not turn the centre of mass.
+        add(at(29.5, 0.8, 0.5), DVec3::new(6.0, 0.25, -8.0));
+        add(at(30.0, 0.9, 2.0), DVec3::splat(9.0));
         (snapshot.velocities, snapshot.masses) = (Some(velocities), Some(masses));
         let section = DrumSection {
             centre: DVec3::ZERO,
@@ -146,7 +161,7 @@ mod tests {
             from_to: [0.0, 1.0],
         };
         let part = section.part_of(&snapshot);
-        assert_eq!(part.len(), 52);
+        assert_eq!(part.len(), 157);
         let angle = section.angle(&part).unwrap().to_degrees();
         assert!((angle - 29.5).abs() < 0.1, "{angle}");
         assert!((section.transport(&part) - 0.25).abs() < 1e-12);

@@ -8,6 +8,8 @@
 /* Unit of summed velocities. */
 #define QUANTUM (1.0 / 16777216.0)
 #define IMPACT_REACH_RADII 0.35
+/* Grains that may get to cells farther away than this are taken to get anywhere. */
+#define CELLS_FOLLOWED 6.0
 #define SPREAD_DECAY 0.5
 /* Of `longest_sleep`. */
 #define UNSEEN_MOTION 0.01
@@ -21,7 +23,7 @@ RESIDENT_KERNEL(field_begin, Find) {
         if (THREAD_BLOCK == 0 && thread == 0) {
             struct FindNumbers *n = s->numbers;
             for (int k = 0; k < 4; k++) n->sums[k] = 0;
-            n->deviation = n->far = n->difference = n->longest_reach = 0;
+            n->deviation = n->far = n->hit_anywhere = n->difference = n->longest_reach = 0;
             n->cells = n->occupied = n->placed = n->wide = n->levels = 0;
             n->has_impacts = n->found = n->chosen = 0;
         }
@@ -58,6 +60,7 @@ RESIDENT_KERNEL(field_claim, Find) {
                 for (int k = 0; k < 4; k++) c->sums[k] = 0;
                 for (int k = 0; k < 3; k++) c->at[k] = s->at[3 * (u64)i + k];
                 c->pushes = c->deviation = 0;
+                c->far_speed = c->far_reach = c->hit = 0;
             }
         }
     }
@@ -126,13 +129,17 @@ RESIDENT_KERNEL(field_spread_of_cells, Find) {
     }
 }
 
+/* How far a grain of this speed among all reaches from its centre. */
+DEVICE double reach_among_all(const struct Find *s, double speed, u32 i) {
+    double radius = s->grains->radius[i];
+    double beyond = beyond_surface(&s->reach, radius, speed + 0.0, IMPACT_REACH_RADII * radius);
+    return radius + beyond;
+}
+
 /* Whether a grain does not get beyond the cells around its own. */
 DEVICE int stays_near(const struct Find *s, struct Vector mean, u32 i) {
     double square = distance_squared(velocity_of(s->grains, i), mean);
-    if (square < s->slow) return 1;
-    double radius = s->grains->radius[i], speed = sqrt(square) + 0.0;
-    double beyond = beyond_surface(&s->reach, radius, speed, IMPACT_REACH_RADII * radius);
-    return radius + beyond <= 0.5 * s->edge;
+    return square < s->slow || reach_among_all(s, sqrt(square), i) <= 0.5 * s->edge;
 }
 
 RESIDENT_KERNEL(field_deviations, Find) {
@@ -145,9 +152,47 @@ RESIDENT_KERNEL(field_deviations, Find) {
             struct Vector velocity = velocity_of(s->grains, i);
             double apart = distance(velocity, cell->velocity);
             if (apart > 0.0) ATOMIC_MAX_U64(&cell->deviation, BITS_OF(apart));
-            if (!stays_near(s, mean, i)) far = larger(far, distance(velocity, mean) + deviation);
+            if (stays_near(s, mean, i)) continue;
+            double among_all = distance(velocity, mean);
+            double speed = among_all + deviation, reach = reach_among_all(s, among_all, i);
+            ATOMIC_MAX_U64(&cell->far_speed, BITS_OF(speed));
+            ATOMIC_MAX_U64(&cell->far_reach, BITS_OF(reach));
+            far = larger(far, speed);
         }
         if (far > 0.0) ATOMIC_MAX_U64(&s->numbers->far, BITS_OF(far));
+    }
+}
+
+/* Tells the cells that far grains of a cell may get to. */
+RESIDENT_KERNEL(field_hit, Find) {
+    u32 cells = s->numbers->cells;
+    (void)number;
+    if (s->numbers->far == 0) return;
+    FOR_THREADS(thread) {
+        FOR_EACH(k, thread, cells) {
+            const struct FieldCell *cell = s->cells + k;
+            if (cell->far_speed == 0) continue;
+            double away = ceil(DOUBLE_OF(cell->far_reach) / s->edge + 0.5);
+            int is_anywhere = !(away <= CELLS_FOLLOWED);
+            for (int j = 0; j < 3; j++) {
+                if (cell->at[j] == FARTHEST_CELL || cell->at[j] == -FARTHEST_CELL) is_anywhere = 1;
+            }
+            if (is_anywhere) {
+                ATOMIC_MAX_U64(&s->numbers->hit_anywhere, cell->far_speed);
+                continue;
+            }
+            int n = (int)away;
+            for (int z = -n; z <= n; z++) {
+                for (int y = -n; y <= n; y++) {
+                    for (int x = -n; x <= n; x++) {
+                        int at[3] = {cell->at[0] + x, cell->at[1] + y, cell->at[2] + z};
+                        u32 slot = find_slot(s->table, s->mask, s->at, 0, at, 0);
+                        if (slot == NOBODY) continue;
+                        ATOMIC_MAX_U64(&s->cells[s->number_of_slot[slot]].hit, cell->far_speed);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -189,8 +234,9 @@ RESIDENT_KERNEL(field_compare, Find) {
                 deviation = larger(deviation, DOUBLE_OF(there->deviation));
             }
             double at_walls = speed_at_walls(s, cell, deviation);
+            double hit = larger(DOUBLE_OF(cell->hit), DOUBLE_OF(s->numbers->hit_anywhere));
             cell->half_difference = 0.5 * difference;
-            s->bound[0][k] = larger(difference + 2.0 * deviation, at_walls);
+            s->bound[0][k] = larger(larger(difference + 2.0 * deviation, at_walls), hit);
         }
     }
 }
@@ -216,8 +262,7 @@ RESIDENT_KERNEL(field_spread, Find) {
 /* How far impacts may move a grain within the step. */
 DEVICE double impact_motion(const struct Find *s, u32 i) {
     double difference = s->bound[DIFFERENCE][s->cell_of[i]];
-    double far = DOUBLE_OF(s->numbers->far);
-    return s->reach.step * (1.0 + s->reach.restitution) * larger(difference, far);
+    return s->reach.step * (1.0 + s->reach.restitution) * difference;
 }
 
 /* How far grains reach. */

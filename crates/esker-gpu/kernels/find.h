@@ -27,6 +27,12 @@ struct FieldCell {
     u64 pushes;
     /* Bits of the largest distance of a velocity from the mean. */
     u64 deviation;
+    /* Of grains that may get beyond the cells around: bits of the largest speed and of the
+     * longest reach; zero for none. */
+    u64 far_speed;
+    u64 far_reach;
+    /* Bits of the largest speed of such grains that may get here. */
+    u64 hit;
     struct Vector velocity;
     double half_difference;
     int at[3];
@@ -42,6 +48,8 @@ struct FindNumbers {
     /* Bits of numbers that are not negative. */
     u64 deviation;
     u64 far;
+    /* Of far grains that may get anywhere. */
+    u64 hit_anywhere;
     u64 difference;
     u64 longest_reach;
     /* Width of the finest cells of the grid. */

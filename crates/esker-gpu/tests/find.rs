@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use esker_gpu::resident::find::{Finder, SentHistory};
+use esker_gpu::resident::find::{FindNumbers, Finder, SentHistory};
 use esker_gpu::resident::grains::ResidentGrains;
 use esker_gpu::resident::meshes::Meshes;
 use esker_gpu::{Executor, Host};
 use esker_world::World;
 use esker_world::resident::CandidateRecord;
+use glam::DVec3;
 
 fn world_after(scene: &str, steps: usize) -> World {
     let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
@@ -33,8 +34,9 @@ fn bits(c: &CandidateRecord) -> [u64; 6] {
     [x, y, z, c.overlap, c.approach, c.curvature].map(f64::to_bits)
 }
 
-/// Compares one search on the CPU and on a device.
-fn compare<E: Executor>(executor: &mut E, world: &mut World) -> usize {
+/// Compares one search on the CPU and on a device; returns how many were chosen, and what the
+/// search left in numbers.
+fn compare<E: Executor>(executor: &mut E, world: &mut World) -> (usize, FindNumbers) {
     let expected = world.choose_candidates().expect("a search");
     let mut meshes = Meshes::default();
     let walls = meshes.wall_records(executor, world).unwrap();
@@ -75,13 +77,13 @@ fn compare<E: Executor>(executor: &mut E, world: &mut World) -> usize {
         assert_eq!(bits(a), bits(b), "{a:?} and {b:?}");
     }
     println!("{numbers:?}");
-    on_cpu.len()
+    (on_cpu.len(), numbers)
 }
 
 fn compare_on_all(mut world: World, steps: usize) {
     let mut most = 0;
     for _ in 0..steps {
-        most = most.max(compare(&mut Host::default(), &mut world));
+        most = most.max(compare(&mut Host::default(), &mut world).0);
         #[cfg(feature = "cuda")]
         if let Ok(mut cuda) = esker_gpu::Cuda::new(0) {
             compare(&mut cuda, &mut world);
@@ -121,4 +123,21 @@ fn candidates_of_a_conveyor_are_those_of_the_cpu() {
 fn candidates_at_a_mesh_are_those_of_the_cpu() {
     compare_on_all(world_after("lifter-drum.toml", 0), 3);
     compare_on_all(world_after("lifter-drum.toml", 200), 5);
+}
+
+/// A grain that moves by so many diameters in a step gets beyond the cells around its own.
+#[test]
+fn candidates_of_fast_grains_are_those_of_the_cpu() {
+    for (diameters, is_anywhere) in [(5.0, false), (40.0, true)] {
+        let mut world = world_after("drum.toml", 40);
+        let (id, radius) = (world.grains().id()[0], world.grains().radius()[0]);
+        let speed = diameters * 2.0 * radius / world.next_step_length();
+        world
+            .set_velocities(&[id], &[DVec3::Z * speed])
+            .expect("the grain is there");
+        let (_, numbers) = compare(&mut Host::default(), &mut world);
+        assert!(numbers.far > 0, "{numbers:?}");
+        assert_eq!(numbers.hit_anywhere > 0, is_anywhere, "{numbers:?}");
+        compare_on_all(world, 3);
+    }
 }

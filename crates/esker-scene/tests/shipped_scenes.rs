@@ -133,7 +133,8 @@ fn the_drum_is_short_and_has_its_parameters() {
 fn the_plant_at_full_size_has_what_is_published_of_it() {
     let plant = scene("full-size/plant");
     let world = &plant.world;
-    assert_eq!((world.step, plant.steps()), (5e-3, 7200));
+    // But for the step, which is half as long.
+    assert_eq!((world.step, plant.steps()), (2.5e-3, 14_400));
     let pellet = &world.materials[0];
     assert_eq!((pellet.density, pellet.young), (3700.0, 6.2e6));
     let law = world.pairs[0].law;
@@ -166,6 +167,24 @@ fn the_plant_at_full_size_has_what_is_published_of_it() {
     );
     let start = estimate(&plant, None).grains_at_start;
     assert!((700_000..800_000).contains(&start), "{start}");
+}
+
+/// Pellets used to fall between the belt and the first roller, which threw them back under the
+/// belt and out of the scene: none got to the sieve.
+#[test]
+fn no_pellet_fits_between_the_belt_of_a_plant_and_its_sieve() {
+    for name in ["plant", "full-size/plant"] {
+        let plant = scene(name);
+        let walls = &plant.world.walls;
+        let wall = |name: &str| walls.iter().find(|wall| wall.name == name).unwrap();
+        let (belt, roller) = (wall("belt"), wall("roller 1"));
+        let half = 0.5 * belt.shape.bounds().unwrap().size();
+        let radius = 0.5 * roller.shape.bounds().unwrap().size().x;
+        let lower_edge = belt.pose.position - half;
+        let gap = (roller.pose.position - lower_edge).with_y(0.0).length() - radius;
+        let diameter = 2.0 * plant.world.emitters[0].sizes.min();
+        assert!(gap > 0.0 && gap < 0.75 * diameter, "{name}: {gap} m");
+    }
 }
 
 #[test]

@@ -211,7 +211,9 @@ impl World {
             wall.outer_contacts = 0;
         }
         let mut sums = vec![LoadIntegral::default(); self.walls.len()];
-        for record in tracked {
+        // Most that are near a wall do not load it, and would add zeros.
+        let loaded = |record: &&TrackedRecord| record.impulse != [0.0; 8];
+        for record in tracked.iter().filter(loaded) {
             let index = record.wall as usize;
             let wall = &mut self.walls[index];
             let [normal, point] = [record.normal, record.point].map(DVec3::from_array);

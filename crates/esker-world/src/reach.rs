@@ -27,11 +27,21 @@
 //!
 //! The same cells say how strong the impacts on a grain can be:
 //! as strong as the grains and walls around differ in velocity. In a bed at rest
-//! one grain that still rolls then does not make all others look for more.
+//! one grain that still rolls then does not make all others look for more. A grain that
+//! obeys (2) may also hit whom it gets to: those of the cells that are no more than
+//!
+//! ```text
+//! ⌈(r_i + h |v_i − c|) / s + 1/2⌉                                        (3)
+//! ```
+//!
+//! from its own along any axis. (All grains were held to be hit by the fastest such grain
+//! once. In a plant some always fall somewhere, and every grain of the drum looked for
+//! walls 0.15 m away, and was taken for one that is thrown there.)
 //!
 //! Which pairs are found depends on these cells, so sums are integers: they are
 //! the same in any order and on any number of threads.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_geometry::{Aabb, SphereTouch};
@@ -134,6 +144,8 @@ impl Reach {
 pub(crate) const CELL_DIAMETERS: f64 = 3.0;
 /// A cell and those around it.
 const AROUND: usize = 27;
+/// Grains that may get to cells farther away than this are taken to get anywhere.
+const CELLS_FOLLOWED: f64 = 6.0;
 
 /// How often bounds on velocity changes are passed on to the cells around.
 const SPREAD_PASSES: usize = 3;
@@ -165,6 +177,10 @@ pub(crate) struct MeanVelocityField {
     deviation: f64,
     /// Largest speed of grains that may get beyond the cells around, m/s.
     far: f64,
+    /// Bits of the largest speed of such grains that may get to a cell, m/s.
+    hit: Vec<AtomicU64>,
+    /// The same of those that may get anywhere, m/s.
+    hit_anywhere: f64,
     /// Square of a speed among all, m²/s², at which even the largest sphere does not.
     slow: f64,
     /// Layers of grains in a cell.
@@ -186,6 +202,16 @@ struct Sum {
     count: i64,
     /// Largest distance of a velocity from the cell's, m/s.
     deviation: f64,
+    far: FarGrains,
+}
+
+/// Grains of a cell that may get beyond the cells around.
+#[derive(Clone, Copy, Debug, Default)]
+struct FarGrains {
+    /// Largest speed among all, m/s; zero where there are none.
+    speed: f64,
+    /// Farthest that they reach, m.
+    reach: f64,
 }
 
 /// One table of cells per worker.
@@ -204,6 +230,7 @@ struct Cell {
     velocity: DVec3,
     /// Largest distance of a grain's velocity from it, m/s.
     deviation: f64,
+    far: FarGrains,
     /// Half of the largest difference to a cell around it, m/s.
     half_difference: f64,
     /// By [`Bound`], m/s.
@@ -242,7 +269,8 @@ impl MeanVelocityField {
             .slow_enough(0.5 * diameters.max, 0.5 * self.edge)
             .powi(2);
         self.take_means(team, grains);
-        self.far = self.take_deviations(team, grains, reach);
+        self.take_deviations(team, grains, reach);
+        self.find_hit(team);
         self.compare_cells(team, walls, reach);
         let mut impact_reach = std::mem::take(&mut self.impact_reach);
         let field = &*self;
@@ -305,7 +333,7 @@ impl MeanVelocityField {
     #[inline]
     pub(crate) fn impact_motion(&self, grain: usize, reach: Reach) -> f64 {
         let difference = self.bound(grain, Bound::VelocityDifference);
-        reach.step * (1.0 + reach.restitution) * difference.max(self.far)
+        reach.step * (1.0 + reach.restitution) * difference
     }
 
     /// How far grains may move within the step by pushes that their velocities
@@ -358,15 +386,15 @@ impl MeanVelocityField {
     fn stays_near(&self, grains: &Grains, i: usize, reach: Reach) -> bool {
         let square = grains.state[i].velocity.distance_squared(self.mean);
         let is_slow = square < self.slow && grains.shape_of(i).is_none();
-        is_slow || self.stays_near_at(square.sqrt(), grains, i, reach)
+        is_slow || self.reach_among_all(square.sqrt(), grains, i, reach) <= 0.5 * self.edge
     }
 
-    /// The same at this speed among all, m/s.
-    fn stays_near_at(&self, speed: f64, grains: &Grains, i: usize, reach: Reach) -> bool {
+    /// How far a grain of this speed among all, m/s, reaches from its centre, m.
+    fn reach_among_all(&self, speed: f64, grains: &Grains, i: usize, reach: Reach) -> f64 {
         let radius = grains.radius[i];
         let speed = speed + grains.rotation_speed(i);
         let beyond = reach.beyond_surface(radius, speed, IMPACT_REACH_RADII * radius);
-        grains.bounding_radius(i) + beyond <= 0.5 * self.edge
+        grains.bounding_radius(i) + beyond
     }
 
     /// Lays the cells and finds those that grains are in.
@@ -443,7 +471,7 @@ impl MeanVelocityField {
             sum.join(&Sum {
                 velocity: [v.x as i64, v.y as i64, v.z as i64],
                 count: 1,
-                deviation: 0.0,
+                ..Default::default()
             });
         });
         clear_and_reserve(&mut self.cells, count);
@@ -463,26 +491,87 @@ impl MeanVelocityField {
             .fold(0.0, f64::max);
     }
 
-    /// Finds how far velocities are from those of their cells. Returns the
-    /// largest speed of grains that may get beyond the cells around, m/s.
-    fn take_deviations(&mut self, team: &mut Team, grains: &Grains, reach: Reach) -> f64 {
+    /// Finds how far velocities are from those of their cells, and which grains may get beyond
+    /// the cells around.
+    fn take_deviations(&mut self, team: &mut Team, grains: &Grains, reach: Reach) {
         let mut sums = std::mem::take(&mut self.sums);
-        // Numbers that are not negative order as their bits do.
-        let far = AtomicU64::new(0);
         let found = sums.over_cells(team, &self.cell_of, self.cells.len(), |sum, i| {
             let velocity = grains.state[i].velocity;
             let deviation = velocity.distance(self.cells[self.cell_of[i] as usize].velocity);
             sum.deviation = sum.deviation.max(deviation);
             if !self.stays_near(grains, i, reach) {
-                let speed = self.speed_among_all(velocity);
-                far.fetch_max(speed.to_bits(), Ordering::Relaxed);
+                let apart = velocity.distance(self.mean);
+                sum.far.join(FarGrains {
+                    speed: self.speed_among_all(velocity),
+                    reach: self.reach_among_all(apart, grains, i, reach),
+                });
             }
         });
         for (cell, sum) in self.cells.iter_mut().zip(found) {
             cell.deviation = sum.deviation;
+            cell.far = sum.far;
         }
         self.sums = sums;
-        f64::from_bits(far.into_inner())
+        let speeds = self.cells.iter().map(|cell| cell.far.speed);
+        self.far = speeds.fold(0.0, f64::max);
+    }
+
+    /// Finds for every cell the largest speed of grains that (3) says may get there.
+    fn find_hit(&mut self, team: &mut Team) {
+        self.hit.clear();
+        self.hit.resize_with(self.cells.len(), AtomicU64::default);
+        self.hit_anywhere = 0.0;
+        if self.far == 0.0 {
+            return;
+        }
+        let field = &*self;
+        let far_cells = (0..field.cells.len()).filter(|&k| field.cells[k].far.speed > 0.0);
+        let anywhere = far_cells.filter(|&k| field.cells_within_reach(k).is_none());
+        let hit_anywhere = anywhere
+            .map(|k| field.cells[k].far.speed)
+            .fold(0.0, f64::max);
+        team.run(|worker| {
+            for k in worker.part_of(field.cells.len(), 1) {
+                let speed = field.cells[k].far.speed;
+                if speed > 0.0
+                    && let Some(away) = field.cells_within_reach(k)
+                {
+                    field.for_each_within(k, away, |cell| {
+                        // Numbers that are not negative order as their bits do.
+                        field.hit[cell].fetch_max(speed.to_bits(), Ordering::Relaxed);
+                    });
+                }
+            }
+        });
+        self.hit_anywhere = hit_anywhere;
+    }
+
+    /// How many cells away far grains of a cell may get, by (3); `None` where those are not
+    /// gone through.
+    fn cells_within_reach(&self, cell: usize) -> Option<i32> {
+        let away = (self.cells[cell].far.reach / self.edge + 0.5).ceil();
+        // Beyond the outermost cells they may be anywhere.
+        let is_outermost = self.places.keys()[cell]
+            .iter()
+            .any(|k| k.abs() == FARTHEST_CELL);
+        (away <= CELLS_FOLLOWED && !is_outermost).then_some(away as i32)
+    }
+
+    /// Calls `visit` with the cells that have grains and are so many cells away at most.
+    fn for_each_within(&self, cell: usize, away: i32, mut visit: impl FnMut(usize)) {
+        let keys = self.places.keys();
+        let [_, z, y, x] = keys[cell];
+        let along = |axis: usize, k: i32| within(k, away, self.period_cells[axis]);
+        for z in along(2, z).into_iter().flatten() {
+            for y in along(1, y).into_iter().flatten() {
+                for x in along(0, x) {
+                    let [start, end] = [x.start, x.end].map(|x| [0, z, y, x]);
+                    let first = keys.partition_point(|key| *key < start);
+                    let row = keys[first..].iter().take_while(|key| **key < end);
+                    (first..first + row.count()).for_each(&mut visit);
+                }
+            }
+        }
     }
 
     /// Compares every cell with those around it and with the walls near it.
@@ -492,9 +581,10 @@ impl MeanVelocityField {
             let mut cell = self.cells[k];
             let (difference, deviation) = self.around(k);
             let at_walls = self.speed_at_walls(k, deviation, walls, reach);
+            let hit = f64::from_bits(self.hit[k].load(Ordering::Relaxed)).max(self.hit_anywhere);
             cell.half_difference = 0.5 * difference;
             cell.bounds[Bound::VelocityDifference as usize] =
-                (difference + 2.0 * deviation).max(at_walls);
+                (difference + 2.0 * deviation).max(at_walls).max(hit);
             cell
         });
         self.compared = std::mem::replace(&mut self.cells, compared);
@@ -585,6 +675,23 @@ fn beside(k: i32, period: i32) -> impl Iterator<Item = i32> + Clone {
     (k - 1..=k + 1).map(move |k| if period > 0 { k.rem_euclid(period) } else { k })
 }
 
+/// Coordinates up to so many cells away, along an axis of so many cells if that is periodic.
+fn within(k: i32, away: i32, period: i32) -> [Range<i32>; 2] {
+    const NONE: Range<i32> = 0..0;
+    let (low, end) = (k - away, k + away + 1);
+    if period == 0 {
+        [low..end, NONE]
+    } else if end - low >= period {
+        [0..period, NONE]
+    } else if low < 0 {
+        [0..end, low + period..period]
+    } else if end > period {
+        [0..end - period, low..period]
+    } else {
+        [low..end, NONE]
+    }
+}
+
 /// The first of ascending keys that is not below another; most look for one a little behind
 /// the `last` found.
 #[inline]
@@ -614,6 +721,14 @@ impl Sum {
         }
         self.count += other.count;
         self.deviation = self.deviation.max(other.deviation);
+        self.far.join(other.far);
+    }
+}
+
+impl FarGrains {
+    fn join(&mut self, other: FarGrains) {
+        self.speed = self.speed.max(other.speed);
+        self.reach = self.reach.max(other.reach);
     }
 }
 
@@ -757,6 +872,63 @@ mod tests {
         for (radius, reached) in grains.radius.iter().zip(radii) {
             let at_rest = radius + reach.beyond_surface(*radius, 0.0, 0.0);
             assert!((reached / at_rest - 1.0).abs() < 1e-6);
+        }
+    }
+
+    /// One grain that fell from high up used to make all others look for walls as if it hit them.
+    #[test]
+    fn only_grains_in_its_way_expect_to_be_hit_by_a_fast_one() {
+        let mut grains = Grains::default();
+        let mut add = |position: DVec3, velocity: DVec3| {
+            grains.insert(
+                NewGrain {
+                    position,
+                    velocity,
+                    radius: 0.005,
+                    angular_velocity: DVec3::ZERO,
+                    mass: 1e-3,
+                    material: 0,
+                    shape: None,
+                    orientation: glam::DQuat::IDENTITY,
+                },
+                true,
+            );
+        };
+        for k in 0..8000_u32 {
+            let place = |stride: u32| f64::from(k / stride % 20);
+            add(
+                DVec3::new(place(1), place(20), place(400)) * 0.012 + 0.006,
+                DVec3::ZERO,
+            );
+        }
+        let fast = DVec3::new(0.02, 0.12, 0.3);
+        add(fast, DVec3::new(0.0, 0.0, -9.0));
+        let reach = Reach {
+            margin: 0.05,
+            step: 0.01,
+            fall: DVec3::ZERO,
+            restitution: 0.0,
+            cohesive_gap: 0.0,
+            impact_chain: 1,
+        };
+        let periodic = [[None; 3], [None, Some((0.0, 0.24)), None]];
+        for periods in periodic {
+            let mut field = MeanVelocityField {
+                periods,
+                ..Default::default()
+            };
+            let team = &mut Team::new(2);
+            let diameters = grains.diameters(team);
+            field.reach(team, (&grains, &[]), diameters, reach, &mut Vec::new());
+            let motions = (0..grains.count()).map(|i| field.impact_motion(i, reach));
+            for (motion, at) in motions.zip(&grains.position) {
+                let aside = (*at - fast).truncate().length();
+                if aside < 0.01 && at.z > fast.z - 0.1 {
+                    assert!(motion > 0.08, "{motion} at {at}");
+                } else if at.z < fast.z - 0.22 {
+                    assert!(motion < 1e-6, "{motion} at {at}");
+                }
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
 /// `struct FieldCell` of `kernels/find.h`, for its size.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct FieldCell([u64; 6], [f64; 4], [u32; 32]);
+struct FieldCell([u64; 9], [f64; 4], [u32; 32]);
 
 /// `struct FindNumbers` of `kernels/find.h`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +24,7 @@ pub struct FindNumbers {
     pub sums: [u64; 4],
     pub deviation: u64,
     pub far: u64,
+    pub hit_anywhere: u64,
     pub difference: u64,
     pub longest_reach: u64,
     pub cell_size: f64,
@@ -310,6 +311,7 @@ impl<E: Executor> Finder<E> {
             (&field_means, cells, 0),
             (&field_spread_of_cells, cells, 0),
             (&field_deviations, grains, 0),
+            (&field_hit, cells, 0),
             (&field_compare, cells, 0),
             (&field_spread, cells, 0),
             (&field_spread, cells, 1),
@@ -353,28 +355,6 @@ impl<E: Executor> Finder<E> {
             })?;
         }
         Ok(())
-    }
-
-    /// What each kernel of a search takes, s, one after another.
-    pub fn profile(
-        &mut self,
-        executor: &mut E,
-        history: usize,
-    ) -> Result<Vec<(&'static str, f64)>, DeviceError> {
-        let memory = self.memory.as_ref().expect("a step was sent");
-        let record = self.staged.find.address(memory);
-        let mut times = Vec::new();
-        for (kernel, entries, number) in self.kernels(history) {
-            executor.wait()?;
-            let start = std::time::Instant::now();
-            executor.launch(ResidentLaunch {
-                number,
-                ..over(kernel, entries, record)
-            })?;
-            executor.wait()?;
-            times.push((kernel.name, start.elapsed().as_secs_f64()));
-        }
-        Ok(times)
     }
 
     /// Begins to bring back what the search left in numbers.

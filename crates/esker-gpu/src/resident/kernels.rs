@@ -50,6 +50,7 @@ kernels! {
     field_means,
     field_spread_of_cells,
     field_deviations,
+    field_hit,
     field_compare,
     field_spread,
     field_reaches,
