@@ -233,7 +233,7 @@ const MACHINE: &str = r#"
     duration = 0.05
     step = 1e-3
     record = { every = 0.01, precision = "double" }
-    material.steel = { density = 7800 }
+    material.steel = { density = 7800, young = 1e9 }
     [[body]]
     name = "paddle"
     material = "steel"
@@ -264,7 +264,8 @@ const MACHINE: &str = r#"
     name = "link"
     kind = "distance"
     bodies = ["ground", "bob"]
-    anchors = [[0.3, 0, 0.2], [0.3, 0, 0]]
+    anchor = [0.3, 0, 0.2]
+    second_anchor = [0.3, 0, 0]
     [[drive]]
     name = "motor"
     joint = "axle"
