@@ -174,7 +174,8 @@ fn a_motor_lifts_a_nut_by_its_screw_up_to_a_limit() {
     let mut rig = build(&plan, 1e-3);
     let mut impulses = vec![0.0];
     rig.run(4.0, |rig| impulses.push(rig.machines.drive(motor).impulse));
-    let mean = |from: usize, to: usize| (impulses[to] - impulses[from]) / ((to - from) as f64 * 1e-3);
+    let mean =
+        |from: usize, to: usize| (impulses[to] - impulses[from]) / ((to - from) as f64 * 1e-3);
     assert_close("lifting", mean(500, 1000), mass * 9.81 * pitch / TAU, 1e-9);
     assert_close("at the limit", mean(3000, 4000), torque, 1e-9);
     assert_close("slide", rig.slide(screw), 0.1, 1e-9);
@@ -222,7 +223,12 @@ fn a_limit_holds_through_a_gear_against_motor_and_friction() {
     };
     for inertia in [1.0, 2.0] {
         let rotor = plan.add(1.0, DVec3::splat(inertia), BodyPose::IDENTITY);
-        plan.join(JointKind::Revolute, [None, Some(rotor)], DVec3::ZERO, DVec3::Z);
+        plan.join(
+            JointKind::Revolute,
+            [None, Some(rotor)],
+            DVec3::ZERO,
+            DVec3::Z,
+        );
     }
     plan.joints[0].angle.friction = 0.1;
     plan.joints[1].angle.limits = [-1.0, 0.5];
@@ -237,7 +243,12 @@ fn a_limit_holds_through_a_gear_against_motor_and_friction() {
     let before = rig.machines.joint(1).impulse.angular.z;
     let pushed = rig.machines.drive(motor).impulse;
     rig.run(4.0, |_| {});
-    assert_close("motor", rig.machines.drive(motor).impulse - pushed, 5.0, 1e-9);
+    assert_close(
+        "motor",
+        rig.machines.drive(motor).impulse - pushed,
+        5.0,
+        1e-9,
+    );
     // The friction is at rest and takes what the redundant set leaves it, at most 0.1 N m.
     let limit = before - rig.machines.joint(1).impulse.angular.z;
     assert!((19.6 - 1e-6..=20.4 + 1e-6).contains(&limit), "{limit}");

@@ -364,10 +364,7 @@ fn a_drive_of_a_joint_without_coordinates_is_refused() {
         "name = \"pin\"\nkind = \"ball\"\nbodies = [\"ground\", \"lower\"]\nanchor = [2, 0, 0]",
     ) + "[[drive]]\nname = \"hopeless\"\njoint = \"pin\"\nkind = \"force\"\nvalue = 1\n";
     let shown = read(&text).expect_err("accepted").to_string();
-    assert!(
-        shown.contains("a ball joint has no coordinate"),
-        "{shown}"
-    );
+    assert!(shown.contains("a ball joint has no coordinate"), "{shown}");
 }
 
 #[test]

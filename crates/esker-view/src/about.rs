@@ -2,8 +2,8 @@
 
 use esker::geometry::BodyShape;
 use esker::picture::{
-    Color, FLOOR_COLOR, GHOST, JOINT_BAR, JOINT_COLORS, JOINTED_GHOST, PictureError, THICKEST_CHAIN,
-    VIEWS, WALL_COLOR, palette, up,
+    Color, FLOOR_COLOR, GHOST, JOINT_BAR, JOINT_COLORS, JOINTED_GHOST, PictureError,
+    THICKEST_CHAIN, VIEWS, WALL_COLOR, palette, up,
 };
 use esker::record::{Frame, RecordingHeader};
 use esker::render::{Background, ColorMap, look};

@@ -6,7 +6,9 @@
 //! double: a scene may lie anywhere. Grains are ordered by shape, spheres first, and by id among
 //! those of one shape, so that each shape is one call to draw.
 
-use esker::picture::{Chain, Color, JointMark, chains, color_range, joint_marks, mean_radius, values};
+use esker::picture::{
+    Chain, Color, JointMark, chains, color_range, joint_marks, mean_radius, values,
+};
 use esker::record::{Frame, RecordingHeader};
 use glam::{DQuat, DVec3};
 

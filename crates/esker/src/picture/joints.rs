@@ -127,9 +127,7 @@ fn triangles(mark: &JointMark, surfaces: &[TriangleSoup; 2]) -> Vec<Triangle> {
 
 fn placed(soup: &TriangleSoup, size: DVec3, place: Pose) -> Vec<Triangle> {
     let triangles = (0..soup.triangles.len()).map(|i| Triangle {
-        corners: soup
-            .corners(i)
-            .map(|corner| place.to_world(size * corner)),
+        corners: soup.corners(i).map(|corner| place.to_world(size * corner)),
     });
     triangles.collect()
 }
