@@ -83,21 +83,23 @@ def check_pictures(page, arguments, folder):
     moments = page.evaluate("() => [esker.player.steps, esker.player.times]")
     middle = len(moments[0]) // 2
     pictures = {}
-    for place, view, color, chains in [
-        (middle, "oblique", "speed", False),
-        (len(moments[0]) - 1, "front", "height", False),
-        (middle, "oblique", "force", True),
+    for place, view, color, shown in [
+        (middle, "oblique", "speed", None),
+        (middle, "side", "speed", "joints"),
+        (len(moments[0]) - 1, "front", "height", None),
+        (middle, "oblique", "force", "chains"),
     ]:
         step, time = moments[0][place], moments[1][place]
         page.evaluate(
-            """async ([step, place, view, color, chains]) => {
-                esker.setChains(chains);
+            """async ([step, place, view, color, shown]) => {
+                esker.setChains(shown === "chains");
+                esker.setJoints(shown === "joints");
                 esker.setColor(color);
                 await esker.player.seek(place);
                 await esker.setView(view, step);
                 esker.setRangeMode("frame");
             }""",
-            [step, place, view, color, chains],
+            [step, place, view, color, shown],
         )
         drawn = picture_of_page(page)
         file = folder / f"render-{view}-{color}.png"
@@ -105,7 +107,7 @@ def check_pictures(page, arguments, folder):
         subprocess.run(
             [arguments.esker, "render", arguments.run, "-o", file, *wanted]
             + ["--size", f"{size[0]}x{size[1]}"]
-            + (["--chains"] if chains else []),
+            + ([f"--{shown}"] if shown else []),
             check=True, stdout=subprocess.DEVNULL,
         )
         drawn.save(folder / f"view-{view}-{color}.png")
@@ -114,9 +116,25 @@ def check_pictures(page, arguments, folder):
         print(f"{view}, {color}: mean difference {mean:.2f} of 255, {100 * far:.2f} % far off")
         assert mean < MOST_MEAN and far < MOST_FAR, "the page draws something else than render"
         pictures[view, color] = (drawn, rendered)
+        if shown == "joints":
+            check_joints(page, rendered)
     wrong, _ = difference(pictures["oblique", "speed"][0], pictures["front", "height"][1])
     assert wrong > 3 * MOST_MEAN, f"other pictures are told apart by {wrong:.2f} only"
     page.evaluate("() => { esker.setChains(false); esker.setColor('speed'); }")
+
+
+def check_joints(page, rendered):
+    """The key switches joints; without them the page draws something else than render with them."""
+    page.locator("#picture").focus()
+    for wanted in [0, 22]:
+        page.keyboard.press("j")
+        page.wait_for_function(f"() => esker.frame.joints.length === {wanted}")
+        page.evaluate("() => esker.settled()")
+        assert page.locator("#joints").is_checked() == (wanted > 0)
+        if wanted == 0:
+            _, far = difference(picture_of_page(page), rendered)
+            assert far > MOST_FAR, f"joints are {100 * far:.2f} % of the picture: too few to be checked"
+    page.evaluate("() => esker.setJoints(false)")
 
 
 def check_playing(page):

@@ -25,7 +25,7 @@ impl Machine {
                     damping,
                 } = joint.elasticity(of_joint.part);
                 let law = if compliance > 0.0 {
-                    self.spring(compliance, damping * compliance)
+                    self.rigid().yielding(compliance, damping * compliance)
                 } else {
                     self.rigid()
                 };
@@ -58,7 +58,7 @@ impl Machine {
                 let sign = if side == 0 { 1.0 } else { -1.0 };
                 self.connect_axis(&mut row, k, sign);
                 row.violation = sign * (axis.value - axis.limits[side]);
-                self.rigid().set(&mut row, 0.0, state);
+                self.held().set(&mut row, 0.0, state);
                 row.bounds = [0.0, f64::INFINITY];
                 // A limit may be reached, not crossed; beyond it, it recovers as a joint does. Unlike
                 // a joint's its target has no part of v°: a body that hits it would keep a ninth of its speed.
@@ -67,7 +67,7 @@ impl Machine {
             }
             RowSource::Friction(k) => {
                 self.connect_axis(&mut row, k, 1.0);
-                self.rigid().set(&mut row, 0.0, state);
+                self.held().set(&mut row, 0.0, state);
                 let bound = self.axes[k].friction * self.step;
                 (row.target, row.bounds) = (0.0, [-bound, bound]);
             }
@@ -83,13 +83,13 @@ impl Machine {
         let middle = at(self.time + 0.5 * h);
         match drive.def.kind {
             DriveKind::VelocityMotor => {
-                self.rigid().set(row, 0.0, state);
+                self.held().set(row, 0.0, state);
                 row.target = middle;
             }
             DriveKind::PositionServo { stiffness, damping } => {
                 let (from, to) = (at(self.time), at(self.time + h));
                 row.violation = self.axes[drive.axis].value - from;
-                let law = self.spring(stiffness.recip(), damping / stiffness);
+                let law = self.held().yielding(stiffness.recip(), damping / stiffness);
                 law.set(row, (to - from) / h, state);
             }
             DriveKind::Force => {
@@ -142,10 +142,10 @@ impl Machine {
         }
     }
 
-    fn spring(&self, compliance: f64, damping_time: f64) -> RowLaw {
+    /// Of rows that may be bounded: they are not redundant for long, and must not creep at rest.
+    fn held(&self) -> RowLaw {
         RowLaw {
-            compliance,
-            damping_time,
+            regularisation: self.held_regularisation,
             ..self.rigid()
         }
     }
@@ -174,6 +174,15 @@ struct RowLaw {
 }
 
 impl RowLaw {
+    /// The same row with a compliance (m/N) and a damping time (s).
+    fn yielding(self, compliance: f64, damping_time: f64) -> Self {
+        RowLaw {
+            compliance,
+            damping_time,
+            ..self
+        }
+    }
+
     /// Completes a row that has a Jacobian and a violation; it has no bounds then.
     fn set(self, row: &mut Row, rate: f64, (masses, start): (&[WorldMass], &[Spatial])) {
         let h = self.step;

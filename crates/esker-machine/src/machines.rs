@@ -276,11 +276,13 @@ impl Machines {
         self.machines[machine].articulated_inverse_mass(body)
     }
 
-    /// Regularisation of rigid rows, [`crate::REGULARISATION`] at first. Where rows enter a common
-    /// problem as `M + Gᵀ Σ⁻¹ G`, whose condition is its inverse, 1e-6 is better.
+    /// Regularisation of all rigid rows, at first [`crate::REGULARISATION`] for joints and gears and
+    /// 1e-10 for limits, friction and drives. Where rows enter a common problem as `M + Gᵀ Σ⁻¹ G`,
+    /// whose condition is its inverse, all of them should have 1e-6.
     pub fn set_regularisation(&mut self, regularisation: f64) {
         for machine in &mut self.machines {
             machine.regularisation = regularisation;
+            machine.held_regularisation = regularisation;
         }
     }
 

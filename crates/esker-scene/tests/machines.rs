@@ -231,6 +231,18 @@ fn sides_that_do_not_meet_are_shown_with_their_distance() {
     assert!(shown.contains("anchors must meet"), "{shown}");
 }
 
+/// Such joints were shown by their anchors, which are right.
+#[test]
+fn axes_of_a_universal_joint_that_are_not_across_are_shown() {
+    let text = with_joint(
+        "name = \"cross\"\nkind = \"universal\"\nbodies = [\"ground\", \"upper\"]\n\
+         anchor = [0, 0, 0]\naxis = [0, 1, 0]\nsecond_axis = [0, 1, 0.1]",
+    );
+    let shown = read(&text).expect_err("accepted").to_string();
+    assert!(shown.contains("| second_axis = [0, 1, 0.1]"), "{shown}");
+    assert!(shown.contains("right angles"), "{shown}");
+}
+
 #[test]
 fn machines_that_cannot_be_assembled_are_refused() {
     let closing = "name = \"brace\"\nkind = \"distance\"\nbodies = [\"ground\", \"upper\"]\n\
@@ -352,10 +364,7 @@ fn a_drive_of_a_joint_without_coordinates_is_refused() {
         "name = \"pin\"\nkind = \"ball\"\nbodies = [\"ground\", \"lower\"]\nanchor = [2, 0, 0]",
     ) + "[[drive]]\nname = \"hopeless\"\njoint = \"pin\"\nkind = \"force\"\nvalue = 1\n";
     let shown = read(&text).expect_err("accepted").to_string();
-    assert!(
-        shown.contains("a ball joint has no coordinate to drive"),
-        "{shown}"
-    );
+    assert!(shown.contains("a ball joint has no coordinate"), "{shown}");
 }
 
 #[test]

@@ -112,9 +112,10 @@ export class Frames {
   }
 }
 
-function query({ color, chains, picked }) {
+function query({ color, chains, joints, picked }) {
   const parts = [`color=${color}`];
   if (chains) parts.push("chains=1");
+  if (joints) parts.push("joints=1");
   if (picked.length > 0) parts.push(`picked=${picked.join(",")}`);
   return parts.join("&");
 }

@@ -15,6 +15,9 @@ function checked(view, magic) {
   }
 }
 
+/** Numbers per joint: anchor, radius of the ball, ends of the bar, whether it is driven. */
+export const JOINT_NUMBERS = 11;
+
 /** A frame; its arrays are views of the buffer, nothing is copied. */
 export function decodeFrame(buffer) {
   const start = performance.now();
@@ -22,7 +25,8 @@ export function decodeFrame(buffer) {
   checked(view, FRAME_MAGIC);
   const real = (at) => view.getFloat64(at, true);
   const count = (i) => view.getUint32(80 + 4 * i, true);
-  const [grains, spheres, groups, chains, walls, picked] = [0, 1, 2, 3, 4, 5].map(count);
+  const [grains, spheres, groups, chains, walls, picked, joints] =
+    [0, 1, 2, 3, 4, 5, 6].map(count);
   let at = 112;
   const take = (Kind, numbers) => {
     const array = new Kind(buffer, at, numbers);
@@ -46,6 +50,7 @@ export function decodeFrame(buffer) {
     groups: take(Uint32Array, 3 * groups),
     chains: take(Float32Array, 7 * chains),
     walls: take(Float32Array, 7 * walls),
+    joints: take(Float32Array, JOINT_NUMBERS * joints),
     picked: take(Uint32Array, picked),
     bytes: buffer.byteLength,
   };
@@ -57,7 +62,7 @@ export function decodeFrame(buffer) {
 export const CORNER_NUMBERS = 9;
 export const EDGE_NUMBERS = 13;
 
-/** Surfaces of walls, and of shapes, fine and coarse. */
+/** Surfaces of walls, of shapes, fine and coarse, and of ball and bar of joints. */
 export function decodeSurfaces(buffer) {
   const view = new DataView(buffer);
   checked(view, SURFACES_MAGIC);
@@ -77,7 +82,8 @@ export function decodeSurfaces(buffer) {
   const list = (n, make) => Array.from({ length: n }, make);
   const walls = list(view.getUint32(8, true), surface);
   const shapes = list(view.getUint32(12, true), () => [surface(), surface()]);
-  return { walls, shapes };
+  const [ball, bar] = list(2, surface);
+  return { walls, shapes, ball, bar };
 }
 
 /**

@@ -36,6 +36,7 @@ class Page {
     this.hiddenWalls = new Set();
     this.clip = { axis: "", flip: false, place: 0.5 };
     this.chains = false;
+    this.joints = false;
     this.chainWidth = about.chain_width;
     this.detail = "auto";
     this.color = about.colors.find((color) => color.missing === null) ?? about.colors[0];
@@ -45,7 +46,9 @@ class Page {
     this.player = new Player({
       frames: this.frames,
       isLive: about.live,
-      wanted: () => ({ color: this.color.name, chains: this.chains, picked: this.picks.ids }),
+      wanted: () => ({
+        color: this.color.name, chains: this.chains, joints: this.joints, picked: this.picks.ids,
+      }),
       show: (frame) => this.show(frame),
       tell: (message) => this.tell(message),
       changed: () => this.writeBar(),
@@ -157,6 +160,7 @@ class Page {
         hiddenWalls: this.hiddenWalls,
         clip: this.clipPlane(),
         chains: this.chains,
+        joints: this.joints,
         chainWidth: this.chainWidth,
         detail: this.detail,
         marks: this.picks.marks(this.frame),
@@ -301,12 +305,17 @@ class Page {
     bind("clip-place", (value) => (this.clip.place = Number(value)));
     bind("chains", (value) => this.setChains(value));
     bind("chain-width", (value) => (this.chainWidth = Number(value)));
+    bind("joints", (value) => this.setJoints(value));
     bind("traces", (value) => this.setTraces(value));
     element("chain-width").value = this.chainWidth;
     if (!about.has_contacts) {
       element("chains").disabled = true;
       element("chains").parentElement.title =
         "the recording holds no contacts; set contacts = true in [record] of the scene";
+    }
+    if (about.no_joints !== null) {
+      element("joints").disabled = true;
+      element("joints").parentElement.title = about.no_joints;
     }
     if (about.walls.length > 1) {
       element("wall-list").hidden = false;
@@ -377,6 +386,13 @@ class Page {
     element("chain-width-row").hidden = !on;
     if (on) this.setColor("force");
     else this.player.refresh();
+  }
+
+  /** Joints of machines, in half-transparent bodies. */
+  setJoints(on) {
+    this.joints = on;
+    element("joints").checked = on;
+    this.player.refresh();
   }
 
   setTraces(on) {
@@ -553,6 +569,7 @@ class Page {
         this.invalidate();
       },
       c: () => this.about.has_contacts && this.setChains(!this.chains),
+      j: () => this.about.no_joints === null && this.setJoints(!this.joints),
       x: () => this.setClip(next(["", "x", "y", "z"], this.clip.axis)),
       t: () => this.setTraces(!this.picks.showTraces),
       s: () => this.screenshot(),

@@ -159,5 +159,6 @@ export class Player {
 
 function same(one, other) {
   return one.color === other.color && one.chains === other.chains &&
+    one.joints === other.joints &&
     one.picked.join() === other.picked.join();
 }

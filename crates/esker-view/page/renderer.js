@@ -5,7 +5,7 @@
 // Occlusion: how open a pixel is to the sky and to the key light, once per pixel. Light. Floors and
 // walls, blended. The samples of a pixel are averaged in linear light.
 
-import { CORNER_NUMBERS, EDGE_NUMBERS, extent } from "./frame.js";
+import { CORNER_NUMBERS, EDGE_NUMBERS, JOINT_NUMBERS, extent } from "./frame.js";
 import { Program, Target, Texture, buffer, vertexArray } from "./graphics.js";
 import * as shaders from "./shaders.js";
 import { add, cross, dot, length, rotated, scaled, sub, unit } from "./vectors.js";
@@ -54,6 +54,8 @@ export class Renderer {
     this.among = gl.createFramebuffer();
     this.shadow = this.shadowTarget();
     this.walls = surfaces.walls.map((surface) => this.wallSurface(surface));
+    this.ball = this.wallSurface(surfaces.ball);
+    this.bar = this.wallSurface(surfaces.bar);
     this.shapes = surfaces.shapes.map((levels, i) => ({
       levels: levels.map((surface) => ({
         corners: surface.corners,
@@ -190,7 +192,7 @@ export class Renderer {
 
   /**
    * Draws the frame. `style` has: camera, map, range, categorical, wallMode, hiddenWalls, clip,
-   * chains, chainWidth, detail, marks; `samples` per pixel, each way.
+   * chains, joints, chainWidth, detail, marks; `samples` per pixel, each way.
    */
   draw(style, samples) {
     const { gl, frame, canvas } = this;
@@ -300,6 +302,7 @@ export class Renderer {
     this.frameWalls().forEach((wall) => {
       if (!wall.isFloor) include(add(origin, add(wall.position, rotated(wall.rotation, wall.surface.middle.point))), wall.surface.middle.reach);
     });
+    this.jointMarks().forEach(({ position, stretch }) => include(add(origin, position), length(stretch)));
     return [middle, reach];
   }
 
@@ -316,9 +319,37 @@ export class Renderer {
         isFloor,
         position: [...numbers.subarray(0, 3)],
         rotation: [...numbers.subarray(3, 7)],
+        stretch: [1, 1, 1],
         color: this.about.walls[i].color,
+        isBody: this.about.walls[i].body,
       });
     });
+    return list;
+  }
+
+  /** Balls and bars of the joints of this frame, as surfaces with a place, a size and a colour. */
+  jointMarks() {
+    const { colors, bar: thickness } = this.about.joint;
+    const { joints } = this.frame;
+    const list = [];
+    for (let at = 0; at < joints.length; at += JOINT_NUMBERS) {
+      const numbers = joints.subarray(at, at + JOINT_NUMBERS);
+      const point = (from) => [...numbers.subarray(from, from + 3)];
+      const [anchor, radius, color] = [point(0), numbers[3], colors[numbers[10]]];
+      list.push({
+        anchor, color, surface: this.ball, position: anchor, rotation: [0, 0, 0, 1],
+        stretch: [radius, radius, radius],
+      });
+      const [from, to] = [point(4), point(7)];
+      if (!Number.isFinite(from[0])) continue;
+      const along = sub(to, from);
+      list.push({
+        anchor, color, surface: this.bar,
+        position: scaled(add(from, to), 0.5),
+        rotation: rotationFromZ(unit(along)),
+        stretch: [thickness * radius, thickness * radius, 0.5 * length(along)],
+      });
+    }
     return list;
   }
 
@@ -524,11 +555,20 @@ export class Renderer {
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LESS);
     const walls = this.frameWalls().filter((wall) => !style.hiddenWalls.has(wall.index));
-    const shown = style.wallMode === "hidden" ? walls.filter((wall) => wall.color[3] >= 1) : walls;
+    const shown = style.wallMode === "hidden" ? walls.filter((wall) => wall.isBody) : walls;
+    const [nx, ny, nz, limit] = uniforms.uClip;
+    const marks = style.joints
+      ? this.jointMarks().filter(({ anchor }) => dot([nx, ny, nz], anchor) <= limit)
+      : [];
+    if (style.joints) {
+      for (const wall of shown.filter((wall) => wall.isBody)) {
+        wall.color = [...wall.color.slice(0, 3), about.joint.ghost];
+      }
+    }
     const eye = uniforms.uEye;
     const distance = ({ position, rotation, surface }) =>
       length(sub(add(position, rotated(rotation, surface.middle.point)), eye));
-    const upright = shown.filter((wall) => !wall.isFloor);
+    const upright = [...shown.filter((wall) => !wall.isFloor), ...marks];
     upright.sort((a, b) => distance(b) - distance(a));
     const drawSurface = (wall) => {
       this.programs.WALLS.use({
@@ -536,6 +576,8 @@ export class Renderer {
         uKey: light.key,
         uPosition: wall.position,
         uRotation: wall.rotation,
+        uStretch: wall.stretch,
+        uClip: wall.anchor ? NO_CLIP : uniforms.uClip,
         uColor: [...wall.color.slice(0, 3).map(toLinear), wall.color[3]],
       });
       gl.bindVertexArray(wall.surface.surfaceArray);
@@ -551,21 +593,22 @@ export class Renderer {
         this.drawFloor(uniforms, light, shadowUniforms, wall, about.floor);
       }
     }
-    const glass = upright.filter((wall) => wall.color[3] < 1);
-    if (style.wallMode === "glass") {
-      gl.enable(gl.CULL_FACE);
-      for (const side of [gl.FRONT, gl.BACK]) {
-        gl.cullFace(side);
-        glass.forEach(drawSurface);
-      }
-      gl.disable(gl.CULL_FACE);
+    const isGlass = (wall) => wall.isBody || style.wallMode === "glass";
+    const glass = upright.filter((wall) => wall.color[3] < 1 && isGlass(wall));
+    gl.enable(gl.CULL_FACE);
+    for (const side of [gl.FRONT, gl.BACK]) {
+      gl.cullFace(side);
+      glass.forEach(drawSurface);
     }
+    gl.disable(gl.CULL_FACE);
     const width = 1.3 * uniforms.uOutline;
     for (const wall of upright) {
       this.programs.EDGES.use({
         ...uniforms,
         uPosition: wall.position,
         uRotation: wall.rotation,
+        uStretch: wall.stretch,
+        uClip: wall.anchor ? NO_CLIP : uniforms.uClip,
         uLine: [width / size[0], width / size[1]],
         uLift: about.look.EDGE_LIFT * style.camera.distance,
         uColor: [
@@ -640,6 +683,14 @@ function barAttributes(data, first = 0) {
     [1, 3, data, 7, 7 * first + 3, 1],
     [2, 1, data, 7, 7 * first + 6, 1],
   ];
+}
+
+/** The rotation that turns z into a direction, by the shortest way. */
+function rotationFromZ([x, y, z]) {
+  if (z < -0.999999) return [1, 0, 0, 0];
+  const q = [-y, x, 0, 1 + z];
+  const size = Math.hypot(...q);
+  return q.map((number) => number / size);
 }
 
 function hasSharpEdges({ edges, edgeData }) {

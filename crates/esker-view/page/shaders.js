@@ -400,11 +400,12 @@ layout(location = 0) in vec3 aCorner;
 layout(location = 1) in vec3 aNormal;
 uniform vec3 uPosition;
 uniform vec4 uRotation;
+uniform vec3 uStretch;   // along the surface's own axes; keeps the directions of its normals
 out vec3 vPlace;
 out vec3 vPoint;
 out vec3 vNormal;
 void main() {
-  vPlace = uPosition + rotate(uRotation, aCorner);
+  vPlace = uPosition + rotate(uRotation, uStretch * aCorner);
   vPoint = toCamera(vPlace);
   vNormal = turn(rotate(uRotation, aNormal));
   gl_Position = project(vPoint);
@@ -431,12 +432,14 @@ layout(location = 3) in vec3 aOther;
 layout(location = 4) in float aSharp;
 uniform vec3 uPosition;
 uniform vec4 uRotation;
+uniform vec3 uStretch;
 uniform vec2 uLine;      // half the width of a line in half pictures
 uniform float uLift;
 out vec3 vPlace;
 flat out float vBack;
 void main() {
-  vec3 places[2] = vec3[](uPosition + rotate(uRotation, aFrom), uPosition + rotate(uRotation, aTo));
+  vec3 places[2] = vec3[](
+    uPosition + rotate(uRotation, uStretch * aFrom), uPosition + rotate(uRotation, uStretch * aTo));
   vec3 ends[2] = vec3[](toCamera(places[0]), toCamera(places[1]));
   vec3 eye = towardsEye(ends[0]);
   bool one = dot(turn(rotate(uRotation, aOne)), eye) > 0.0;

@@ -1,7 +1,10 @@
 //! What a page needs to know once: names, colours, the numbers of the light, what can be plotted.
 
 use esker::geometry::BodyShape;
-use esker::picture::{Color, FLOOR_COLOR, GHOST, THICKEST_CHAIN, VIEWS, WALL_COLOR, palette, up};
+use esker::picture::{
+    Color, FLOOR_COLOR, GHOST, JOINT_BAR, JOINT_COLORS, JOINTED_GHOST, PictureError,
+    THICKEST_CHAIN, VIEWS, WALL_COLOR, palette, up,
+};
 use esker::record::{Frame, RecordingHeader};
 use esker::render::{Background, ColorMap, look};
 use serde_json::{Value, json};
@@ -47,6 +50,8 @@ pub fn about(source: &Source) -> Result<Value, ViewError> {
         "ghost": GHOST,
         "chain_width": THICKEST_CHAIN,
         "has_contacts": header.settings.contacts,
+        "no_joints": header.joints.is_empty().then(|| PictureError::NoJoints.to_string()),
+        "joint": { "colors": JOINT_COLORS, "bar": JOINT_BAR, "ghost": JOINTED_GHOST },
         "materials": header.materials,
         "walls": walls,
         "shapes": header.shapes.iter().map(shape).collect::<Vec<_>>(),

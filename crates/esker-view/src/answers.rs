@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker::picture::{Color, camera};
+use esker::picture::{Color, PictureError, camera};
 use esker::record::{Frame, FramePartner, RecordingHeader};
 use esker::render::Projection;
 use esker::world::GrainId;
@@ -133,6 +133,10 @@ fn frame(source: &Source, query: &Query<'_>) -> Result<Answer, ViewError> {
     if chains {
         Color::Force.check(&header.settings)?;
     }
+    let joints = query.get("joints") == Some("1");
+    if joints && header.joints.is_empty() {
+        return Err(PictureError::NoJoints.into());
+    }
     let picked: Vec<u64> = query.list("picked", MOST_PICKED)?;
     let frame = named_frame(source, query)?;
     if query
@@ -144,6 +148,7 @@ fn frame(source: &Source, query: &Query<'_>) -> Result<Answer, ViewError> {
     let wanted = Wanted {
         color,
         chains,
+        joints,
         picked: &picked,
     };
     let bytes = frame_bytes::encode(&header, &frame, &wanted);

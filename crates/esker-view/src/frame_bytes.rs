@@ -6,7 +6,9 @@
 //! double: a scene may lie anywhere. Grains are ordered by shape, spheres first, and by id among
 //! those of one shape, so that each shape is one call to draw.
 
-use esker::picture::{Chain, Color, chains, color_range, mean_radius, values};
+use esker::picture::{
+    Chain, Color, JointMark, chains, color_range, joint_marks, mean_radius, values,
+};
 use esker::record::{Frame, RecordingHeader};
 use glam::{DQuat, DVec3};
 
@@ -23,6 +25,8 @@ pub struct Wanted<'a> {
     pub color: Color,
     /// Whether force chains are shown.
     pub chains: bool,
+    /// Whether joints of machines are shown.
+    pub joints: bool,
     /// Ids of grains whose places in the frame are asked for.
     pub picked: &'a [u64],
 }
@@ -47,6 +51,10 @@ pub fn encode(header: &RecordingHeader, frame: &Frame, wanted: &Wanted<'_>) -> V
         true => chains(header, frame).collect(),
         false => Vec::new(),
     };
+    let joints: Vec<JointMark> = match wanted.joints {
+        true => joint_marks(header, frame),
+        false => Vec::new(),
+    };
     let max_force = chains.iter().map(|chain| chain.force).fold(0.0, f64::max);
     let groups: Vec<&[usize]> = order[spheres..]
         .chunk_by(|&one, &other| shape(one) == shape(other))
@@ -58,6 +66,7 @@ pub fn encode(header: &RecordingHeader, frame: &Frame, wanted: &Wanted<'_>) -> V
         + 12 * groups.len()
         + 28 * chains.len()
         + 28 * frame.walls.len()
+        + 44 * joints.len()
         + 4 * wanted.picked.len();
     let mut out = Bytes(Vec::with_capacity(size));
     out.u32(MAGIC);
@@ -72,7 +81,7 @@ pub fn encode(header: &RecordingHeader, frame: &Frame, wanted: &Wanted<'_>) -> V
         chains.len(),
         frame.walls.len(),
         wanted.picked.len(),
-        0,
+        joints.len(),
         0,
     ] {
         out.u32(count as u32);
@@ -105,6 +114,14 @@ pub fn encode(header: &RecordingHeader, frame: &Frame, wanted: &Wanted<'_>) -> V
     for wall in &frame.walls {
         out.point(wall.pose.position - origin);
         out.rotation(wall.pose.orientation);
+    }
+    for joint in &joints {
+        out.point(joint.anchor - origin);
+        out.f32(joint.ball);
+        // No bar: no numbers.
+        let bar = joint.bar.unwrap_or([DVec3::NAN; 2]);
+        bar.iter().for_each(|end| out.point(*end - origin));
+        out.f32(f64::from(u8::from(joint.is_driven)));
     }
     for &id in wanted.picked {
         let row = frame.index_of(id);

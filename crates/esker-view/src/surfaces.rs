@@ -1,4 +1,4 @@
-//! Surfaces of walls and of shapes of grains as bytes for the graphics card, sent once.
+//! Surfaces of walls, of shapes of grains and of marks of joints as bytes for the graphics card, sent once.
 //!
 //! A surface is a list of corners, three per triangle, each with its place, its normal (smooth
 //! where the surface is) and its distances from the triangle's sharp sides, and a list of edges with
@@ -7,6 +7,7 @@
 //! pictures. `docs/src/view.md` has the layout.
 
 use esker::geometry::{BodyShape, TriangleSoup};
+use esker::picture::joint_surfaces;
 use esker::record::RecordingHeader;
 use esker::render::{Surface, Triangle};
 use glam::DVec3;
@@ -20,7 +21,7 @@ pub const VERSION: u32 = 1;
 /// Facets around round grains: near by, and where there are many.
 const AROUND: [u32; 2] = [24, 8];
 
-/// The surfaces of all walls, then those of all shapes, fine and coarse.
+/// The surfaces of all walls, then those of all shapes, fine and coarse, then ball and bar of joints.
 pub fn encode(header: &RecordingHeader) -> Vec<u8> {
     let mut out = Bytes(Vec::new());
     out.u32(MAGIC);
@@ -34,6 +35,9 @@ pub fn encode(header: &RecordingHeader) -> Vec<u8> {
         for around in AROUND {
             put_surface(&mut out, &surface_of(shape, around));
         }
+    }
+    for soup in joint_surfaces() {
+        put_surface(&mut out, &Surface::new(&triangles(&soup)));
     }
     out.0
 }

@@ -228,6 +228,104 @@ fn bytes_of_a_frame_decode_to_the_numbers_of_the_recording() {
     assert_eq!(view["floors"][0], 0);
 }
 
+/// A paddle on an axle with a motor, a rod that slides on it, and a link between two points.
+const MACHINE: &str = r#"
+    duration = 0.05
+    step = 1e-3
+    record = { every = 0.01, precision = "double" }
+    material.steel = { density = 7800, young = 1e9 }
+    [[body]]
+    name = "paddle"
+    material = "steel"
+    shape = { box = [0.1, 0.02, 0.02] }
+    [[body]]
+    name = "rod"
+    material = "steel"
+    shape = { box = [0.02, 0.02, 0.02] }
+    position = [0, 0, 0.1]
+    [[body]]
+    name = "bob"
+    material = "steel"
+    shape = { sphere = 0.02 }
+    position = [0.3, 0, 0]
+    [[joint]]
+    name = "axle"
+    kind = "revolute"
+    bodies = ["ground", "paddle"]
+    anchor = [0, 0, 0]
+    axis = [0, 1, 0]
+    [[joint]]
+    name = "guide"
+    kind = "prismatic"
+    bodies = ["paddle", "rod"]
+    anchor = [0, 0, 0.1]
+    axis = [1, 0, 0]
+    [[joint]]
+    name = "link"
+    kind = "distance"
+    bodies = ["ground", "bob"]
+    anchor = [0.3, 0, 0.2]
+    second_anchor = [0.3, 0, 0]
+    [[drive]]
+    name = "motor"
+    joint = "axle"
+    kind = "motor"
+    value = 10.0
+    limit = 10.0
+"#;
+
+/// The page of a recording and of a live run did not show joints, which pictures did.
+#[test]
+fn joints_come_with_frames_that_ask_for_them_finished_and_live() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("run");
+    let mut recorded = simulation(MACHINE);
+    recorded.record_to(&folder, false).unwrap();
+    let end = recorded.end_of_scene();
+    let go = recorded.run(end, || false, |_, _| Ok::<(), esker::Error>(()));
+    assert!(go.unwrap());
+    recorded.finish().unwrap();
+    let recording = Recording::open(&folder.join("recording.h5")).unwrap();
+    let frame = recording.frame(recording.frames().len() - 1).unwrap();
+    let finished = Running::start(Source::Recorded(RecordedRun::open(&folder).unwrap()));
+    let live = Running::start(Source::Live(LiveRun::start(simulation(MACHINE))));
+    live.wait("status", |status| status["live"]["state"] == "finished");
+    for running in [&finished, &live] {
+        let about = running.json("about");
+        assert!(about["no_joints"].is_null(), "{about}");
+        let plain = running.get(&format!("frame?step={}", frame.step));
+        let bytes = running.get(&format!("frame?step={}&joints=1&picked=99", frame.step));
+        let decoded = Decoded(&bytes);
+        assert_eq!(Decoded(&plain).u32(104), 0);
+        assert_eq!(decoded.u32(104), 3);
+        assert_eq!(bytes.len(), plain.len() + 3 * 44 + 4);
+        let point = |at: usize| {
+            let x = |axis: usize| decoded.f64(24 + 8 * axis) + decoded.f32(at + 4 * axis);
+            [x(0), x(1), x(2)].into()
+        };
+        for (k, joint) in frame.joints.iter().enumerate() {
+            let at = bytes.len() - 4 - 44 * (3 - k);
+            let near = |one: glam::DVec3, other: glam::DVec3| one.distance(other) < 1e-6;
+            assert!(near(point(at), joint.anchors[1]), "joint {k}");
+            assert!(decoded.f32(at + 12) > 0.0);
+            let ends: [glam::DVec3; 2] = [point(at + 16), point(at + 28)];
+            match joint.axis {
+                Some(axis) => {
+                    let along = (ends[1] - ends[0]).normalize();
+                    assert!(near(along, axis), "joint {k}: {along}");
+                }
+                None => assert!(near(ends[0], joint.anchors[0]) && near(ends[1], joint.anchors[1])),
+            }
+            assert_eq!(decoded.f32(at + 40), if k == 0 { 1.0 } else { 0.0 });
+        }
+    }
+    let plain = place.path().join("plain");
+    record(&plain, 0.01).finish().unwrap();
+    let without = Running::start(Source::Recorded(RecordedRun::open(&plain).unwrap()));
+    assert!(without.json("about")["no_joints"].is_string());
+    assert_eq!(without.ask("GET", "frame?step=0&joints=1").0, 409);
+}
+
 #[test]
 fn requests_without_the_token_of_other_hosts_or_other_sites_are_refused() {
     let place = tempfile::tempdir().unwrap();

@@ -41,8 +41,9 @@ pub struct Equations {
     law_of_pair: Vec<u16>,
     /// What contacts of the general form have beside their rows.
     pub general: Vec<GeneralContact>,
-    /// By what the inverse mass of each ghost is too large, because it is one of several for
-    /// one body (see `machinery.rs`); empty where no joints hold anything.
+    /// By what each ghost's inverse mass has to be multiplied to be that along its contact's normal:
+    /// ghosts of machines share one, and yield alike in all directions (see `machinery.rs`). Empty
+    /// where no joints hold anything.
     pub(crate) shares: Vec<f64>,
     /// What the rotation of frozen grains would add to `S_n` of each general contact, 1/kg;
     /// empty where none are copied into the table.
@@ -166,7 +167,7 @@ impl Rows<'_> {
         let mobility = if self.equations.shares.is_empty() {
             at_start.normal_mobility(a, b)
         } else {
-            let [a, b] = acted_on.map(|k| self.undivided(k as usize));
+            let [a, b] = acted_on.map(|k| self.along_normal(k as usize));
             at_start.normal_mobility(&a, &b)
         };
         let of_law = self.mobility_of_law(c, form, mobility);
@@ -217,8 +218,8 @@ impl Rows<'_> {
         mobility + self.equations.bodies[row].inverse_mass + rotation
     }
 
-    /// A body with the inverse mass that it has if it is not shared by several ghosts.
-    fn undivided(&self, k: usize) -> BodyState {
+    /// A body with the inverse mass that it has along the normal of its contact, alone.
+    fn along_normal(&self, k: usize) -> BodyState {
         let body = self.equations.bodies[k];
         let share = k.checked_sub(self.ghosts.rows);
         let share = share.map_or(1.0, |ghost| self.equations.shares[ghost]);

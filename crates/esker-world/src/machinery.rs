@@ -12,8 +12,10 @@
 //!
 //! where `k` is the number of the machine's contacts that may carry load in the step. A machine
 //! of which every one of `k` contacts sees the `k`th part reacts to all of them together as it
-//! should. The stiffness cap is that of `w`: how a contact yields does not depend on how many
-//! others there are.
+//! should. The law of a contact goes by `n·J A Jᵀ n`, what the machine yields by along its normal:
+//! damping, and with it the restitution, and the stiffness cap. They depend neither on how many
+//! others there are nor on how a body on a hinge yields sideways. (By `w` a ball that carries one
+//! end of a hinged rod came back from a floor with 0.70 of its speed for 0.5.)
 //!
 //! A motor at its limit pushes with that and yields, one that is not at it keeps its velocity
 //! whatever contacts do; and so for limits and friction of joints. Which of both is so depends on
@@ -48,6 +50,9 @@ use crate::step::Workspace;
 /// Regularisation of rigid rows where they become part of the mass of a common problem.
 const WHOLE_STEP_REGULARISATION: f64 = 1e-6;
 
+/// Share of `w` of (1) that the law of a contact has at least: joints may hold a body along its
+/// normal altogether.
+const LEAST_SHARE: f64 = 1e-2;
 /// How often an impulse is doubled at most to find the one that stops a machine.
 const MAX_DOUBLINGS: usize = 40;
 /// What may be left of a closing speed.
@@ -607,6 +612,7 @@ impl World {
             let inverse_mass = machines.articulated_inverse_mass(body);
             let count = f64::from(loaded[machine].max(1));
             for side in of_body {
+                let normal = work.contacts[side.contact as usize].normal;
                 let response = inverse_mass.at(side.arm);
                 let columns = [response.x_axis, response.y_axis, response.z_axis];
                 let w = columns
@@ -614,13 +620,18 @@ impl World {
                     .map(|c| c.length_squared())
                     .sum::<f64>()
                     .sqrt();
+                let ghost_inverse_mass = count * w;
                 equations.bodies[side.ghost as usize] = BodyState {
                     velocity: velocities[body].at(side.arm),
-                    inverse_mass: count * w,
+                    inverse_mass: ghost_inverse_mass,
                     angular_velocity: velocities[body].angular,
                     inverse_inertia: 0.0,
                 };
-                equations.shares[side.ghost as usize - ghosts.rows] = count.recip();
+                if ghost_inverse_mass > 0.0 {
+                    let along_normal = normal.dot(response * normal).max(LEAST_SHARE * w);
+                    equations.shares[side.ghost as usize - ghosts.rows] =
+                        along_normal / ghost_inverse_mass;
+                }
             }
         }
     }

@@ -336,7 +336,7 @@ impl Builder<'_, '_> {
         let Some(coordinate) = wanted else {
             let what = word.map_or_else(
                 || match has.len() {
-                    0 => format!("a {} joint has no coordinate to drive", kind.name()),
+                    0 => format!("a {} joint has no coordinate", kind.name()),
                     _ => format!(
                         "a {} joint has two coordinates, \"angle\" and \"slide\"",
                         kind.name()
@@ -529,6 +529,26 @@ impl Builder<'_, '_> {
             return;
         };
         let (key, advice) = match &error {
+            MachineError::Apart {
+                joint,
+                distance,
+                max_distance,
+                ..
+            } if distance <= max_distance => {
+                let mut joints = world.joints.iter();
+                let is_universal =
+                    joints.any(|j| j.name == *joint && j.kind == JointKind::Universal);
+                match is_universal {
+                    true => (
+                        "second_axis",
+                        "the two axes of a universal joint are at right angles at the start",
+                    ),
+                    false => (
+                        "axis",
+                        "axes must align at the start: turn the bodies, or correct the joint",
+                    ),
+                }
+            }
             MachineError::Apart { .. } => (
                 "anchor",
                 "anchors must meet and axes align at the start: move the bodies, or correct the joint",
