@@ -247,7 +247,11 @@ impl MeanVelocityField {
         let mut impact_reach = std::mem::take(&mut self.impact_reach);
         let field = &*self;
         let cell_of = |i: usize| &field.cells[field.cell_of[i] as usize];
+        let frozen = grains.held_rows();
         team.fill(&mut impact_reach, grains.len(), |i| {
+            if frozen.contains(&i) {
+                return 0.0;
+            }
             let motion = field.impact_motion(i, reach);
             motion.min(IMPACT_REACH_RADII * grains.radius[i])
         });
