@@ -1,6 +1,9 @@
 //! Packs the contacts of a block into groups for [`crate::plan`].
 
+use std::cmp::Reverse;
+
 use esker_parallel::clear_and_reserve;
+use smallvec::SmallVec;
 
 use crate::copies::Share;
 use crate::plan::{CLASSES, ContactDescriptor, FIXED, LANES};
@@ -53,6 +56,10 @@ pub(crate) struct Packer {
     /// Per law and kind, the open groups, as bits.
     of_class: Vec<u64>,
     open: Vec<OpenGroup>,
+    /// By how much larger the law of contacts that follow their bodies is; zero where none do.
+    following: u16,
+    /// Groups that the contacts of another one were moved to, in their order.
+    moved_to: Vec<usize>,
     /// Contacts of a block from the bottom up, and their colours.
     ascending: Vec<SortRecord>,
     colours: Vec<u8>,
@@ -68,6 +75,16 @@ struct OpenGroup {
     size: usize,
     law_and_class: usize,
     born: u32,
+}
+
+impl OpenGroup {
+    fn law(&self) -> u16 {
+        (self.law_and_class / usize::from(CLASSES)) as u16
+    }
+
+    fn class(&self) -> usize {
+        self.law_and_class % usize::from(CLASSES)
+    }
 }
 
 /// The contacts of a block in the order of their groups.
@@ -96,7 +113,8 @@ const COLOURS: usize = u64::BITS as usize;
 const OPEN_GROUPS: usize = u64::BITS as usize;
 
 impl Packer {
-    pub(crate) fn start(&mut self, bodies: usize, contacts: usize) {
+    pub(crate) fn start(&mut self, bodies: usize, contacts: usize, following: u16) {
+        self.following = following;
         self.groups.clear();
         clear_and_reserve(&mut self.bodies, 2 * contacts);
         clear_and_reserve(&mut self.fixed, contacts);
@@ -147,6 +165,7 @@ impl Packer {
         records: &[SortRecord],
         (order, bodies_out): (&mut [u32], &mut [[u32; 2]]),
         first: usize,
+        fills_up: bool,
     ) {
         let mut out = Packed {
             order,
@@ -187,14 +206,90 @@ impl Packer {
                 in_use &= !self.close(slot, &mut out);
             }
         }
+        if fills_up {
+            in_use = self.fill_up(in_use);
+        }
         while in_use != 0 {
-            let left = (0..OPEN_GROUPS).filter(|g| in_use >> g & 1 == 1);
-            let oldest = left.min_by_key(|&g| self.open[g].born);
+            let oldest = bits(in_use).min_by_key(|&g| self.open[g].born);
             in_use &= !self.close(oldest.unwrap_or(0), &mut out);
         }
         for descriptor in &mut self.fixed[written..] {
             *descriptor += first as u32;
         }
+    }
+
+    /// Moves the contacts of groups that are not full to empty lanes of others, where all of a
+    /// group find some, those that need the least first; returns the groups that are left.
+    fn fill_up(&mut self, mut in_use: u64) -> u64 {
+        let mut smallest_need: SmallVec<[usize; OPEN_GROUPS]> = bits(in_use).collect();
+        smallest_need.sort_unstable_by_key(|&slot| {
+            let group = &self.open[slot];
+            (Reverse(group.class()), group.law(), group.born)
+        });
+        for slot in smallest_need {
+            let bit = 1 << slot;
+            let takers = self.takers(slot) & !bit;
+            if takers != 0 && self.move_all(slot, takers) {
+                self.of_class[self.open[slot].law_and_class] &= !bit;
+                in_use &= !bit;
+            }
+        }
+        in_use
+    }
+
+    /// The groups in which contacts of another one lose nothing: they are looked at as often at
+    /// least, and may follow their bodies though they need not. Those with walls may not.
+    fn takers(&self, slot: usize) -> u64 {
+        let group = &self.open[slot];
+        let up_to_class = |law: u16| {
+            let first = usize::from(CLASSES) * usize::from(law);
+            // As many as this packer has met yet.
+            let classes = self.of_class.iter().skip(first).take(group.class() + 1);
+            classes.fold(0, |t, groups| t | groups)
+        };
+        let is_fixed = |record: &SortRecord| record.bodies.contains(&FIXED);
+        let mut takers = up_to_class(group.law());
+        if group.law() < self.following && !group.records[..group.size].iter().any(is_fixed) {
+            takers |= up_to_class(group.law() + self.following);
+        }
+        takers
+    }
+
+    /// Moves all contacts of a group to these ones, or none where one does not fit.
+    fn move_all(&mut self, slot: usize, mut takers: u64) -> bool {
+        let group = self.open[slot];
+        self.moved_to.clear();
+        for record in &group.records[..group.size] {
+            let bodies = record.shared_bodies();
+            let taken = bodies.clone().fold(0, |t, b| t | self.in_groups[b]);
+            let mut fit = takers & !taken;
+            while fit != 0 && self.open[fit.trailing_zeros() as usize].size == LANES {
+                takers &= !(1 << fit.trailing_zeros());
+                fit &= takers;
+            }
+            if fit == 0 {
+                break;
+            }
+            let taker = fit.trailing_zeros() as usize;
+            for body in bodies {
+                self.in_groups[body] |= 1 << taker;
+            }
+            let open = &mut self.open[taker];
+            open.records[open.size] = *record;
+            open.size += 1;
+            self.moved_to.push(taker);
+        }
+        let fits = self.moved_to.len() == group.size;
+        for (record, &taker) in group.records.iter().zip(&self.moved_to) {
+            let left = if fits { slot } else { taker };
+            for body in record.shared_bodies() {
+                self.in_groups[body] &= !(1 << left);
+            }
+            if !fits {
+                self.open[taker].size -= 1;
+            }
+        }
+        fits
     }
 
     /// Writes a group out and forgets it; returns its bit.
@@ -215,12 +310,18 @@ impl Packer {
             }
         }
         self.of_class[group.law_and_class] &= !bit;
-        self.groups.push((
-            group.size as u8,
-            (group.law_and_class / usize::from(CLASSES)) as u16,
-        ));
+        self.groups.push((group.size as u8, group.law()));
         bit
     }
+}
+
+/// The places of the bits that are set, ascending.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = word.trailing_zeros() as usize;
+        word &= word.wrapping_sub(1);
+        (place < OPEN_GROUPS).then_some(place)
+    })
 }
 
 /// Maps numbers to integers in the same order.

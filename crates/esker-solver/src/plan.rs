@@ -19,7 +19,9 @@
 //! Within a block contacts are taken from the bottom up and packed into groups of
 //! [`LANES`] contacts that share no body and follow one law, first fit. Contacts
 //! that touch and contacts that may do so sooner or later go into different groups: a
-//! group of open contacts mostly has nothing to do.
+//! group of open contacts mostly has nothing to do. What is left of a block when all of its
+//! contacts are taken fills lanes of one another: contacts that may sleep go with those that are
+//! swept, and contacts whose geometry may stay as it was with those that follow their bodies.
 //!
 //! Devices need fewer steps that depend on one another than the 40 to 80 that a block
 //! has in this order. Up to some number of contacts these come by colours of all of
@@ -116,6 +118,9 @@ pub struct SweepPlan {
     /// Whether they are those of all of space: contacts of one colour share no body, and blocks are
     /// no more than runs of groups.
     pub is_flat: bool,
+    /// By how much larger the law of contacts is that follow their bodies; zero where none do.
+    /// A contact may be put into a group of followers though its own law does not follow.
+    pub following: u16,
     /// The bodies of each block, block after block, without [`FIXED`] ones.
     bodies: Vec<u32>,
     /// Block `b` has the bodies `bodies[body_ends[b]..body_ends[b + 1]]`.
@@ -486,7 +491,7 @@ impl SweepPlan {
         let copies = &mut self.copies;
         let mut acted_on = std::mem::take(&mut copies.contacts);
         let bodies = bodies + copies.count();
-        let is_coloured = self.is_coloured;
+        let (is_coloured, following) = (self.is_coloured, self.following);
         resize(&mut self.order, records.len());
         for counts in [&mut *group_counts, &mut *body_counts] {
             counts.clear();
@@ -503,7 +508,7 @@ impl SweepPlan {
             // SAFETY: every worker has a packer of its own, and blocks (hence
             // their contacts) are shared out by where they start.
             let packer = unsafe { packers.at(worker.index) };
-            packer.start(bodies, worker.part_of(count, 1).len());
+            packer.start(bodies, worker.part_of(count, 1).len(), following);
             for block in own_blocks(starts, worker) {
                 let range = starts[block] as usize..starts[block + 1] as usize;
                 let first = range.start;
@@ -516,7 +521,7 @@ impl SweepPlan {
                     if is_coloured {
                         packer.sort_by_colour(records);
                     }
-                    packer.pack(records, (order, &mut []), first);
+                    packer.pack(records, (order, &mut []), first, !is_coloured);
                 } else {
                     let bodies = records.iter_mut().flat_map(|record| &mut record.bodies);
                     copies.name(block as u32, bodies, &mut packer.taken);
@@ -524,7 +529,8 @@ impl SweepPlan {
                         packer.sort_by_colour(records);
                     }
                     // SAFETY: as above.
-                    packer.pack(records, (order, unsafe { named.part(range) }), first);
+                    let named = unsafe { named.part(range) };
+                    packer.pack(records, (order, named), first, !is_coloured);
                 }
                 // SAFETY: as above.
                 unsafe {
@@ -714,7 +720,7 @@ mod tests {
                         let acted_on = plan.copies.contacts[descriptor];
                         let descriptor = &descriptors[plan.order[descriptor] as usize];
                         assert_eq!(descriptor.law, plan.laws[group]);
-                        assert_eq!(descriptor.class, descriptors[contacts[0] as usize].class);
+                        assert!(descriptor.class >= descriptors[contacts[0] as usize].class);
                         for (body, acted_on) in descriptor.bodies.into_iter().zip(acted_on) {
                             let is_copy = acted_on as usize >= bodies && acted_on != FIXED;
                             assert_eq!(is_copy, body == giant && descriptor.arms[1] < 1.0);
@@ -744,10 +750,50 @@ mod tests {
         }
         assert!(plan.bodies_of(plan.blocks.len() - 1).is_empty());
         assert!(
-            plan.fill() > 0.6,
+            plan.fill() > 0.85,
             "lanes are filled to {} only",
             plan.fill()
         );
+    }
+
+    /// Groups of few contacts used to keep their lanes empty: a bed in which a fourth of the
+    /// contacts follow their bodies had 69 of 100 filled.
+    #[test]
+    fn empty_lanes_take_contacts_that_need_less() {
+        let (mut descriptors, bodies) = crowd();
+        for (k, descriptor) in descriptors.iter_mut().enumerate() {
+            let is_pair = !descriptor.bodies.contains(&FIXED);
+            descriptor.law += 2 * u16::from(is_pair && k % 4 == 0);
+        }
+        let plan_of = |following: u16, threads: usize| {
+            let mut plan = SweepPlan {
+                following,
+                ..Default::default()
+            };
+            let team = &mut Team::new(threads);
+            plan.build(team, descriptors.as_slice(), (bodies, 3.5));
+            plan
+        };
+        let plan = plan_of(2, 1);
+        let mut followers = 0;
+        for (group, range) in plan.groups.windows(2).enumerate() {
+            let members = &plan.order[range[0] as usize..range[1] as usize];
+            let members = || members.iter().map(|&i| &descriptors[i as usize]);
+            let first = members().next().unwrap();
+            for contact in members() {
+                assert!(contact.class >= first.class, "it would be woken too late");
+                if contact.law != plan.laws[group] {
+                    followers += 1;
+                    assert_eq!(contact.law + 2, plan.laws[group]);
+                    assert!(!contact.bodies.contains(&FIXED), "walls do not turn");
+                }
+            }
+        }
+        assert!(followers > 20, "{followers}");
+        assert!(plan.fill() > 0.8, "{}", plan.fill());
+        assert!(plan.fill() > plan_of(0, 1).fill() + 0.02);
+        let list = &descriptors;
+        assert_same_order([(list, &plan), (list, &plan_of(2, 3))]);
     }
 
     #[test]

@@ -298,6 +298,7 @@ impl Collider {
         } else {
             let bodies = scene.grains.len();
             self.plan.is_coloured = order.is_coloured;
+            self.plan.following = order.following;
             self.plan.most_flat = order.most_flat;
             self.plan.build(team, &chosen, (bodies, order.edge));
         }

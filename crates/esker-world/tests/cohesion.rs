@@ -341,7 +341,8 @@ fn walls_carry_cohesion_and_the_ledger_closes() {
         let kinetic = world.grains().kinetic_energy();
         let error = ledger.imbalance(kinetic) / ledger.throughput(kinetic);
         assert!(error.abs() < bound, "{error}: {ledger:?}, {method:?}");
-        assert!(ledger.cohesion.abs() > 0.01 * ledger.gravity, "{ledger:?}");
+        // More than what the ledger is allowed to miss in substeps.
+        assert!(ledger.cohesion.abs() > 5e-3 * ledger.gravity, "{ledger:?}");
     }
 }
 

@@ -327,45 +327,50 @@ fn a_belt_carries_frozen_grains_out_of_the_bounds() {
 /// With grains frozen overlaps are no larger and nobody is lost, whatever the scene.
 #[test]
 fn random_scenes_overlap_no_more_with_grains_frozen() {
-    for seed in 1..9_u32 {
+    // Once some grains are frozen others fall in other ways, and the deepest overlap of one
+    // bed differs by a quarter by chance alone: of three beds it does not.
+    const BEDS: u64 = 3;
+    for scene in 1..9_u32 {
         let mut worst = [0.0_f64; 2];
-        let k = f64::from(seed);
-        for (reduction, worst) in [None, Some(Reduction::default())]
-            .into_iter()
-            .zip(&mut worst)
-        {
-            let size = DVec3::new(4.0 + k % 5.0, 4.0 + k % 3.0, 0.0) * D;
-            let mut def = bed(size, (4.0 + k) * D, reduction);
-            def.seed = u64::from(seed);
-            def.pairs[0].law.friction = 0.3 + 0.1 * (k % 4.0);
-            def.pairs[0].law.rolling = 0.1 * (k % 3.0);
-            if seed % 2 == 0 {
-                def.walls[2].presence.until = 0.4;
-            }
-            if seed % 3 == 0 {
-                for wall in &mut def.walls {
-                    wall.motion = Motion::Rotate {
-                        axis: DVec3::Y,
-                        centre: DVec3::ZERO,
-                        rate: 0.4,
-                        start: 0.5,
-                        stop: 1.5,
-                    };
+        let k = f64::from(scene);
+        for bed_of_scene in 0..BEDS {
+            for (reduction, worst) in [None, Some(Reduction::default())]
+                .into_iter()
+                .zip(&mut worst)
+            {
+                let size = DVec3::new(4.0 + k % 5.0, 4.0 + k % 3.0, 0.0) * D;
+                let mut def = bed(size, (4.0 + k) * D, reduction);
+                def.seed = u64::from(scene) + 100 * bed_of_scene;
+                def.pairs[0].law.friction = 0.3 + 0.1 * (k % 4.0);
+                def.pairs[0].law.rolling = 0.1 * (k % 3.0);
+                if scene % 2 == 0 {
+                    def.walls[2].presence.until = 0.4;
                 }
+                if scene % 3 == 0 {
+                    for wall in &mut def.walls {
+                        wall.motion = Motion::Rotate {
+                            axis: DVec3::Y,
+                            centre: DVec3::ZERO,
+                            rate: 0.4,
+                            start: 0.5,
+                            stop: 1.5,
+                        };
+                    }
+                }
+                let mut world = World::new(&def).unwrap();
+                let count = world.grain_count();
+                for _ in 0..300 {
+                    *worst = worst.max(world.step().unwrap().max_overlap);
+                }
+                assert_eq!(world.grain_count(), count);
+                let totals = world.reduction().copied().unwrap_or_default();
+                assert!(reduction.is_none() || totals.merges > 0, "{totals:?}");
             }
-            let mut world = World::new(&def).unwrap();
-            let count = world.grain_count();
-            for _ in 0..300 {
-                *worst = worst.max(world.step().unwrap().max_overlap);
-            }
-            assert_eq!(world.grain_count(), count);
-            let totals = world.reduction().copied().unwrap_or_default();
-            assert!(reduction.is_none() || totals.merges > 0, "{totals:?}");
         }
         let [full, reduced] = worst;
         assert!(
             reduced <= 1.2 * full,
-            "scene {seed}: {reduced} instead of {full} d"
+            "scene {scene}: {reduced} instead of {full} d"
         );
     }
 }
