@@ -273,4 +273,20 @@ mod tests {
         let radial = groups.get(0).acceleration(point);
         assert!(radial.distance(DVec3::NEG_X * 2.0) < 1e-12, "{radial}");
     }
+
+    /// What is kept of a step are the bits of the motion, and other times are none of it.
+    #[test]
+    fn what_groups_know_of_a_step_is_their_motion() {
+        let mut groups = Groups::new(&[wall(rotate(0.7, 0.0), DVec3::ZERO)], false);
+        for (time, step) in [(0.3, 0.01), (0.31, 0.01), (0.31, 0.005)] {
+            groups.set_twists(time, step);
+            let group = groups.get(0);
+            for at in [time, time + step, time + 0.5 * step, 0.0] {
+                assert_eq!(group.frame(at), group.motion.frame(at));
+            }
+            for (at, over) in [(time, step), (time, 2.0 * step), (0.0, step)] {
+                assert_eq!(group.twist_over(at, over), group.motion.twist(at, over));
+            }
+        }
+    }
 }

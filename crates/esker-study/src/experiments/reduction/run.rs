@@ -352,3 +352,24 @@ fn places(world: &World, turn: DQuat) -> Vec<DVec3> {
 pub(super) fn mean(list: &[f64]) -> f64 {
     list.iter().sum::<f64>() / list.len() as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_runs_has_their_mean_numbers_and_the_curves_of_the_first() {
+        let run = |plug: f64, seconds: f64| Run {
+            plug,
+            seconds,
+            profile: vec![[0.5, plug]],
+            angles: vec![[1.0, plug]],
+            ..Default::default()
+        };
+        let mean = Run::mean_of(&[run(0.5, 2.0), run(0.75, 4.0)]).unwrap();
+        assert_eq!((mean.plug, mean.seconds), (0.625, 3.0));
+        assert_eq!(mean.profile, [[0.5, 0.625]]);
+        assert_eq!(mean.angles, [[1.0, 0.5]]);
+        assert!(Run::mean_of(&[]).is_none());
+    }
+}
