@@ -232,11 +232,11 @@ fn stockpile(size: Size) -> Result<(WorldDef, f64), StudyError> {
     };
     // Fast enough that there is room for the next ones.
     feeder.velocity = size.pick(along + 2.0 * DVec3::NEG_Z, DVec3::ZERO);
-    // 245 t/h, and a heap of 430 kg.
-    let (rate, pellets) = size.pick((16_000.0, 100_000), (300.0, 1000));
+    // 245 t/h, and a heap of 850 kg.
+    let (rate, pellets) = size.pick((16_000.0, 200_000), (300.0, 1000));
     feeder.rate = Rate::Number(rate);
     feeder.total = Total::Number(pellets);
-    Ok((def, pellets as f64 / rate + size.pick(0.6, 1.2)))
+    Ok((def, pellets as f64 / rate + size.pick(1.0, 1.2)))
 }
 
 /// The world of a test, and for how long it runs, s.
