@@ -56,8 +56,9 @@ impl Figures {
                 ],
             ),
             starts: Table::new(
-                "The same drum filled in different ways",
+                "The same test from different starts",
                 &[
+                    "test",
                     "way",
                     "start",
                     "level",
@@ -106,7 +107,7 @@ impl Figures {
                 number(run.front, 4),
                 number(run.kinetic, 3),
                 number(run.outflow, 5),
-                number(run.slope, 3),
+                number(run.slope(), 3),
                 number(run.lift, 4),
                 number(run.plug, 3),
                 moved.join(" / "),
@@ -123,10 +124,10 @@ impl Figures {
                     _ => Series::line(name, level),
                 });
             }
-            if run.slope.is_finite() {
+            if run.slope().is_finite() {
                 self.reported.push(Reported::new(
                     format!("{test:?}, {}: slope of the surface (°)", way.name()),
-                    run.slope,
+                    run.slope(),
                     paper(test),
                     "the paper's angles depend on its solver's sweeps; ours are compared with all \
                      grains",
@@ -167,15 +168,16 @@ impl Figures {
     }
 
     /// Adds the runs of a way that differ in how they start.
-    pub(super) fn add_starts(&mut self, way: Way, runs: &[Run]) {
+    pub(super) fn add_starts(&mut self, test: Test, way: Way, runs: &[Run]) {
         for (start, run) in runs.iter().enumerate() {
             self.starts.row([
+                format!("{test:?}"),
                 way.name().into(),
                 (start + 1).to_string(),
                 number(run.mean_level, 3),
                 number(run.contacts * 1e-6, 3),
                 number(run.seconds, 3),
-                number(run.slope, 3),
+                number(run.slope(), 3),
                 number(run.lift, 4),
                 number(run.plug, 3),
             ]);

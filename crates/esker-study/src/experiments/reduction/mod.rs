@@ -23,7 +23,7 @@ pub struct ReductionStudy;
 
 fn case_name(test: Test, way: Way, size: Size, start: u64) -> String {
     let name = format!("{test:?}, {}, {}", way.name(), size.name());
-    match test.starts(size) {
+    match test.starts(way, size) {
         1 => name,
         _ => format!("{name}, start {}", start + 1),
     }
@@ -54,9 +54,8 @@ impl Experiment for ReductionStudy {
         let mut cases = vec![Case::new(bed_name(size), move || prepared(size))];
         // The longest first.
         for test in TESTS.into_iter().rev() {
-            let ways = test.ways(size).iter();
-            for (&way, start) in ways.flat_map(|way| (0..test.starts(size)).map(move |k| (way, k)))
-            {
+            let starts = |way: Way| (0..test.starts(way, size)).map(move |start| (way, start));
+            for (way, start) in test.ways(size).iter().flat_map(|way| starts(*way)) {
                 let name = case_name(test, way, size, start);
                 cases.push(Case::after(1, name, move |results| {
                     let bed: Option<Prepared> = match test.needs_bed() {
@@ -76,12 +75,13 @@ impl Experiment for ReductionStudy {
         for test in TESTS {
             let mut means = Vec::new();
             for &way in test.ways(size) {
-                let names = (0..test.starts(size)).map(|start| case_name(test, way, size, start));
+                let names =
+                    (0..test.starts(way, size)).map(|start| case_name(test, way, size, start));
                 let runs: Result<Vec<Run>, StudyError> =
                     names.map(|name| results.get::<Run>(&name)).collect();
                 let runs = runs?;
                 if runs.len() > 1 {
-                    figures.add_starts(way, &runs);
+                    figures.add_starts(test, way, &runs);
                 }
                 means.extend(Run::mean_of(&runs).map(|run| (way, run)));
             }
@@ -240,7 +240,7 @@ fn judge(outcome: &mut Outcome, test: Test, way: Way, [full, run]: [&Run; 2], si
     if let Some(slack) = slope_slack {
         require(
             "slope of the pile less that of all grains (°)",
-            run.slope - full.slope,
+            run.slope() - full.slope(),
             [-slack, slack],
             scatter,
         );

@@ -54,13 +54,30 @@ pub(super) struct Run {
     pub(super) overlap: f64,
     /// Energy that freezing took over all that gravity gave.
     pub(super) energy_lost: f64,
-    /// Slope of the surface over the second half of the run, degrees.
-    pub(super) slope: f64,
+    /// Slope of the surface over the second half of the run, degrees; zero where there is none,
+    /// for results that are stored hold no other numbers than finite ones.
+    slope: f64,
     pub(super) grains: f64,
     pub(super) frame: Frame,
 }
 
 impl Run {
+    /// Slope of the surface over the second half of the run, degrees; NaN where there is none.
+    pub(super) fn slope(&self) -> f64 {
+        match self.angles.is_empty() {
+            true => f64::NAN,
+            false => self.slope,
+        }
+    }
+
+    /// Takes the slope from the angles.
+    fn set_slope(&mut self) {
+        let late = &self.angles[self.angles.len() / 2..];
+        if !late.is_empty() {
+            self.slope = mean(&late.iter().map(|point| point[1]).collect::<Vec<_>>());
+        }
+    }
+
     /// The first of several runs with the means of all in place of its numbers, but for what is
     /// drawn against time.
     pub(super) fn mean_of(runs: &[Run]) -> Option<Run> {
@@ -159,8 +176,7 @@ pub(super) fn run(
             );
         }
     })?;
-    let late_angles = run.angles[run.angles.len() / 2..].iter();
-    run.slope = mean(&late_angles.map(|point| point[1]).collect::<Vec<_>>());
+    run.set_slope();
     run.base = mean(&late.bases);
     run.lift = mean(&late.lifts);
     if !late.plugs.is_empty() {
@@ -371,5 +387,21 @@ mod tests {
         assert_eq!(mean.profile, [[0.5, 0.625]]);
         assert_eq!(mean.angles, [[1.0, 0.5]]);
         assert!(Run::mean_of(&[]).is_none());
+    }
+
+    /// Beds have no slope, and their runs could be stored but not read.
+    #[test]
+    fn runs_without_a_surface_are_read_as_they_were_stored() {
+        for angles in [vec![], vec![[0.0, 1.0], [0.1, 30.0], [0.2, 40.0]]] {
+            let mut run = Run {
+                angles,
+                ..Default::default()
+            };
+            run.set_slope();
+            let stored = serde_json::to_string(&run).unwrap();
+            let read: Run = serde_json::from_str(&stored).unwrap();
+            assert_eq!(read.slope().to_bits(), run.slope().to_bits());
+            assert_eq!(run.slope().is_nan(), run.angles.is_empty());
+        }
     }
 }

@@ -52,11 +52,14 @@ impl Test {
         matches!(self, Test::Rest | Test::Collapse | Test::Tilt)
     }
 
-    /// How many times it is run, each with a start of its own: what one drum of a few thousand
-    /// grains does differs from what the next one does by as much as freezing may change.
-    pub(super) fn starts(self, size: Size) -> u64 {
-        match self {
-            Test::Drum => size.pick(4, 1),
+    /// How many times it is run in a way, each with a start of its own: what one drum of a few
+    /// thousand grains does, or one pile of a thousand on a belt, differs from what the next one
+    /// does by as much as freezing may change. Of small ones trial steps, of which nothing of this
+    /// is judged, are made once.
+    pub(super) fn starts(self, way: Way, size: Size) -> u64 {
+        match (self, size) {
+            (Test::Drum, Size::Full) => 4,
+            (Test::Belt, Size::Reduced) if way != Way::Trial => 4,
             _ => 1,
         }
     }
