@@ -42,7 +42,7 @@ impl Experiment for ReductionStudy {
                     tilted bed, a belt, a drum and a stockpile as with all grains simulated, at a \
                     part of the cost.",
             seconds_full: 3500.0,
-            seconds_reduced: 40.0,
+            seconds_reduced: 60.0,
         }
     }
 
