@@ -9,7 +9,7 @@
 #define LIMB_BITS 32
 #define UNIT 160
 
-/* Adds a number that is not negative and below 2^84, cut to the unit, to limbs. */
+/* Adds a number that is not negative and below 2^84, cut to the unit, to a thread's own limbs. */
 DEVICE void add_exactly(u64 *limbs, double x) {
     u64 bits = BITS_OF(x);
     u64 mantissa = (bits & ((1ull << 52) - 1)) | 1ull << 52;
@@ -19,11 +19,13 @@ DEVICE void add_exactly(u64 *limbs, double x) {
         last_bit = 0;
     }
     if (mantissa == 0 || last_bit >= (LIMBS - 2) * LIMB_BITS) return;
-    u32 shift = (u32)last_bit % LIMB_BITS, first = (u32)last_bit / LIMB_BITS;
+    int shift = last_bit % LIMB_BITS, first = last_bit / LIMB_BITS;
     u64 low = mantissa << shift, high = mantissa >> 1 >> (63 - shift);
-    ATOMIC_ADD_U64(&limbs[first], low & 0xffffffffull);
-    ATOMIC_ADD_U64(&limbs[first + 1], low >> 32);
-    if (high != 0) ATOMIC_ADD_U64(&limbs[first + 2], high);
+    /* Limbs are in registers, which have no numbers at run time. */
+    for (int k = 0; k < LIMBS; k++) {
+        u64 part = k == first ? low & 0xffffffffull : k == first + 1 ? low >> 32 : high;
+        if (k >= first && k <= first + 2) limbs[k] += part;
+    }
 }
 
 #endif

@@ -66,7 +66,7 @@ RESIDENT_KERNEL(finish_contacts, Advance) {
                     side_of(s->walls + c->partner, c->feature) != SIDE_UNKNOWN;
             }
             if (!(impulse[0] > 0.0 || is_held)) continue;
-            u32 place = FETCH_ADD_U32(&s->numbers->history, 1);
+            u32 place = NEXT_PLACE(&s->numbers->history);
             struct Entry *entry = s->next_history + place;
             entry->other = other_name(s, c);
             entry->normal = c->normal;

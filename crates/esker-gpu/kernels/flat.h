@@ -1,7 +1,7 @@
 /* The order of a flat plan: `esker_solver::colouring`.
  *
  * Colours are found parity after parity of blocks: those of one share no body. Within a block a
- * contact is coloured as soon as it is the lowest of those that are left of either of its bodies;
+ * contact is coloured as soon as those before it are that share a body with it;
  * what it gets is what one thread would give it that goes from the bottom up. Then contacts
  * are sorted by colour, law and class, which is stable, and cut into groups.
  */
@@ -12,81 +12,103 @@
 #include "plan.h"
 #include "primitives.h"
 
-/* Bodies of a block that a thread block has room for itself. */
-#define OWN_BODIES 1024
-/* Contacts of a thread whose state it keeps to itself. */
-#define OWN_CONTACTS 64
+/* Whether a contact has its colour; nobody is no contact to wait for. */
+DEVICE int is_coloured(u32 *colours, u32 contact) {
+    return contact == NOBODY || WATCHED_U32(colours + contact) != NOBODY;
+}
 
-/* Colours of the contacts of blocks; `number` is the parity of these. */
+/* Colours of the contacts of blocks; `number` is the parity of these.
+ *
+ * Every body has a list of its contacts in the block, from which a contact knows those before it.
+ * Contacts of as many as there are threads are coloured at a time, in their order: a thread watches
+ * for the colours of the two that it waits for. (Of 1e5 grains that takes an H200 0.20 ms. Rounds of
+ * all threads with barriers between them, each of which found the lowest contact of every body that
+ * was left, took 0.66 ms, in blocks half as wide again.) */
 RESIDENT_KERNEL(flat_colour, Advance) {
     SHARED(u64, own_masks[OWN_BODIES]);
-    SHARED(u32, own_lowest[2][OWN_BODIES]);
-    SHARED(u32, left);
-    OWN(u64, is_done);
+    SHARED(u32, own_starts[OWN_BODIES]);
+    SHARED(u32, own_ends[OWN_BODIES]);
+    SHARED(u32, own_lists[2 * OWN_CONTACTS]);
+    SHARED(u32, own_colours[OWN_CONTACTS]);
+    SHARED(u32, listed);
     u32 end = s->numbers->colours[number + 1];
     for (u32 block = s->numbers->colours[number] + THREAD_BLOCK; block < end;
          block += THREAD_BLOCKS) {
         u32 start = s->block_start[block], n = s->block_count[block];
-        u32 bodies = s->block_bodies[block], fits = bodies <= OWN_BODIES;
-        const u32 *list = s->step->body_list + 2 * (u64)start;
+        u32 bodies = s->block_bodies[block], fits = bodies <= OWN_BODIES && n <= OWN_CONTACTS;
+        const u32 *of_bodies = s->step->body_list + 2 * (u64)start;
+        const u32 *locals = s->local_bodies + 2 * (u64)start;
         u64 *masks = fits ? own_masks : s->masks + 2 * (u64)start;
-        u32 *table = s->body_table + 4 * (u64)start;
-        /* The lowest contact of every body that is left, in this round and in the next. */
-        u32 *lowest = fits ? own_lowest[0] : table;
-        u32 *next_lowest = fits ? own_lowest[1] : table + 2 * (u64)n;
+        /* Where a body's list begins and ends, and the lists. */
+        u32 *starts = fits ? own_starts : s->body_index + 4 * (u64)start;
+        u32 *ends = fits ? own_ends : s->body_index + 4 * (u64)start + 2 * (u64)n;
+        u32 *lists = fits ? own_lists : s->body_table + 4 * (u64)start;
+        u32 *colours = fits ? own_colours : s->coloured + start;
         FOR_THREADS(thread) {
             for (u32 k = thread; k < bodies; k += THREADS) {
-                masks[k] = list[k] == NOBODY ? 0 : s->colours_of[list[k]];
-                lowest[k] = NOBODY;
+                masks[k] = of_bodies[k] == NOBODY ? 0 : s->colours_of[of_bodies[k]];
+                ends[k] = 0;
             }
-            for (u32 k = thread; k < n; k += THREADS) s->coloured[start + k] = NOBODY;
-            *MINE(is_done, thread) = 0;
-            if (thread == 0) left = n;
+            for (u32 k = thread; k < n; k += THREADS) colours[k] = NOBODY;
+            if (thread == 0) listed = 0;
         }
         BARRIER();
-        while (left > 0) {
+        FOR_THREADS(thread) {
+            for (u32 k = thread; k < 2 * n; k += THREADS) {
+                if (!(locals[k] & IS_GHOST)) ATOMIC_ADD_U32(ends + locals[k], 1);
+            }
+        }
+        BARRIER();
+        FOR_THREADS(thread) {
+            for (u32 k = thread; k < bodies; k += THREADS) {
+                starts[k] = FETCH_ADD_U32(&listed, ends[k]);
+                ends[k] = starts[k];
+            }
+        }
+        BARRIER();
+        FOR_THREADS(thread) {
+            for (u32 k = thread; k < 2 * n; k += THREADS) {
+                if (!(locals[k] & IS_GHOST)) lists[FETCH_ADD_U32(ends + locals[k], 1)] = k / 2;
+            }
+        }
+        BARRIER();
+        for (u32 first = 0; first < n; first += THREADS) {
             FOR_THREADS(thread) {
-                u64 done = *MINE(is_done, thread);
-                for (u32 k = thread, own = 0; k < n; k += THREADS, own++) {
-                    if (own < OWN_CONTACTS ? done >> own & 1 : s->coloured[start + k] != NOBODY) {
-                        continue;
+                u32 k = first + thread, is_done = k >= n, pair[2] = {0, 0};
+                u32 before[2] = {NOBODY, NOBODY};
+                for (u32 side = 0; side < 2 && !is_done; side++) {
+                    pair[side] = locals[2 * k + side];
+                    if (pair[side] & IS_GHOST) continue;
+                    for (u32 e = starts[pair[side]]; e < ends[pair[side]]; e++) {
+                        u32 other = lists[e];
+                        if (other < k && (before[side] == NOBODY || other > before[side])) {
+                            before[side] = other;
+                        }
                     }
-                    const u32 *local = s->local_bodies + 2 * (u64)(start + k);
-                    ATOMIC_MIN_U32(lowest + local[0], k);
-                    if (!(local[1] & IS_GHOST)) ATOMIC_MIN_U32(lowest + local[1], k);
                 }
+                u32 is_wall = pair[1] >> 31;
+                do {
+                    if (!is_done && is_coloured(colours, before[0]) &&
+                        is_coloured(colours, before[1])) {
+                        IN_ORDER();
+                        u64 taken = WATCHED_U64(masks + pair[0]);
+                        if (!is_wall) taken |= WATCHED_U64(masks + pair[1]);
+                        u32 colour = taken == EMPTY_KEY ? MOST_COLOURS - 1 : LOWEST_BIT(~taken);
+                        if (taken == EMPTY_KEY) ATOMIC_OR_U32(&s->numbers->obstacle, MANY_COLOURS);
+                        WATCHED_U64(masks + pair[0]) |= 1ull << colour;
+                        if (!is_wall) WATCHED_U64(masks + pair[1]) |= 1ull << colour;
+                        if (fits) s->coloured[start + k] = colour;
+                        IN_ORDER();
+                        WATCHED_U32(colours + k) = colour;
+                        is_done = 1;
+                    }
+                } while (!ALL_OF_WARP(is_done));
             }
             BARRIER();
-            FOR_THREADS(thread) {
-                u64 done = *MINE(is_done, thread);
-                for (u32 k = thread; k < bodies; k += THREADS) next_lowest[k] = NOBODY;
-                for (u32 k = thread, own = 0; k < n; k += THREADS, own++) {
-                    if (own < OWN_CONTACTS ? done >> own & 1 : s->coloured[start + k] != NOBODY) {
-                        continue;
-                    }
-                    const u32 *local = s->local_bodies + 2 * (u64)(start + k);
-                    u32 is_wall = local[1] >> 31;
-                    if (lowest[local[0]] != k) continue;
-                    if (!is_wall && lowest[local[1]] != k) continue;
-                    u64 taken = masks[local[0]] | (is_wall ? 0 : masks[local[1]]);
-                    u32 colour = taken == EMPTY_KEY ? MOST_COLOURS - 1 : lowest_bit(~taken);
-                    if (taken == EMPTY_KEY) ATOMIC_OR_U32(&s->numbers->obstacle, MANY_COLOURS);
-                    masks[local[0]] |= 1ull << colour;
-                    if (!is_wall) masks[local[1]] |= 1ull << colour;
-                    s->coloured[start + k] = colour;
-                    if (own < OWN_CONTACTS) done |= 1ull << own;
-                    ATOMIC_ADD_U32(&left, 0xffffffffu);
-                }
-                *MINE(is_done, thread) = done;
-            }
-            BARRIER();
-            u32 *swapped = lowest;
-            lowest = next_lowest;
-            next_lowest = swapped;
         }
         FOR_THREADS(thread) {
             for (u32 k = thread; k < bodies; k += THREADS) {
-                if (list[k] != NOBODY) s->colours_of[list[k]] = masks[k];
+                if (of_bodies[k] != NOBODY) s->colours_of[of_bodies[k]] = masks[k];
             }
         }
         BARRIER();

@@ -56,13 +56,14 @@ RESIDENT_KERNEL(measure_grains, Measures) {
     BARRIER();
     FOR_THREADS(thread) {
         u32 some_may_leave = 0;
+        u64 own[LIMBS] = {0, 0, 0, 0, 0, 0, 0, 0};
         FOR_EACH(i, thread, s->grains->count) {
             const double *state = s->grains->state + 8 * (u64)i;
             struct Vector x = vector_at(s->grains->position, i);
             struct Vector v = velocity_of(s->grains, i);
             struct Vector spin = vector(state[4], state[5], state[6]);
             double turning = state[7] > 0.0 ? dot(spin, spin) / state[7] : 0.0;
-            add_exactly(limbs, 0.5 * (s->grains->mass[i] * dot(v, v) + turning));
+            add_exactly(own, 0.5 * (s->grains->mass[i] * dot(v, v) + turning));
             u32 may_leave = s->has_bounds && !is_in_box(s->boxes, x), is_near_emitter = 0;
             for (u32 k = 1; k <= s->sinks + s->emitters; k++) {
                 if (!is_in_box(s->boxes + 6 * k, x)) continue;
@@ -80,6 +81,7 @@ RESIDENT_KERNEL(measure_grains, Measures) {
             }
         }
         if (some_may_leave) s->numbers->may_leave = 1;
+        for (int k = 0; k < LIMBS; k++) WARP_ADD_U64(limbs + k, own[k]);
     }
     BARRIER();
     FOR_THREADS(thread) {

@@ -19,6 +19,9 @@
 #define OVERFLOW_COLOUR 8ull
 #define MUCH_SMALLER 0.25
 #define IS_GHOST 0x80000000u
+/* Contacts and bodies of a block that a thread block has room for itself. */
+#define OWN_CONTACTS 512
+#define OWN_BODIES 512
 
 RESIDENT_KERNEL(plan_begin, Advance) {
     (void)number;
@@ -137,7 +140,6 @@ RESIDENT_KERNEL(plan_rank, Advance) {
                 s->cell_block[slot] = rank;
                 s->block_keys[rank] = *MINE(own_key, thread);
                 s->block_count[rank] = s->cell_count[slot];
-                s->block_bodies[rank] = 0;
             }
         }
     }
@@ -197,64 +199,75 @@ DEVICE void put_in_order(const struct Advance *s, u64 *heights, u32 *contacts, u
 
 /* Sorts the contacts of every block from the bottom up, and gives its bodies numbers. */
 RESIDENT_KERNEL(plan_sort, Advance) {
+    SHARED(u64, own_heights[OWN_CONTACTS]);
+    SHARED(u32, own_contacts[OWN_CONTACTS]);
+    /* At least as many slots as there can be bodies. */
+    SHARED(u32, own_table[2 * OWN_CONTACTS]);
+    SHARED(u32, own_index[2 * OWN_CONTACTS]);
+    SHARED(u32, bodies);
     u32 blocks = s->numbers->blocks;
     (void)number;
     for (u32 block = THREAD_BLOCK; block < blocks; block += THREAD_BLOCKS) {
-        u32 start = s->block_start[block], n = s->block_count[block];
-        u64 *heights = s->sorted_height + start;
-        u32 *contacts = s->sorted + start;
+        u32 start = s->block_start[block], n = s->block_count[block], fits = n <= OWN_CONTACTS;
+        u64 *heights = fits ? own_heights : s->sorted_height + start;
+        u32 *contacts = fits ? own_contacts : s->sorted + start;
+        u32 *table = fits ? own_table : s->body_table + 4 * (u64)start;
+        u32 *index = fits ? own_index : s->body_index + 4 * (u64)start;
+        u32 *list = (u32 *)s->step->body_list + 2 * (u64)start;
+        u32 slots = 1;
+        while (slots < 2 * n) slots *= 2;
+        FOR_THREADS(thread) {
+            for (u32 k = thread; fits && k < n; k += THREADS) {
+                heights[k] = s->sorted_height[start + k];
+                contacts[k] = s->sorted[start + k];
+            }
+            for (u32 k = thread; k < slots; k += THREADS) table[k] = NOBODY;
+            if (thread == 0) bodies = 0;
+        }
+        BARRIER();
         /* Bitonic; what is beyond the end is larger than all, and stays there. */
         for (u32 size = 2; size < 2 * n; size *= 2) {
+            u32 pairs = ((n + size - 1) & ~(size - 1)) / 2;
             FOR_THREADS(thread) {
-                for (u32 pair = thread; pair < (n + size - 1) / size * (size / 2); pair += THREADS) {
-                    u32 run = pair / (size / 2), k = pair % (size / 2);
-                    u32 i = run * size + k, j = run * size + size - 1 - k;
+                for (u32 pair = thread; pair < pairs; pair += THREADS) {
+                    u32 k = pair & (size / 2 - 1), run = 2 * (pair - k);
+                    u32 i = run + k, j = run + size - 1 - k;
                     if (j < n) put_in_order(s, heights, contacts, i, j);
                 }
             }
             BARRIER();
             for (u32 stride = size / 4; stride > 0; stride /= 2) {
                 FOR_THREADS(thread) {
-                    for (u32 pair = thread; pair < (n + size - 1) / size * (size / 2);
-                         pair += THREADS) {
-                        u32 i = pair / stride * 2 * stride + pair % stride, j = i + stride;
+                    for (u32 pair = thread; pair < pairs; pair += THREADS) {
+                        u32 i = 2 * pair - (pair & (stride - 1)), j = i + stride;
                         if (j < n) put_in_order(s, heights, contacts, i, j);
                     }
                 }
                 BARRIER();
             }
         }
-        /* A table of at least as many slots as there can be bodies. */
-        u32 slots = 1;
-        while (slots < 2 * n) slots *= 2;
-        u32 *table = s->body_table + 4 * (u64)start, *index = s->body_index + 4 * (u64)start;
-        u32 *list = (u32 *)s->step->body_list + 2 * (u64)start;
-        FOR_THREADS(thread) {
-            for (u32 k = thread; k < slots; k += THREADS) table[k] = NOBODY;
-        }
-        BARRIER();
         FOR_THREADS(thread) {
             for (u32 k = thread; k < n; k += THREADS) {
                 const struct Candidate *c = s->chosen + contacts[k];
                 u32 *local = s->local_bodies + 2 * (u64)(start + k);
-                u32 bodies[2] = {c->grain, c->partner};
+                u32 pair[2] = {c->grain, c->partner};
                 for (u32 side = 0; side < 2; side++) {
                     if (side == 1 && c->is_wall) {
                         /* A ghost of its own; who it is comes later. */
-                        u32 ghost = FETCH_ADD_U32(s->block_bodies + block, 1);
+                        u32 ghost = FETCH_ADD_U32(&bodies, 1);
                         list[ghost] = NOBODY;
                         local[side] = ghost | IS_GHOST;
                         continue;
                     }
-                    u32 slot = (u32)((u64)bodies[side] * 0x9e3779b97f4a7c15ull >> 32) & (slots - 1);
+                    u32 slot = (u32)((u64)pair[side] * 0x9e3779b97f4a7c15ull >> 32) & (slots - 1);
                     for (;;) {
-                        u32 found = COMPARE_AND_SWAP_U32(table + slot, NOBODY, bodies[side]);
+                        u32 found = COMPARE_AND_SWAP_U32(table + slot, NOBODY, pair[side]);
                         if (found == NOBODY) {
-                            u32 next = FETCH_ADD_U32(s->block_bodies + block, 1);
+                            u32 next = FETCH_ADD_U32(&bodies, 1);
                             index[slot] = next;
-                            list[next] = bodies[side];
+                            list[next] = pair[side];
                         }
-                        if (found == NOBODY || found == bodies[side]) break;
+                        if (found == NOBODY || found == pair[side]) break;
                         slot = (slot + 1) & (slots - 1);
                     }
                     local[side] = slot;
@@ -267,12 +280,14 @@ RESIDENT_KERNEL(plan_sort, Advance) {
                 u32 *local = s->local_bodies + 2 * (u64)(start + k);
                 local[0] = index[local[0]];
                 if (!(local[1] & IS_GHOST)) local[1] = index[local[1]];
+                s->sorted[start + k] = contacts[k];
                 s->sorted_class[start + k] = s->law_and_class[contacts[k]];
             }
-            for (u32 k = thread; k < s->block_bodies[block]; k += THREADS) {
+            for (u32 k = thread; k < bodies; k += THREADS) {
                 s->masks[2 * (u64)start + k] = 0;
                 s->last_level[2 * (u64)start + k] = 0;
             }
+            if (thread == 0) s->block_bodies[block] = bodies;
         }
         BARRIER();
     }
@@ -330,16 +345,6 @@ DEVICE u64 close_group(struct Packing *p, u32 slot) {
     return bit;
 }
 
-DEVICE u32 lowest_bit(u64 bits) {
-    u32 k = 0;
-    if (!(bits & 0xffffffffull)) k += 32, bits >>= 32;
-    if (!(bits & 0xffffull)) k += 16, bits >>= 16;
-    if (!(bits & 0xffull)) k += 8, bits >>= 8;
-    if (!(bits & 0xfull)) k += 4, bits >>= 4;
-    if (!(bits & 0x3ull)) k += 2, bits >>= 2;
-    return k + !(bits & 1);
-}
-
 DEVICE u32 oldest_group(const struct Packing *p, u64 in_use) {
     u32 oldest = OPEN_GROUPS;
     for (u32 g = 0; g < OPEN_GROUPS; g++) {
@@ -357,7 +362,7 @@ DEVICE void sort_by_colour(struct Packing *p, u32 n) {
         const u32 *local = s->local_bodies + 2 * (u64)(start + k);
         u32 is_wall = local[1] >> 31;
         u64 taken = p->masks[local[0]] | (is_wall ? 0 : p->masks[local[1]]);
-        u32 colour = taken == EMPTY_KEY ? OPEN_GROUPS - 1 : lowest_bit(~taken);
+        u32 colour = taken == EMPTY_KEY ? OPEN_GROUPS - 1 : LOWEST_BIT(~taken);
         p->masks[local[0]] |= 1ull << colour;
         if (!is_wall) p->masks[local[1]] |= 1ull << colour;
         s->from[start + k] = colour;
@@ -396,19 +401,19 @@ DEVICE void pack_block(const struct Advance *s, u32 block) {
         /* Open groups of the class: looked for among those that are free. */
         u64 fit = 0;
         for (u64 left = in_use & ~taken; left && !fit; left &= left - 1) {
-            u32 g = lowest_bit(left);
+            u32 g = LOWEST_BIT(left);
             if (p.class_of[g] == class_of) fit = 1ull << g;
         }
         if (!fit) {
             if (in_use == EMPTY_KEY) in_use &= ~close_group(&p, oldest_group(&p, in_use));
             fit = ~in_use & (in_use + 1);
             in_use |= fit;
-            u32 g = lowest_bit(fit);
+            u32 g = LOWEST_BIT(fit);
             p.size[g] = 0;
             p.class_of[g] = class_of;
             p.born[g] = born++;
         }
-        u32 slot = lowest_bit(fit);
+        u32 slot = LOWEST_BIT(fit);
         p.masks[local[0]] |= fit;
         if (!is_wall) p.masks[local[1]] |= fit;
         p.members[slot][p.size[slot]++] = k;

@@ -24,10 +24,14 @@ typedef unsigned long long u64;
 typedef float real;
 #define SQUARE_ROOT(x) sqrtf(x)
 #define SMALLEST_REAL 1.17549435e-38f
+/* Impulses are squared in units of this: squares of small ones are no numbers of single precision
+ * otherwise. A power of two. */
+#define DISC_UNIT 1099511627776.0f
 #else
 typedef double real;
 #define SQUARE_ROOT(x) sqrt(x)
 #define SMALLEST_REAL 2.2250738585072014e-308
+#define DISC_UNIT 1.0
 #endif
 #define R(x) ((real)(x))
 
@@ -62,27 +66,187 @@ typedef double real;
 #define ATOMIC_OR_U32(address, value) atomicOr(address, value)
 /* These return what was there before. */
 #define FETCH_ADD_U32(address, value) atomicAdd(address, value)
+#define NEXT_PLACE(count) next_place(count)
 #define COMPARE_AND_SWAP_U32(address, expected, value) atomicCAS(address, expected, value)
 #define COMPARE_AND_SWAP_U64(address, expected, value) atomicCAS(address, expected, value)
 #define EXCHANGE_U32(address, value) atomicExch(address, value)
-/* Four numbers side by side, at an address that is a multiple of their size. */
+/* What other threads of the thread block write while this one waits for it, and that writes
+ * before are seen by who sees one after. */
+#define WATCHED_U32(address) (*(volatile u32 *)(address))
+#define WATCHED_U64(address) (*(volatile u64 *)(address))
+#define IN_ORDER() __threadfence_block()
+/* The lowest bit of a number that has one. */
+#define LOWEST_BIT(bits) ((u32)__ffsll((long long)(bits)) - 1)
+/* Whether something holds for all threads of a warp, which wait for each other; the host has
+ * warps of one thread. */
+#define ALL_OF_WARP(is_so) __all_sync(0xffffffffu, is_so)
+/* Adds the numbers of all threads of a warp, or takes the largest; only where all come by. */
+#define WARP_ADD_U64(address, value) \
+    do { \
+        u64 warp_sum = (value); \
+        for (int half = 16; half > 0; half /= 2) { \
+            warp_sum += __shfl_xor_sync(0xffffffffu, warp_sum, half); \
+        } \
+        if (threadIdx.x % 32 == 0 && warp_sum != 0) atomicAdd(address, warp_sum); \
+    } while (0)
+#define WARP_MAX_U64(address, value) \
+    do { \
+        u64 warp_max = (value); \
+        for (int half = 16; half > 0; half /= 2) { \
+            u64 other_max = __shfl_xor_sync(0xffffffffu, warp_max, half); \
+            if (other_max > warp_max) warp_max = other_max; \
+        } \
+        if (threadIdx.x % 32 == 0) atomicMax(address, warp_max); \
+    } while (0)
+/* What is at an address, from the memory that all multiprocessors share: a kernel that began
+ * before others were done may have older values nearer by. */
+#define FRESH(address) __ldcg(address)
+/* Two numbers side by side, at an address that is a multiple of their size; loads are fresh. */
 #ifdef MIXED
-#define LOAD_FOUR(address, out) \
+#define LOAD_TWO(address, out) \
     do { \
-        float4 four = *(const float4 *)(address); \
-        (out)[0] = four.x, (out)[1] = four.y, (out)[2] = four.z, (out)[3] = four.w; \
+        float2 two = __ldcg((const float2 *)(address)); \
+        (out)[0] = two.x, (out)[1] = two.y; \
     } while (0)
+#define STORE_TWO(address, in) (*(float2 *)(address) = make_float2((in)[0], (in)[1]))
 #else
-#define LOAD_FOUR(address, out) \
+#define LOAD_TWO(address, out) \
     do { \
-        double2 two = *(const double2 *)(address), more = *(const double2 *)((address) + 2); \
-        (out)[0] = two.x, (out)[1] = two.y, (out)[2] = more.x, (out)[3] = more.y; \
+        double2 two = __ldcg((const double2 *)(address)); \
+        (out)[0] = two.x, (out)[1] = two.y; \
     } while (0)
+#define STORE_TWO(address, in) (*(double2 *)(address) = make_double2((in)[0], (in)[1]))
+#endif
+/* Half of what memory moves at a time, 32 bytes. */
+#ifdef MIXED
+typedef float4 Word;
+#define WORD_OF(x) make_float4((x)[0], (x)[1], (x)[2], (x)[3])
+#define NUMBERS_OF(word, out) \
+    ((out)[0] = (word).x, (out)[1] = (word).y, (out)[2] = (word).z, (out)[3] = (word).w)
+#else
+typedef double2 Word;
+#define WORD_OF(x) make_double2((x)[0], (x)[1])
+#define NUMBERS_OF(word, out) ((out)[0] = (word).x, (out)[1] = (word).y)
+#endif
+/* Two numbers of 32 bits side by side, likewise. */
+#define LOAD_PAIR(address, out) \
+    do { \
+        uint2 pair = __ldcg((const uint2 *)(address)); \
+        (out)[0] = pair.x, (out)[1] = pair.y; \
+    } while (0)
+/* Kernels that follow one another closely: one may begin as soon as all thread blocks of the one
+ * before let it or have ended. What others have written it may read after it has waited; what
+ * those before the one before have written, at once. So a kernel that may begin early lets the
+ * next one begin only after it has waited itself, and always waits. */
+#if __CUDA_ARCH__ >= 900
+#define WAIT_FOR_KERNELS_BEFORE() asm volatile("griddepcontrol.wait;" ::: "memory")
+#define LET_NEXT_KERNEL_BEGIN() asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
+#else
+#define WAIT_FOR_KERNELS_BEFORE() ((void)0)
+#define LET_NEXT_KERNEL_BEGIN() ((void)0)
 #endif
 #define BITS_OF(x) ((u64)__double_as_longlong(x))
 #define DOUBLE_OF(bits) __longlong_as_double((long long)(bits))
 #define BITS_OF_FLOAT(x) ((u32)__float_as_int(x))
 #define FLOAT_OF(bits) __int_as_float((int)(bits))
+
+/* The word of the thread beside. */
+DEVICE Word exchanged(Word word) {
+    const u32 all = 0xffffffffu;
+    word.x = __shfl_xor_sync(all, word.x, 1);
+    word.y = __shfl_xor_sync(all, word.y, 1);
+#ifdef MIXED
+    word.z = __shfl_xor_sync(all, word.z, 1);
+    word.w = __shfl_xor_sync(all, word.w, 1);
+#endif
+    return word;
+}
+
+/* Two words of every thread from each of so many places. Memory moves both words of a place at once
+ * if one instruction asks for them: threads side by side fetch the words of one and then of the
+ * other, of all places before any is waited for. All threads of a warp come by. */
+template <int COUNT> DEVICE void load_words(const Word *words, const u32 *places, Word (*out)[2]) {
+    u32 odd = threadIdx.x % 2;
+    Word of_even[COUNT], of_odd[COUNT];
+    for (int k = 0; k < COUNT; k++) {
+        u32 own = places[k], beside = __shfl_xor_sync(0xffffffffu, own, 1);
+        of_even[k] = __ldcg(words + 2 * (u64)(odd ? beside : own) + odd);
+        of_odd[k] = __ldcg(words + 2 * (u64)(odd ? own : beside) + odd);
+    }
+    for (int k = 0; k < COUNT; k++) {
+        Word received = exchanged(odd ? of_even[k] : of_odd[k]);
+        out[k][0] = odd ? received : of_even[k];
+        out[k][1] = odd ? of_odd[k] : received;
+    }
+}
+
+/* Stores two words of every thread, or none. */
+DEVICE void store_words(Word *words, u32 place, u32 is_stored, Word first, Word second) {
+    const u32 nowhere = 0xffffffffu;
+    if (!is_stored) place = nowhere;
+    u32 odd = threadIdx.x % 2, beside = __shfl_xor_sync(0xffffffffu, place, 1);
+    u32 of_even = odd ? beside : place, of_odd = odd ? place : beside;
+    Word received = exchanged(odd ? first : second);
+    if (of_even != nowhere) words[2 * (u64)of_even + odd] = odd ? received : first;
+    if (of_odd != nowhere) words[2 * (u64)of_odd + odd] = odd ? second : received;
+}
+
+/* Eight numbers from each of two places; threads that want none have any place that is there. */
+DEVICE void load_pair_of_eight(const real *numbers, const u32 *pair, u32 is_wanted, real (*a)[4],
+                               real (*b)[4]) {
+    real *out[4] = {a[0], a[1], b[0], b[1]};
+    u32 places[2] = {is_wanted ? pair[0] : 0, is_wanted ? pair[1] : 0};
+#ifdef MIXED
+    Word words[2][2];
+    load_words<2>((const Word *)numbers, places, words);
+    for (int k = 0; k < 4; k++) NUMBERS_OF(words[k / 2][k % 2], out[k]);
+#else
+    Word words[4][2];
+    u32 halves[4] = {2 * places[0], 2 * places[0] + 1, 2 * places[1], 2 * places[1] + 1};
+    load_words<4>((const Word *)numbers, halves, words);
+    for (int k = 0; k < 8; k++) NUMBERS_OF(words[k / 2][k % 2], out[k / 2] + k % 2 * 2);
+#endif
+}
+
+/* The first four of these. */
+DEVICE void load_pair_of_four(const real *numbers, const u32 *pair, u32 is_wanted, real *a,
+                              real *b) {
+    u32 places[2] = {is_wanted ? pair[0] : 0, is_wanted ? pair[1] : 0};
+#ifdef MIXED
+    Word of_a = __ldcg((const Word *)(numbers + 8 * (u64)places[0]));
+    Word of_b = __ldcg((const Word *)(numbers + 8 * (u64)places[1]));
+    NUMBERS_OF(of_a, a);
+    NUMBERS_OF(of_b, b);
+#else
+    Word words[2][2];
+    u32 halves[2] = {2 * places[0], 2 * places[1]};
+    load_words<2>((const Word *)numbers, halves, words);
+    for (int k = 0; k < 2; k++) {
+        NUMBERS_OF(words[0][k], a + 2 * k);
+        NUMBERS_OF(words[1][k], b + 2 * k);
+    }
+#endif
+}
+
+DEVICE void store_eight(real *numbers, u32 place, u32 is_stored, const real (*in)[4]) {
+#ifdef MIXED
+    store_words((Word *)numbers, place, is_stored, WORD_OF(in[0]), WORD_OF(in[1]));
+#else
+    for (u32 half = 0; half < 2; half++) {
+        store_words((Word *)numbers, 2 * place + half, is_stored, WORD_OF(in[half]),
+                    WORD_OF(in[half] + 2));
+    }
+#endif
+}
+
+/* A place in a list of so many, and one for every other thread that comes by: one of a warp
+ * takes them for all. */
+DEVICE u32 next_place(u32 *count) {
+    u32 together = __activemask(), lane = threadIdx.x % 32, first = __ffs(together) - 1, base = 0;
+    if (lane == first) base = atomicAdd(count, __popc(together));
+    base = __shfl_sync(together, base, first);
+    return base + __popc(together & ((1u << lane) - 1));
+}
 
 #else
 
@@ -115,6 +279,24 @@ struct Launch {
         const real *four = (address); \
         for (int four_k = 0; four_k < 4; four_k++) (out)[four_k] = four[four_k]; \
     } while (0)
+#define WATCHED_U32(address) (*(address))
+#define WATCHED_U64(address) (*(address))
+#define IN_ORDER() ((void)0)
+#define LOWEST_BIT(bits) ((u32)__builtin_ctzll(bits))
+#define ALL_OF_WARP(is_so) (is_so)
+#define WARP_ADD_U64(address, value) ATOMIC_ADD_U64(address, value)
+#define WARP_MAX_U64(address, value) ATOMIC_MAX_U64(address, value)
+#define STORE_FOUR(address, in) \
+    do { \
+        real *four = (address); \
+        for (int four_k = 0; four_k < 4; four_k++) four[four_k] = (in)[four_k]; \
+    } while (0)
+#define LOAD_PAIR(address, out) ((out)[0] = (address)[0], (out)[1] = (address)[1])
+#define LOAD_TWO(address, out) LOAD_PAIR(address, out)
+#define STORE_TWO(address, in) ((address)[0] = (in)[0], (address)[1] = (in)[1])
+#define FRESH(address) (*(address))
+#define WAIT_FOR_KERNELS_BEFORE() ((void)0)
+#define LET_NEXT_KERNEL_BEGIN() ((void)0)
 #define STEP launch.step
 #define DECLARE_STEP(type) struct Step
 #define THREAD_BLOCK launch.thread_block
@@ -135,6 +317,7 @@ struct Launch {
         if (new_value < *at) *at = new_value; \
     } while (0)
 #define ATOMIC_ADD_U32(address, value) (*(address) += (value))
+#define NEXT_PLACE(count) FETCH_ADD_U32(count, 1)
 #define ATOMIC_ADD_U64(address, value) (*(address) += (value))
 #define ATOMIC_MAX_U64(address, value) \
     do { \
@@ -175,6 +358,25 @@ DEVICE u32 EXCHANGE_U32(u32 *address, u32 value) {
     u32 before = *address;
     *address = value;
     return before;
+}
+
+DEVICE void load_pair_of_four(const real *numbers, const u32 *pair, u32 is_wanted, real *a,
+                              real *b) {
+    if (!is_wanted) return;
+    LOAD_FOUR(numbers + 8 * (u64)pair[0], a);
+    LOAD_FOUR(numbers + 8 * (u64)pair[1], b);
+}
+
+DEVICE void load_pair_of_eight(const real *numbers, const u32 *pair, u32 is_wanted, real (*a)[4],
+                               real (*b)[4]) {
+    load_pair_of_four(numbers, pair, is_wanted, a[0], b[0]);
+    load_pair_of_four(numbers + 4, pair, is_wanted, a[1], b[1]);
+}
+
+DEVICE void store_eight(real *numbers, u32 place, u32 is_stored, const real (*in)[4]) {
+    if (!is_stored) return;
+    STORE_FOUR(numbers + 8 * (u64)place, in[0]);
+    STORE_FOUR(numbers + 8 * (u64)place + 4, in[1]);
 }
 
 DEVICE u64 BITS_OF(double x) {

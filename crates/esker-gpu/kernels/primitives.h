@@ -16,6 +16,9 @@
 /* Digits of a sorting pass. */
 #define DIGIT_BITS 4
 #define DIGITS (1 << DIGIT_BITS)
+/* Threads that share a digit, and threads whose numbers of it each of them adds up. */
+#define PARTS (RESIDENT_THREADS / DIGITS)
+#define PART (RESIDENT_THREADS / PARTS)
 
 /* A kernel with its record and one number. */
 #define RESIDENT_KERNEL(name, type) KERNEL(name, RESIDENT_THREADS, const struct type *s, u32 number)
@@ -201,13 +204,12 @@ RESIDENT_KERNEL(sort_count, Sort) {
 /* Puts entries where they belong: behind those of lower digits (`counts` are sums by now), of
  * earlier tiles, and of the tile those before it. */
 RESIDENT_KERNEL(sort_place, Sort) {
-    SHARED(u32, sums[2][RESIDENT_THREADS]);
+    SHARED(u32, sums[RESIDENT_THREADS]);
     SHARED(u16, ranks[DIGITS][RESIDENT_THREADS]);
     SHARED(u64, tile_keys[TILE]);
     u32 length = *s->length, tiles = tiles_of(length), shift = number & 255;
     u32 from = number >> 8 & 1;
     for (u32 tile = THREAD_BLOCK; tile < tiles; tile += THREAD_BLOCKS) {
-        u32 total;
         FOR_THREADS(thread) {
             for (u32 k = 0; k < RUN; k++) {
                 u32 place = k * RESIDENT_THREADS + thread, i = tile * TILE + place;
@@ -226,14 +228,24 @@ RESIDENT_KERNEL(sort_place, Sort) {
             }
         }
         BARRIER();
-        for (u32 digit = 0; digit < DIGITS; digit++) {
-            FOR_THREADS(thread) { sums[0][thread] = ranks[digit][thread]; }
-            BARRIER();
-            EXCLUSIVE_SCAN_OF_THREADS(sums, total);
-            (void)total;
-            FOR_THREADS(thread) { ranks[digit][thread] = (u16)sums[0][thread]; }
-            BARRIER();
+        /* Sums before every thread, digit by digit: some threads have a part of each. */
+        FOR_THREADS(thread) {
+            const u16 *own = ranks[thread / PARTS] + thread % PARTS * PART;
+            sums[thread] = 0;
+            for (u32 k = 0; k < PART; k++) sums[thread] += own[k];
         }
+        BARRIER();
+        FOR_THREADS(thread) {
+            u16 *own = ranks[thread / PARTS] + thread % PARTS * PART;
+            u32 before = 0;
+            for (u32 k = thread / PARTS * PARTS; k < thread; k++) before += sums[k];
+            for (u32 k = 0; k < PART; k++) {
+                u32 count = own[k];
+                own[k] = (u16)before;
+                before += count;
+            }
+        }
+        BARRIER();
         FOR_THREADS(thread) {
             for (u32 k = 0; k < RUN; k++) {
                 u32 place = thread * RUN + k, i = tile * TILE + place;

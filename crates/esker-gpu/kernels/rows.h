@@ -194,26 +194,31 @@ DEVICE struct Vector velocity_in(const double *state, u64 body) {
 
 /* What overlaps add to the report of the step. Those that do not fit a sum of integers are no
  * overlaps of grains: diameters apart by forty powers of ten. */
-DEVICE void measure_overlap(u64 *limbs, u64 *max, u32 *touching, double overlap) {
-    ATOMIC_ADD_U32(touching, 1);
-    ATOMIC_MAX_U64(max, BITS_OF(overlap));
-    add_exactly(limbs, overlap);
+struct Overlaps {
+    u64 limbs[LIMBS];
+    u64 max;
+    u64 touching;
+};
+
+DEVICE void measure_overlap(struct Overlaps *own, double overlap) {
+    own->touching += 1;
+    if (BITS_OF(overlap) > own->max) own->max = BITS_OF(overlap);
+    add_exactly(own->limbs, overlap);
 }
 
 /* The rows of contacts, and ghosts of walls. */
 RESIDENT_KERNEL(rows_set, Advance) {
-    SHARED(u64, limbs[LIMBS]);
-    SHARED(u64, max);
-    SHARED(u32, touching);
+    SHARED(struct Overlaps, all);
     struct Step *t = s->step;
     double h = t->step;
     (void)number;
     FOR_THREADS(thread) {
-        if (thread < LIMBS) limbs[thread] = 0;
-        if (thread == 0) max = touching = 0;
+        if (thread < LIMBS) all.limbs[thread] = 0;
+        if (thread == 0) all.max = all.touching = 0;
     }
     BARRIER();
     FOR_THREADS(thread) {
+        struct Overlaps overlaps = {{0, 0, 0, 0, 0, 0, 0, 0}, 0, 0};
         FOR_EACH(i, thread, s->count) {
             u32 contact = s->order[i], q = s->place[i];
             /* Of a flat plan contacts have neither blocks nor levels. */
@@ -260,7 +265,7 @@ RESIDENT_KERNEL(rows_set, Advance) {
                 diameter = arms[0] + arms[1] + c->overlap;
                 ((u32 *)t->tracked)[q] = UNTRACKED;
             }
-            if (c->overlap > 0.0) measure_overlap(limbs, &max, &touching, c->overlap / diameter);
+            if (c->overlap > 0.0) measure_overlap(&overlaps, c->overlap / diameter);
             const double *own = s->grains->state + 8 * a;
             const double *theirs = c->is_wall ? at_wall : s->grains->state + 8 * b;
             double mobility = own[3] + theirs[3];
@@ -319,15 +324,18 @@ RESIDENT_KERNEL(rows_set, Advance) {
             }
         }
         FOR_EACH(i, thread, 8 * s->grains->count) { t->state[i] = R(s->grains->state[i]); }
+        for (int k = 0; k < LIMBS; k++) WARP_ADD_U64(all.limbs + k, overlaps.limbs[k]);
+        WARP_ADD_U64(&all.touching, overlaps.touching);
+        WARP_MAX_U64(&all.max, overlaps.max);
     }
     BARRIER();
     FOR_THREADS(thread) {
-        if (thread < LIMBS && limbs[thread]) {
-            ATOMIC_ADD_U64(s->numbers->overlap_sum + thread, limbs[thread]);
+        if (thread < LIMBS && all.limbs[thread]) {
+            ATOMIC_ADD_U64(s->numbers->overlap_sum + thread, all.limbs[thread]);
         }
         if (thread == 0) {
-            ATOMIC_ADD_U32(&s->numbers->touching, touching);
-            ATOMIC_MAX_U64(&s->numbers->max_overlap, max);
+            ATOMIC_ADD_U32(&s->numbers->touching, (u32)all.touching);
+            ATOMIC_MAX_U64(&s->numbers->max_overlap, all.max);
         }
     }
 }

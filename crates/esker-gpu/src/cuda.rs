@@ -30,6 +30,14 @@ const RESIDENT_PTX: &str = concat!(include_str!("../ptx/resident.ptx"), "\0");
 const MIXED_PTX: &str = concat!(include_str!("../ptx/substep_mixed.ptx"), "\0");
 const MIXED_RESIDENT_PTX: &str = concat!(include_str!("../ptx/resident_mixed.ptx"), "\0");
 
+/// Those of substeps for devices whose kernels may begin before the one before has ended.
+const PTX_90: &str = concat!(include_str!("../ptx/substep_90.ptx"), "\0");
+const MIXED_PTX_90: &str = concat!(include_str!("../ptx/substep_mixed_90.ptx"), "\0");
+
+/// Version of the driver's interface that has graphs of such launches, 12.3, and the compute
+/// capability of the devices.
+const OVERLAPPING: (i32, i32) = (12030, 9);
+
 /// Version of the driver's interface that the kernels need: 12.1, of driver 530.
 const OLDEST_DRIVER: i32 = 12010;
 
@@ -99,7 +107,7 @@ fn failed(call: &'static str) -> impl FnOnce(DriverError) -> CudaError {
 }
 
 /// Loads the driver and counts its devices.
-fn start_driver() -> Result<usize, CudaError> {
+fn start_driver() -> Result<(usize, i32), CudaError> {
     // SAFETY: loading a library of this name runs its initialisation, as for any program that
     // links to it.
     if !unsafe { sys::is_culib_present() } {
@@ -123,7 +131,7 @@ fn start_driver() -> Result<usize, CudaError> {
     let count = result::device::get_count().map_err(failed("cuDeviceGetCount"))?;
     match count {
         0 => Err(CudaError::NoDevice),
-        count => Ok(count as usize),
+        count => Ok((count as usize, found)),
     }
 }
 
@@ -151,7 +159,7 @@ fn info(device: sys::CUdevice) -> Result<DeviceInfo, CudaError> {
 
 /// All devices.
 pub fn devices() -> Result<Vec<DeviceInfo>, CudaError> {
-    let count = start_driver()?;
+    let (count, _) = start_driver()?;
     (0..count as i32)
         .map(|k| info(result::device::get(k).map_err(failed("cuDeviceGet"))?))
         .collect()
@@ -208,6 +216,8 @@ pub struct Cuda {
     info: DeviceInfo,
     shared_bytes: usize,
     functions: Functions,
+    /// Whether kernels may begin before the one before has ended.
+    overlaps: bool,
     /// Kernels of the other stages, by name.
     resident: HashMap<&'static str, sys::CUfunction>,
     /// Where kernels find what they work on.
@@ -257,16 +267,19 @@ impl Cuda {
 
     /// The device of this number, for substeps in this precision.
     pub fn with_precision(index: usize, precision: Precision) -> Result<Self, CudaError> {
-        let [substeps, other_stages] = match precision {
-            Precision::Double => [PTX, RESIDENT_PTX],
-            Precision::Mixed => [MIXED_PTX, MIXED_RESIDENT_PTX],
-        };
-        let count = start_driver()?;
+        let (count, version) = start_driver()?;
         if index >= count {
             return Err(CudaError::NoSuchDevice { index, count });
         }
         let device = result::device::get(index as i32).map_err(failed("cuDeviceGet"))?;
         let info = info(device)?;
+        let overlaps = version >= OVERLAPPING.0 && info.capability[0] >= OVERLAPPING.1;
+        let [substeps, other_stages] = match (precision, overlaps) {
+            (Precision::Double, false) => [PTX, RESIDENT_PTX],
+            (Precision::Double, true) => [PTX_90, RESIDENT_PTX],
+            (Precision::Mixed, false) => [MIXED_PTX, MIXED_RESIDENT_PTX],
+            (Precision::Mixed, true) => [MIXED_PTX_90, MIXED_RESIDENT_PTX],
+        };
         // SAFETY: the device is one of the driver's.
         let context = unsafe { result::primary_ctx::retain(device) }
             .map_err(failed("cuDevicePrimaryCtxRetain"))?;
@@ -353,6 +366,7 @@ impl Cuda {
             info,
             shared_bytes: shared_bytes as usize,
             functions,
+            overlaps,
             resident,
             step,
             graph: None,
@@ -395,17 +409,35 @@ impl Cuda {
             (&raw mut *first).cast::<c_void>(),
             (&raw mut *second).cast(),
         ];
+        let mut attribute = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue {
+                programmaticStreamSerializationAllowed: 1,
+            },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: launch.thread_blocks,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: launch.threads,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: launch.shared_bytes,
+            hStream: self.context.stream,
+            attrs: &raw mut attribute,
+            numAttrs: (self.overlaps && launch.kernel.waits()).into(),
+        };
         // SAFETY: the kernel's parameters are up to two numbers of 32 bits, which
-        // the driver copies before it returns.
-        self.context.call("cuLaunchKernel", || unsafe {
-            result::launch_kernel(
+        // the driver copies before it returns, as it does the configuration.
+        self.context.call("cuLaunchKernelEx", || unsafe {
+            sys::cuLaunchKernelEx(
+                &raw const config,
                 function,
-                (launch.thread_blocks, 1, 1),
-                (launch.threads, 1, 1),
-                launch.shared_bytes,
-                self.context.stream,
-                &mut arguments,
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
             )
+            .result()
         })
     }
 

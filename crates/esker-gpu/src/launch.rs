@@ -25,6 +25,27 @@ pub enum Kernel {
     FinishStep,
 }
 
+impl Kernel {
+    /// Whether it waits for the kernels before it by itself, so that it may begin before they
+    /// have ended.
+    pub fn waits(self) -> bool {
+        match self {
+            Kernel::RepeatChanges { .. }
+            | Kernel::ApplyFlat { .. }
+            | Kernel::SweepFlat { .. }
+            | Kernel::SweepFlatRolling { .. }
+            | Kernel::FinishStep => true,
+            Kernel::BeginStep
+            | Kernel::ApplyImpulses { .. }
+            | Kernel::JoinCopies { .. }
+            | Kernel::Sweep { .. }
+            | Kernel::SweepRolling { .. }
+            | Kernel::FindLosses
+            | Kernel::SumLosses => false,
+        }
+    }
+}
+
 /// One launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelLaunch {
@@ -179,7 +200,11 @@ impl StepShape {
         });
         for substep in 0..self.substeps {
             if substep > 0 {
-                launches.push(over_bodies(Kernel::RepeatChanges { substep }));
+                // Two of eight numbers are a thread.
+                launches.push(KernelLaunch {
+                    thread_blocks: (4 * self.bodies).div_ceil(BODY_THREADS).max(1),
+                    ..over_bodies(Kernel::RepeatChanges { substep })
+                });
                 if self.has_copies {
                     launches.push(KernelLaunch {
                         thread_blocks: 1,
@@ -344,7 +369,7 @@ mod tests {
             .filter(|launch| matches!(launch.kernel, Kernel::SweepFlat { substep: 0, .. }))
             .collect();
         let blocks: Vec<u32> = sweeps.iter().map(|launch| launch.thread_blocks).collect();
-        assert_eq!(blocks, [40, 24, 6, 1]);
+        assert_eq!(blocks, [79, 47, 11, 1]);
         let Kernel::SweepFlat { colours, .. } = sweeps[3].kernel else {
             panic!("{:?}", sweeps[3]);
         };

@@ -17,7 +17,7 @@ pub enum Precision {
 /// Colours of a plan at most.
 pub const MOST_COLOURS: usize = esker_solver::colouring::MOST_COLOURS;
 /// Threads of a thread block that sweeps contacts of a colour of a flat plan.
-pub const FLAT_THREADS: u32 = 128;
+pub const FLAT_THREADS: u32 = 64;
 /// Threads of the thread block that sweeps its last, small colours.
 pub const LAST_COLOURS_THREADS: u32 = 256;
 /// Law of a place without contact.

@@ -159,10 +159,17 @@ const BLOCKS_WANTED: f64 = 500.0;
 const EDGE_RANGE: [f64; 2] = [4.0, 8.0];
 /// The edge may grow to this many mean diameters to hold the largest grains.
 const WIDEST_EDGE: f64 = 12.0;
-/// Edge of the blocks for this many grains, m: a few diameters.
-pub fn block_edge(grains: usize, mean_diameter: f64, max_diameter: f64) -> f64 {
+/// Contacts of a grain of a packing, about.
+const CONTACTS_PER_GRAIN: usize = 3;
+/// Edge of the blocks for this many grains, m: a few diameters. In the order of devices
+/// (`is_coloured`), as long as it is flat, blocks are as small as they may be: a device orders many
+/// at once, and each in the memory of a thread block.
+pub fn block_edge(grains: usize, mean_diameter: f64, max_diameter: f64, is_coloured: bool) -> f64 {
     // A random packing has about 1.15 grains per cubed diameter.
-    let wanted = (grains as f64 / (1.15 * BLOCKS_WANTED)).cbrt();
+    let wanted = match is_coloured && grains <= MOST_FLAT / CONTACTS_PER_GRAIN {
+        true => EDGE_RANGE[0],
+        false => (grains as f64 / (1.15 * BLOCKS_WANTED)).cbrt(),
+    };
     // The slack over equation (1) covers gaps, which make arms longer.
     let min = (1.1 * max_diameter / mean_diameter).min(WIDEST_EDGE);
     wanted.clamp(EDGE_RANGE[0], EDGE_RANGE[1]).max(min) * mean_diameter

@@ -294,7 +294,7 @@ impl World {
     /// Whether some grain is so large that blocks of the plan do not hold it.
     fn acts_through_copies(&mut self) -> bool {
         let diameters = self.grains.diameters(&mut self.team);
-        let edge = block_edge(self.grains.len(), diameters.mean, diameters.max);
+        let edge = block_edge(self.grains.len(), diameters.mean, diameters.max, true);
         ROOM_IN_BLOCK * diameters.max > edge
     }
 

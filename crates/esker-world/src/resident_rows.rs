@@ -181,7 +181,7 @@ impl World {
             step: self.step / self.method.moves(),
             substeps: self.method.sweeps(),
             gravity: self.gravity,
-            edge: block_edge(self.grains.len(), diameters.mean, diameters.max),
+            edge: block_edge(self.grains.len(), diameters.mean, diameters.max, true),
             most_flat: self.most_flat,
             is_whole_step: phase.is_some_and(|law| law.is_whole_step()),
             compliance: equations.compliance,

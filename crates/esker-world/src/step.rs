@@ -242,11 +242,17 @@ impl World {
             diameters,
             reach,
         };
+        let is_coloured = self.device_order && matches!(self.method, Method::SubStepped(_));
         let order = Order {
-            edge: block_edge(self.grains.len(), diameters.mean, diameters.max),
+            edge: block_edge(
+                self.grains.len(),
+                diameters.mean,
+                diameters.max,
+                is_coloured,
+            ),
             laws: (pairs, equations.laws_of_pairs()),
             following: equations.following(),
-            is_coloured: self.device_order && matches!(self.method, Method::SubStepped(_)),
+            is_coloured,
             most_flat: self.most_flat,
             plain: self.plain_order,
         };
