@@ -563,11 +563,10 @@ impl World {
         };
         // Few steps want to know.
         let count_moving = || (0..free).filter(moves).count() as u64;
-        for group in 0..groups.len() {
+        for (group, clock) in clocks.iter_mut().enumerate() {
             let count = members.count_of(group as u8);
             let frame = groups.get(group as u8).frame(time);
             let gravity = frame.inverse_rotate(self.gravity);
-            let clock = &mut clocks[group];
             if count == 0 && clock.moving_before.is_none() {
                 // It begins with the first member.
                 clock.last = time;
