@@ -275,7 +275,11 @@ impl MeanVelocityField {
         let mut impact_reach = std::mem::take(&mut self.impact_reach);
         let field = &*self;
         let cell_of = |i: usize| &field.cells[field.cell_of[i] as usize];
+        let frozen = grains.held_rows();
         team.fill(&mut impact_reach, grains.len(), |i| {
+            if frozen.contains(&i) {
+                return 0.0;
+            }
             let motion = field.impact_motion(i, reach);
             motion.min(IMPACT_REACH_RADII * grains.radius[i])
         });
@@ -930,6 +934,31 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Copies of frozen grains were looked for as far away as what an impact can throw.
+    #[test]
+    fn no_impact_moves_a_frozen_grain() {
+        let mut grains = crowd(7);
+        for row in [2900, 1500, 70] {
+            let frozen = grains.freeze(row);
+            grains.hold(&frozen, [DVec3::ZERO; 2]);
+        }
+        let reach = Reach {
+            margin: 0.05,
+            step: 1e-2,
+            fall: DVec3::ZERO,
+            restitution: 0.5,
+            cohesive_gap: 0.0,
+            impact_chain: 1,
+        };
+        let mut field = MeanVelocityField::default();
+        let team = &mut Team::new(2);
+        let diameters = grains.diameters(team);
+        field.reach(team, (&grains, &[]), diameters, reach, &mut Vec::new());
+        let (free, frozen) = field.impact_reach.split_at(grains.free_count());
+        assert_eq!(frozen, [0.0; 3]);
+        assert!(free.iter().all(|&reach| reach > 0.0));
     }
 
     /// Grains that fall together have nothing to expect but from the floor.

@@ -71,17 +71,21 @@ pub(super) struct Grid {
     ranges: KeyMap<u8, Range>,
     /// By member.
     entries: Vec<Entry>,
-    /// All cells of some groups as arrays, as long as nobody comes or goes.
+    /// All members of some groups cell by cell, as long as nobody comes or goes.
     laid_out: Vec<LaidOut>,
+    /// Lists of an earlier layout, for the next one.
+    spare: Vec<LaidOut>,
 }
 
-/// The cells of a group in an array.
-#[derive(Debug)]
+/// The members of a group cell by cell: those of cells beside each other along x lie beside each
+/// other, so that a search goes through few lists, and through memory in order.
+#[derive(Debug, Default)]
 struct LaidOut {
     group: u8,
     range: Range,
-    /// The first member of each cell.
-    first: Vec<u32>,
+    /// Where the members of each cell begin, and where those of the last one end.
+    starts: Vec<u32>,
+    members: Vec<(DVec3, u32)>,
 }
 
 /// Cells of an array for each one that has members, up to which one is laid out.
@@ -93,6 +97,46 @@ impl LaidOut {
         let at: [usize; 3] = std::array::from_fn(|k| (cell[k] - self.range.low[k]) as usize);
         (at[2] * size[1] + at[1]) * size[0] + at[0]
     }
+
+    /// Lays out the members of a grid's group, whose cells are all in this range.
+    fn lay_out(&mut self, grid: &Grid, group: u8, range: Range) {
+        (self.group, self.range) = (group, range);
+        self.starts.clear();
+        self.starts.resize(range.count() as usize + 1, NONE);
+        for (&(own, cell), &first) in &grid.cells {
+            if own == group {
+                let place = self.place(cell);
+                self.starts[place] = first;
+            }
+        }
+        self.members.clear();
+        for start in &mut self.starts {
+            let mut at = std::mem::replace(start, self.members.len() as u32);
+            while at != NONE {
+                let entry = &grid.entries[at as usize];
+                self.members.push((entry.place, at));
+                at = entry.next;
+            }
+        }
+    }
+
+    /// Calls `look` with the members in a range of cells, and with their places.
+    fn each_in(&self, range: Range, mut look: impl FnMut(u32, DVec3)) {
+        let range = range.and(&self.range);
+        let ([x, y, z], [far_x, far_y, far_z]) = (range.low, range.high);
+        if x > far_x {
+            return;
+        }
+        for z in z..=far_z {
+            for y in y..=far_y {
+                let cells = self.place([x, y, z])..self.place([far_x, y, z]) + 1;
+                let members = self.starts[cells.start] as usize..self.starts[cells.end] as usize;
+                for &(place, member) in &self.members[members] {
+                    look(member, place);
+                }
+            }
+        }
+    }
 }
 
 impl Grid {
@@ -103,31 +147,30 @@ impl Grid {
         self.near.clear();
         self.ranges.clear();
         self.entries.clear();
-        self.laid_out.clear();
+        self.forget_layout();
     }
 
-    /// Gets ready for so many searches: where they are more than the cells, these are laid out in an
-    /// array, in which one is found sooner than by its name.
+    /// Takes back the layout: somebody comes or goes.
+    fn forget_layout(&mut self) {
+        self.spare.append(&mut self.laid_out);
+    }
+
+    /// Gets ready for so many searches: where they are more than the cells, members are laid out cell
+    /// by cell, where they are found sooner than by the names of cells.
     pub(super) fn prepare(&mut self, searches: usize) {
         let cells = self.cells.len();
         if searches < cells || !self.laid_out.is_empty() {
             return;
         }
+        let mut laid_out = std::mem::take(&mut self.laid_out);
         for (&group, &range) in &self.ranges {
             if range.count() <= SPARSE * cells as f64 {
-                self.laid_out.push(LaidOut {
-                    group,
-                    range,
-                    first: vec![NONE; range.count() as usize],
-                });
+                let mut layout = self.spare.pop().unwrap_or_default();
+                layout.lay_out(self, group, range);
+                laid_out.push(layout);
             }
         }
-        for (&(group, cell), &first) in &self.cells {
-            if let Some(laid_out) = self.laid_out.iter_mut().find(|l| l.group == group) {
-                let place = laid_out.place(cell);
-                laid_out.first[place] = first;
-            }
-        }
+        self.laid_out = laid_out;
     }
 
     /// Width of cells, m.
@@ -136,7 +179,7 @@ impl Grid {
     }
 
     pub(super) fn insert(&mut self, member: u32, group: u8, place: DVec3) {
-        self.laid_out.clear();
+        self.forget_layout();
         let key = (group, cell_at(self.edge, place));
         if !self.cells.contains_key(&key) {
             for cell in Range::around(key.1).cells() {
@@ -158,7 +201,7 @@ impl Grid {
     }
 
     pub(super) fn remove(&mut self, member: u32, group: u8, place: DVec3) {
-        self.laid_out.clear();
+        self.forget_layout();
         let key = (group, cell_at(self.edge, place));
         let Some(first) = self.cells.get_mut(&key) else {
             return;
@@ -193,16 +236,19 @@ impl Grid {
     /// Calls `found` with every member of a group within this distance, m.
     pub(super) fn within(&self, group: u8, around: (DVec3, f64), mut found: impl FnMut(u32)) {
         let (centre, distance) = around;
-        let is_laid_out = self.laid_out.iter().any(|l| l.group == group);
-        let is_near = |cell: [i32; 3]| self.near.contains_key(&(group, cell));
-        if !is_laid_out && distance <= self.edge && !is_near(cell_at(self.edge, centre)) {
-            return;
-        }
-        self.each_in(group, Range::new(self.edge, around), |member, place| {
+        let look = |member, place: DVec3| {
             if place.distance_squared(centre) <= distance * distance {
                 found(member);
             }
-        });
+        };
+        let range = Range::new(self.edge, around);
+        if let Some(laid_out) = self.laid_out.iter().find(|l| l.group == group) {
+            return laid_out.each_in(range, look);
+        }
+        let is_near = |cell: [i32; 3]| self.near.contains_key(&(group, cell));
+        if distance > self.edge || is_near(cell_at(self.edge, centre)) {
+            self.each_in(group, range, look);
+        }
     }
 
     /// Calls `found` with every member of a group whose place is in this box.
@@ -220,11 +266,13 @@ impl Grid {
 
     /// Calls `look` with the members of a group in a range of cells, and with their places.
     fn each_in(&self, group: u8, range: Range, mut look: impl FnMut(u32, DVec3)) {
+        if let Some(laid_out) = self.laid_out.iter().find(|l| l.group == group) {
+            return laid_out.each_in(range, look);
+        }
         let Some(occupied) = self.ranges.get(&group) else {
             return;
         };
         let range = range.and(occupied);
-        let laid_out = self.laid_out.iter().find(|l| l.group == group);
         let mut look = |first: u32| {
             let mut at = first;
             while at != NONE {
@@ -233,11 +281,7 @@ impl Grid {
                 at = entry.next;
             }
         };
-        if let Some(laid_out) = laid_out {
-            for cell in range.cells() {
-                look(laid_out.first[laid_out.place(cell)]);
-            }
-        } else if range.count() > self.cells.len() as f64 {
+        if range.count() > self.cells.len() as f64 {
             let cells = self.cells.iter();
             let near = cells.filter(|((own, cell), _)| *own == group && range.contains(*cell));
             near.for_each(|(_, &first)| look(first));
@@ -253,11 +297,15 @@ impl Grid {
 /// The cell of a place in a grid of this edge, m. Saturates: what is farther out shares the last
 /// cells.
 fn cell_at(edge: f64, place: DVec3) -> [i32; 3] {
-    (place / edge).floor().to_array().map(|x| x as i32)
+    // Down, not towards zero; without an instruction for it `floor` is a function of its own.
+    (place / edge).to_array().map(|x| {
+        let towards_zero = x as i32;
+        towards_zero.saturating_sub(i32::from(x < f64::from(towards_zero)))
+    })
 }
 
 /// Cells that a box meets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Range {
     low: [i32; 3],
     high: [i32; 3],

@@ -37,6 +37,11 @@ pub(crate) struct Group {
     motion: CommonMotion,
     /// How it moves in the step.
     pub(crate) twist: Twist,
+    /// When that step begins, and how long it is, s.
+    step: [f64; 2],
+    /// Where its frame is as the step begins and ends, and when that is: nearly all who ask want
+    /// to know one of these.
+    frames: [(f64, Pose); 2],
 }
 
 /// All groups.
@@ -60,6 +65,8 @@ impl Groups {
                 groups.push(Group {
                     motion,
                     twist: Twist::default(),
+                    step: [f64::NAN; 2],
+                    frames: [(f64::NAN, Pose::IDENTITY); 2],
                 });
                 groups.len() - 1
             });
@@ -97,6 +104,8 @@ impl Groups {
     pub(crate) fn set_twists(&mut self, time: f64, step: f64) {
         for group in &mut self.groups {
             group.twist = group.motion.twist(time, step);
+            group.step = [time, step];
+            group.frames = [time, time + step].map(|time| (time, group.motion.frame(time)));
         }
     }
 
@@ -145,7 +154,8 @@ impl CommonMotion {
 impl Group {
     /// Where the group's frame is at a time.
     pub(crate) fn frame(&self, time: f64) -> Pose {
-        self.motion.frame(time)
+        let known = self.frames.iter().find(|(known, _)| *known == time);
+        known.map_or_else(|| self.motion.frame(time), |(_, frame)| *frame)
     }
 
     /// A pose in the group's frame, in the world. Nothing is rounded where nothing moves.
@@ -174,7 +184,10 @@ impl Group {
 
     /// How it moves from `time` on over `step`.
     pub(crate) fn twist_over(&self, time: f64, step: f64) -> Twist {
-        self.motion.twist(time, step)
+        match self.step == [time, step] {
+            true => self.twist,
+            false => self.motion.twist(time, step),
+        }
     }
 
     /// Whether it stands still for ever.
@@ -259,5 +272,21 @@ mod tests {
         let point = DVec3::new(3.0, 1.0, 0.0);
         let radial = groups.get(0).acceleration(point);
         assert!(radial.distance(DVec3::NEG_X * 2.0) < 1e-12, "{radial}");
+    }
+
+    /// What is kept of a step are the bits of the motion, and other times are none of it.
+    #[test]
+    fn what_groups_know_of_a_step_is_their_motion() {
+        let mut groups = Groups::new(&[wall(rotate(0.7, 0.0), DVec3::ZERO)], false);
+        for (time, step) in [(0.3, 0.01), (0.31, 0.01), (0.31, 0.005)] {
+            groups.set_twists(time, step);
+            let group = groups.get(0);
+            for at in [time, time + step, time + 0.5 * step, 0.0] {
+                assert_eq!(group.frame(at), group.motion.frame(at));
+            }
+            for (at, over) in [(time, step), (time, 2.0 * step), (0.0, step)] {
+                assert_eq!(group.twist_over(at, over), group.motion.twist(at, over));
+            }
+        }
     }
 }

@@ -95,6 +95,9 @@ impl World {
             return;
         };
         if !aggregates.members.is_empty() {
+            let bodies = self.grains.len() - self.grains.count();
+            let rows = self.grains.free_count() + bodies;
+            aggregates.members.grid.prepare(rows);
             self.wake_by_sensors(&mut aggregates);
             self.wake_by_impacts(&mut aggregates);
             self.release_pending(&mut aggregates);
@@ -378,10 +381,12 @@ impl World {
         let Aggregates {
             groups, members, ..
         } = aggregates;
-        let radii = 1.0 + 2.0 * reach.margin + IMPACT_REACH_RADII;
+        // No impact moves a member.
+        let radii = 1.0 + 2.0 * reach.margin;
         let search = members.begin_shared_search();
         let (grains, free, periodic) = (&self.grains, self.grains.free_count(), self.periodic);
         let bodies = grains.len() - grains.count();
+        // Anew where somebody was set free.
         members.grid.prepare(free + bodies);
         let frames: Vec<Pose> = groups.iter().map(|group| group.frame(time)).collect();
         let look_around = |row: usize, found: &mut Vec<u32>| {
@@ -540,20 +545,28 @@ impl World {
     fn refresh(&mut self, aggregates: &mut Aggregates, scales: Scales) {
         let time = self.time();
         let free = self.grains.free_count();
-        let all = free + aggregates.members.len();
-        let settings = aggregates.settings;
+        let Aggregates {
+            groups,
+            members,
+            clocks,
+            pending,
+            totals,
+            settings,
+            ..
+        } = aggregates;
+        let all = free + members.len();
         let speed = settings.rest_speed * scales.speed;
         let moves = |row: &usize| {
-            let group = aggregates.groups.get(self.grains.rest[*row].group);
+            let group = groups.get(self.grains.rest[*row].group);
             let own = group.twist.at(self.grains.position[*row]);
             self.grains.state[*row].velocity.distance(own) > speed
         };
-        let moving = (0..free).filter(moves).count() as u64;
-        for group in 0..aggregates.groups.len() {
-            let count = aggregates.members.count_of(group as u8);
-            let frame = aggregates.groups.get(group as u8).frame(time);
+        // Few steps want to know.
+        let count_moving = || (0..free).filter(moves).count() as u64;
+        for (group, clock) in clocks.iter_mut().enumerate() {
+            let count = members.count_of(group as u8);
+            let frame = groups.get(group as u8).frame(time);
             let gravity = frame.inverse_rotate(self.gravity);
-            let clock = &mut aggregates.clocks[group];
             if count == 0 && clock.moving_before.is_none() {
                 // It begins with the first member.
                 clock.last = time;
@@ -564,7 +577,7 @@ impl World {
             let known = clock.last + KNOWN_AFTER * settings.rest_time * scales.time;
             if let Some(before) = clock.moving_before.filter(|_| time >= known) {
                 let slack = GROWN * all as f64 + FLUCTUATING * before as f64;
-                let has_grown = moving > before + slack as u64;
+                let has_grown = count_moving() > before + slack as u64;
                 clock.growth = if has_grown {
                     1.0
                 } else {
@@ -576,13 +589,11 @@ impl World {
             let has_turned = gravity.angle_between(clock.gravity) > GRAVITY_TURNED;
             let change = clock.grains.abs_diff(all as u64) as f64;
             let has_changed = change > GRAINS_CHANGED * all as f64;
-            if (is_due || has_turned || has_changed)
-                && count > 0
-                && !aggregates.pending.release_groups[group]
+            if (is_due || has_turned || has_changed) && count > 0 && !pending.release_groups[group]
             {
-                aggregates.totals.refreshed += count as u64;
-                aggregates.pending.release_groups[group] = true;
-                clock.moving_before = Some(moving);
+                totals.refreshed += count as u64;
+                pending.release_groups[group] = true;
+                clock.moving_before = Some(count_moving());
                 clock.last = time;
                 clock.gravity = gravity;
                 clock.grains = all as u64;

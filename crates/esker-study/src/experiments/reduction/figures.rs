@@ -20,6 +20,7 @@ fn paper(test: Test) -> &'static str {
 /// All plots and tables.
 pub(super) struct Figures {
     results: Table,
+    starts: Table,
     levels: Plot,
     speed_ups: Plot,
     measured: Vec<[f64; 2]>,
@@ -52,6 +53,20 @@ impl Figures {
                     "plug",
                     "moved",
                     "overlap (d)",
+                ],
+            ),
+            starts: Table::new(
+                "The same test from different starts",
+                &[
+                    "test",
+                    "way",
+                    "start",
+                    "level",
+                    "contacts (10⁶)",
+                    "time (s)",
+                    "surface (°)",
+                    "lift (°)",
+                    "plug",
                 ],
             ),
             levels: Plot::new(
@@ -92,7 +107,7 @@ impl Figures {
                 number(run.front, 4),
                 number(run.kinetic, 3),
                 number(run.outflow, 5),
-                number(run.angle(), 3),
+                number(run.slope(), 3),
                 number(run.lift, 4),
                 number(run.plug, 3),
                 moved.join(" / "),
@@ -109,10 +124,10 @@ impl Figures {
                     _ => Series::line(name, level),
                 });
             }
-            if run.angle().is_finite() {
+            if run.slope().is_finite() {
                 self.reported.push(Reported::new(
                     format!("{test:?}, {}: slope of the surface (°)", way.name()),
-                    run.angle(),
+                    run.slope(),
                     paper(test),
                     "the paper's angles depend on its solver's sweeps; ours are compared with all \
                      grains",
@@ -152,6 +167,23 @@ impl Figures {
         }
     }
 
+    /// Adds the runs of a way that differ in how they start.
+    pub(super) fn add_starts(&mut self, test: Test, way: Way, runs: &[Run]) {
+        for (start, run) in runs.iter().enumerate() {
+            self.starts.row([
+                format!("{test:?}"),
+                way.name().into(),
+                (start + 1).to_string(),
+                number(run.mean_level, 3),
+                number(run.contacts * 1e-6, 3),
+                number(run.seconds, 3),
+                number(run.slope(), 3),
+                number(run.lift, 4),
+                number(run.plug, 3),
+            ]);
+        }
+    }
+
     pub(super) fn put_into(mut self, outcome: &mut Outcome) {
         self.speed_ups
             .series
@@ -162,6 +194,7 @@ impl Figures {
             outcome.svg(plot.svg());
         }
         outcome.table(self.results);
+        outcome.table(self.starts);
         for reported in self.reported {
             outcome.report(reported);
         }

@@ -14,8 +14,6 @@ use crate::frame;
 use crate::observe;
 use crate::results::StudyError;
 
-/// Time between two looks at a run, s.
-const LOOK_EVERY: f64 = 0.05;
 /// Layers of a velocity profile, one diameter thick each.
 const LAYERS: usize = 6;
 
@@ -56,15 +54,60 @@ pub(super) struct Run {
     pub(super) overlap: f64,
     /// Energy that freezing took over all that gravity gave.
     pub(super) energy_lost: f64,
+    /// Slope of the surface over the second half of the run, degrees; zero where there is none,
+    /// for results that are stored hold no other numbers than finite ones.
+    slope: f64,
     pub(super) grains: f64,
     pub(super) frame: Frame,
 }
 
 impl Run {
-    /// Slope of the surface over the second half of the run, degrees.
-    pub(super) fn angle(&self) -> f64 {
+    /// Slope of the surface over the second half of the run, degrees; NaN where there is none.
+    pub(super) fn slope(&self) -> f64 {
+        match self.angles.is_empty() {
+            true => f64::NAN,
+            false => self.slope,
+        }
+    }
+
+    /// Takes the slope from the angles.
+    fn set_slope(&mut self) {
         let late = &self.angles[self.angles.len() / 2..];
-        mean(&late.iter().map(|point| point[1]).collect::<Vec<_>>())
+        if !late.is_empty() {
+            self.slope = mean(&late.iter().map(|point| point[1]).collect::<Vec<_>>());
+        }
+    }
+
+    /// The first of several runs with the means of all in place of its numbers, but for what is
+    /// drawn against time.
+    pub(super) fn mean_of(runs: &[Run]) -> Option<Run> {
+        let mut of_all = runs.first()?.clone();
+        let numbers: [fn(&mut Run) -> &mut f64; 14] = [
+            |run| &mut run.mean_level,
+            |run| &mut run.contacts,
+            |run| &mut run.seconds,
+            |run| &mut run.base,
+            |run| &mut run.height,
+            |run| &mut run.front,
+            |run| &mut run.kinetic,
+            |run| &mut run.outflow,
+            |run| &mut run.lift,
+            |run| &mut run.plug,
+            |run| &mut run.overlap,
+            |run| &mut run.energy_lost,
+            |run| &mut run.slope,
+            |run| &mut run.grains,
+        ];
+        let mut runs = runs.to_vec();
+        for number in numbers {
+            let all: Vec<f64> = runs.iter_mut().map(|run| *number(run)).collect();
+            *number(&mut of_all) = mean(&all);
+        }
+        for k in 0..of_all.profile.len() {
+            let speeds = runs.iter().filter_map(|run| run.profile.get(k));
+            of_all.profile[k][1] = mean(&speeds.map(|point| point[1]).collect::<Vec<_>>());
+        }
+        Some(of_all)
     }
 }
 
@@ -82,9 +125,11 @@ pub(super) fn run(
     test: Test,
     way: Way,
     size: Size,
+    start: u64,
     prepared: Option<&Prepared>,
 ) -> Result<Run, StudyError> {
     let (mut def, time) = world_of(test, size, prepared)?;
+    def.seed += start;
     def.reduction = way.settings();
     let mut world = bench::build(&def)?;
     let start = places(&world, DQuat::IDENTITY);
@@ -98,7 +143,9 @@ pub(super) fn run(
         .map(|tilt| tilt.to_radians() / TILTING)
         .peekable();
     let half_step = 0.5 * world.step_length();
-    let look_every = (LOOK_EVERY / world.step_length()).round().max(1.0) as u64;
+    let look_every = (test.look_every(size) / world.step_length())
+        .round()
+        .max(1.0) as u64;
     bench::run(&mut world, time, |world, report| {
         run.contacts += report.contacts as f64;
         run.seconds += report.times.total().as_secs_f64();
@@ -129,6 +176,7 @@ pub(super) fn run(
             );
         }
     })?;
+    run.set_slope();
     run.base = mean(&late.bases);
     run.lift = mean(&late.lifts);
     if !late.plugs.is_empty() {
@@ -319,4 +367,41 @@ fn places(world: &World, turn: DQuat) -> Vec<DVec3> {
 /// The mean; NaN of nothing.
 pub(super) fn mean(list: &[f64]) -> f64 {
     list.iter().sum::<f64>() / list.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_runs_has_their_mean_numbers_and_the_curves_of_the_first() {
+        let run = |plug: f64, seconds: f64| Run {
+            plug,
+            seconds,
+            profile: vec![[0.5, plug]],
+            angles: vec![[1.0, plug]],
+            ..Default::default()
+        };
+        let mean = Run::mean_of(&[run(0.5, 2.0), run(0.75, 4.0)]).unwrap();
+        assert_eq!((mean.plug, mean.seconds), (0.625, 3.0));
+        assert_eq!(mean.profile, [[0.5, 0.625]]);
+        assert_eq!(mean.angles, [[1.0, 0.5]]);
+        assert!(Run::mean_of(&[]).is_none());
+    }
+
+    /// Beds have no slope, and their runs could be stored but not read.
+    #[test]
+    fn runs_without_a_surface_are_read_as_they_were_stored() {
+        for angles in [vec![], vec![[0.0, 1.0], [0.1, 30.0], [0.2, 40.0]]] {
+            let mut run = Run {
+                angles,
+                ..Default::default()
+            };
+            run.set_slope();
+            let stored = serde_json::to_string(&run).unwrap();
+            let read: Run = serde_json::from_str(&stored).unwrap();
+            assert_eq!(read.slope().to_bits(), run.slope().to_bits());
+            assert_eq!(run.slope().is_nan(), run.angles.is_empty());
+        }
+    }
 }

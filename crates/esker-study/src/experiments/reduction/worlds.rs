@@ -52,6 +52,26 @@ impl Test {
         matches!(self, Test::Rest | Test::Collapse | Test::Tilt)
     }
 
+    /// How many times it is run in a way, each with a start of its own: what one drum of a few
+    /// thousand grains does, or one pile of a thousand on a belt, differs from what the next one
+    /// does by as much as freezing may change. Of small ones trial steps, of which nothing of this
+    /// is judged, are made once.
+    pub(super) fn starts(self, way: Way, size: Size) -> u64 {
+        match (self, size) {
+            (Test::Drum, Size::Full) => 4,
+            (Test::Belt, Size::Reduced) if way != Way::Trial => 4,
+            _ => 1,
+        }
+    }
+
+    /// Time between two looks at a run, s: one at a large heap takes as long as some steps of it.
+    pub(super) fn look_every(self, size: Size) -> f64 {
+        match self {
+            Test::Stockpile => size.pick(0.25, 0.05),
+            _ => 0.05,
+        }
+    }
+
     /// The ways in which it is run, all grains first. A trial step of a whole stockpile after
     /// every step would take days, and says nothing new; nor does one of a small bed at rest.
     pub(super) fn ways(self, size: Size) -> &'static [Way] {
@@ -181,18 +201,19 @@ fn stockpile(size: Size) -> Result<(WorldDef, f64), StudyError> {
     let mut def = belt(size)?;
     def.sinks.clear();
     def.walls[0].surface_velocity = DVec3::ZERO;
-    // Pellets fall fast: no further than half a diameter in a step.
-    def.step = size.pick(2.5e-3, 5e-3);
+    // Pellets fall fast: hardly further than half a diameter in a step.
+    def.step = size.pick(2e-3, 5e-3);
     def.method = Start::SubStepped.method(size.pick(10, 20));
-    let half = DVec3::new(size.pick(15.0, 6.0), size.pick(8.0, 4.0), 0.5) * DIAMETER;
-    let height = size.pick(40.0, 8.0) * DIAMETER;
+    let half = DVec3::new(size.pick(15.0, 6.0), size.pick(9.0, 4.0), 0.5) * DIAMETER;
+    // The heap does not reach the belt.
+    let height = size.pick(55.0, 8.0) * DIAMETER;
     let shape = WallShape::Box {
         half_extents: half,
         side: Side::Outside,
         open: OpenFaces::NONE,
     };
     let pose = Pose::from_position(DVec3::new(-half.x, 0.0, height - half.z));
-    let along = DVec3::X * size.pick(2.0, 0.3);
+    let along = DVec3::X * size.pick(2.5, 0.3);
     def.walls.push(WallDef {
         material: def.walls[0].material,
         surface_velocity: along,
@@ -200,7 +221,7 @@ fn stockpile(size: Size) -> Result<(WorldDef, f64), StudyError> {
     });
     let feeder = &mut def.emitters[0];
     let region = size
-        .pick([8.0, 6.0, 3.0], [4.0, 2.5, 1.0])
+        .pick([8.0, 8.0, 8.0], [4.0, 2.5, 1.0])
         .map(|d| d * DIAMETER);
     let region = DVec3::from_array(region);
     let place = DVec3::new(
@@ -213,11 +234,12 @@ fn stockpile(size: Size) -> Result<(WorldDef, f64), StudyError> {
         pose: Pose::from_position(place),
     };
     // Fast enough that there is room for the next ones.
-    feeder.velocity = size.pick(along + DVec3::NEG_Z, DVec3::ZERO);
-    let (rate, pellets) = size.pick((2000.0, 10_000), (300.0, 1000));
+    feeder.velocity = size.pick(along + 2.0 * DVec3::NEG_Z, DVec3::ZERO);
+    // 245 t/h, and a heap of 850 kg.
+    let (rate, pellets) = size.pick((16_000.0, 200_000), (300.0, 1000));
     feeder.rate = Rate::Number(rate);
     feeder.total = Total::Number(pellets);
-    Ok((def, pellets as f64 / rate + size.pick(2.0, 1.2)))
+    Ok((def, pellets as f64 / rate + size.pick(1.0, 1.2)))
 }
 
 /// The world of a test, and for how long it runs, s.
@@ -253,6 +275,11 @@ pub(super) fn world_of(
                 if let Motion::Rotate { rate, .. } = &mut wall.motion {
                     *rate = DRUM_RATE;
                 }
+            }
+            if let Placement::Lattice { jitter, .. } = &mut def.packings[0].placement {
+                // Layers of a perfect lattice between smooth ends never mix: nothing pushes a
+                // grain out of its own.
+                *jitter = 1.0;
             }
             if size == Size::Reduced {
                 for wall in &mut def.walls {
