@@ -304,6 +304,7 @@ def test_two_threads_do_not_share_a_simulation(scene: esker.Scene) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_leaves_a_checkpoint(tmp_path: pathlib.Path) -> None:
+    handler = signal.getsignal(signal.SIGINT)
     program = f"""
 import os, signal, threading, esker
 scene = esker.Scene.from_text({BOX!r}.replace("duration = 0.2", "duration = 1e4"))
@@ -322,7 +323,7 @@ except KeyboardInterrupt:
     scene = esker.Scene.from_text(BOX.replace("duration = 0.2", "duration = 1e4"))
     resumed = esker.Simulation.resume(scene, tmp_path / "run")
     assert (resumed.steps, resumed.state_hash) == (int(steps), state_hash)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_a_step_that_fails_is_an_error(simulation: esker.Simulation) -> None:

@@ -775,6 +775,41 @@ mod tests {
     use crate::random::{RandomStream, Source};
     use esker_geometry::{BroadPhase, Crowd, Pose, WallShape};
 
+    /// Steps of 10 ms without gravity.
+    const LONG_STEPS: Reach = Reach {
+        margin: 0.05,
+        step: 0.01,
+        fall: DVec3::ZERO,
+        restitution: 0.0,
+        cohesive_gap: 0.0,
+        impact_chain: 1,
+    };
+
+    fn add(grains: &mut Grains, position: DVec3, velocity: DVec3) {
+        let grain = NewGrain {
+            position,
+            velocity,
+            radius: 0.005,
+            angular_velocity: DVec3::ZERO,
+            mass: 1e-3,
+            material: 0,
+            shape: None,
+            orientation: glam::DQuat::IDENTITY,
+        };
+        grains.insert(grain, true);
+    }
+
+    /// A cube of grains with a fifth of a diameter between them.
+    fn lattice(velocity: DVec3) -> Grains {
+        let mut grains = Grains::default();
+        for k in 0..8000_u32 {
+            let place = |stride: u32| f64::from(k / stride % 20);
+            let place = DVec3::new(place(1), place(20), place(400)) * 0.012 + 0.006;
+            add(&mut grains, place, velocity);
+        }
+        grains
+    }
+
     /// A stream that turns, a crowd at rest and a few fast strays.
     fn crowd(seed: u64) -> Grains {
         let random = &mut RandomStream::new(seed, Source::Packing(0));
@@ -810,12 +845,11 @@ mod tests {
             for threads in [1, 3] {
                 let team = &mut Team::new(threads);
                 let reach = Reach {
-                    margin: 0.05,
                     step,
                     fall: DVec3::NEG_Z * (9.81 * step),
                     restitution: 0.5,
                     cohesive_gap: 1e-3,
-                    impact_chain: 1,
+                    ..LONG_STEPS
                 };
                 let mut radii = Vec::new();
                 let mut field = MeanVelocityField::default();
@@ -859,12 +893,8 @@ mod tests {
     fn a_common_velocity_does_not_widen_the_reach() {
         let mut grains = crowd(6);
         let reach = Reach {
-            margin: 0.05,
-            step: 1e-2,
             fall: DVec3::NEG_Z * 0.1,
-            restitution: 0.0,
-            cohesive_gap: 0.0,
-            impact_chain: 1,
+            ..LONG_STEPS
         };
         for state in &mut grains.state {
             state.velocity = DVec3::new(3.0, -40.0, 7.0);
@@ -882,39 +912,10 @@ mod tests {
     /// One grain that fell from high up used to make all others look for walls as if it hit them.
     #[test]
     fn only_grains_in_its_way_expect_to_be_hit_by_a_fast_one() {
-        let mut grains = Grains::default();
-        let mut add = |position: DVec3, velocity: DVec3| {
-            grains.insert(
-                NewGrain {
-                    position,
-                    velocity,
-                    radius: 0.005,
-                    angular_velocity: DVec3::ZERO,
-                    mass: 1e-3,
-                    material: 0,
-                    shape: None,
-                    orientation: glam::DQuat::IDENTITY,
-                },
-                true,
-            );
-        };
-        for k in 0..8000_u32 {
-            let place = |stride: u32| f64::from(k / stride % 20);
-            add(
-                DVec3::new(place(1), place(20), place(400)) * 0.012 + 0.006,
-                DVec3::ZERO,
-            );
-        }
+        let mut grains = lattice(DVec3::ZERO);
         let fast = DVec3::new(0.02, 0.12, 0.3);
-        add(fast, DVec3::new(0.0, 0.0, -9.0));
-        let reach = Reach {
-            margin: 0.05,
-            step: 0.01,
-            fall: DVec3::ZERO,
-            restitution: 0.0,
-            cohesive_gap: 0.0,
-            impact_chain: 1,
-        };
+        add(&mut grains, fast, DVec3::new(0.0, 0.0, -9.0));
+        let reach = LONG_STEPS;
         let periodic = [[None; 3], [None, Some((0.0, 0.24)), None]];
         for periods in periodic {
             let mut field = MeanVelocityField {
@@ -945,12 +946,8 @@ mod tests {
             grains.hold(&frozen, [DVec3::ZERO; 2]);
         }
         let reach = Reach {
-            margin: 0.05,
-            step: 1e-2,
-            fall: DVec3::ZERO,
             restitution: 0.5,
-            cohesive_gap: 0.0,
-            impact_chain: 1,
+            ..LONG_STEPS
         };
         let mut field = MeanVelocityField::default();
         let team = &mut Team::new(2);
@@ -964,35 +961,12 @@ mod tests {
     /// Grains that fall together have nothing to expect but from the floor.
     #[test]
     fn impacts_are_looked_for_near_walls() {
-        let mut grains = Grains::default();
+        let grains = lattice(DVec3::NEG_Z);
         let floor = Wall::new(
             &WallDef::new("floor", WallShape::HalfSpace, Pose::IDENTITY),
             0.01,
         );
-        for k in 0..8000_u32 {
-            let place = |stride: u32| f64::from(k / stride % 20);
-            grains.insert(
-                NewGrain {
-                    position: DVec3::new(place(1), place(20), place(400)) * 0.012 + 0.006,
-                    velocity: DVec3::NEG_Z,
-                    radius: 0.005,
-                    angular_velocity: DVec3::ZERO,
-                    mass: 1e-3,
-                    material: 0,
-                    shape: None,
-                    orientation: glam::DQuat::IDENTITY,
-                },
-                true,
-            );
-        }
-        let reach = Reach {
-            margin: 0.05,
-            step: 0.01,
-            fall: DVec3::ZERO,
-            restitution: 0.0,
-            cohesive_gap: 0.0,
-            impact_chain: 1,
-        };
+        let reach = LONG_STEPS;
         let mut field = MeanVelocityField::default();
         let team = &mut Team::new(2);
         let diameters = grains.diameters(team);
