@@ -961,7 +961,7 @@ mod tests {
     /// Grains that fall together have nothing to expect but from the floor.
     #[test]
     fn impacts_are_looked_for_near_walls() {
-        let grains = lattice(DVec3::NEG_Z);
+        let mut grains = lattice(DVec3::NEG_Z);
         let floor = Wall::new(
             &WallDef::new("floor", WallShape::HalfSpace, Pose::IDENTITY),
             0.01,
