@@ -785,11 +785,11 @@ mod tests {
         impact_chain: 1,
     };
 
-    fn add(grains: &mut Grains, position: DVec3, velocity: DVec3) {
+    fn add(grains: &mut Grains, radius: f64, position: DVec3, velocity: DVec3) {
         let grain = NewGrain {
             position,
             velocity,
-            radius: 0.005,
+            radius,
             angular_velocity: DVec3::ZERO,
             mass: 1e-3,
             material: 0,
@@ -805,7 +805,7 @@ mod tests {
         for k in 0..8000_u32 {
             let place = |stride: u32| f64::from(k / stride % 20);
             let place = DVec3::new(place(1), place(20), place(400)) * 0.012 + 0.006;
-            add(&mut grains, place, velocity);
+            add(&mut grains, 0.005, place, velocity);
         }
         grains
     }
@@ -823,17 +823,8 @@ mod tests {
                 1..=40 => (place + DVec3::X * 0.5, noise * 0.05),
                 _ => (place, DVec3::new(-place.y, place.x, 0.0) * 30.0 + noise),
             };
-            let grain = NewGrain {
-                position,
-                velocity,
-                radius: 0.004 + 0.002 * random.uniform(),
-                angular_velocity: DVec3::ZERO,
-                mass: 1e-3,
-                material: 0,
-                shape: None,
-                orientation: glam::DQuat::IDENTITY,
-            };
-            grains.insert(grain, true);
+            let radius = 0.004 + 0.002 * random.uniform();
+            add(&mut grains, radius, position, velocity);
         }
         grains
     }
@@ -914,7 +905,7 @@ mod tests {
     fn only_grains_in_its_way_expect_to_be_hit_by_a_fast_one() {
         let mut grains = lattice(DVec3::ZERO);
         let fast = DVec3::new(0.02, 0.12, 0.3);
-        add(&mut grains, fast, DVec3::new(0.0, 0.0, -9.0));
+        add(&mut grains, 0.005, fast, DVec3::new(0.0, 0.0, -9.0));
         let reach = LONG_STEPS;
         let periodic = [[None; 3], [None, Some((0.0, 0.24)), None]];
         for periods in periodic {
