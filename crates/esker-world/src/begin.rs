@@ -59,6 +59,7 @@ impl World {
             self.grains.reorder(&order);
         }
         self.hold_near_members();
+        self.history.link(&mut self.team);
         turnover
     }
 

@@ -27,7 +27,7 @@ impl Partner {
 }
 
 /// Stable name of a contact: it stays while the pair touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContactKey {
     /// The grain with the smaller id, or the grain at a wall.
     pub owner: GrainId,

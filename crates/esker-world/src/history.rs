@@ -33,6 +33,8 @@ pub struct History {
     /// First of each owner's names; they end where those of the next one start.
     starts: Vec<AtomicU32>,
     names: Vec<Name>,
+    /// Whether names are of the entries as they are now.
+    is_linked: bool,
     entries: Vec<Entry>,
     /// Whether a contact of this step took the entry.
     claimed: Vec<AtomicBool>,
@@ -98,7 +100,7 @@ impl History {
         let only_held = held.filter(|&i| impulses[i].normal == 0.0);
         self.entries.extend(only_held.map(remember));
         self.number_rows(team, grains);
-        self.link(team);
+        self.is_linked = false;
     }
 
     /// Numbers the owners as the rows are.
@@ -130,8 +132,12 @@ impl History {
         }
     }
 
-    /// Lists the names of the entries by owner: a counting sort.
-    fn link(&mut self, team: &mut Team) {
+    /// Lists the names of the entries by owner, a counting sort, unless they are listed: what is
+    /// remembered may change several times before somebody looks.
+    pub(crate) fn link(&mut self, team: &mut Team) {
+        if std::mem::replace(&mut self.is_linked, true) {
+            return;
+        }
         let owners = self.owners.len();
         self.starts.resize_with(owners, AtomicU32::default);
         self.names.clear();
@@ -179,11 +185,11 @@ impl History {
     pub(crate) fn replace(&mut self, team: &mut Team, grains: &Grains, entries: Vec<Entry>) {
         self.entries = entries;
         self.number_rows(team, grains);
-        self.link(team);
+        self.is_linked = false;
     }
 
     /// Remembers these contacts too.
-    pub(crate) fn extend(&mut self, team: &mut Team, grains: &Grains, entries: Vec<Entry>) {
+    pub(crate) fn extend(&mut self, grains: &Grains, entries: Vec<Entry>) {
         if entries.is_empty() {
             return;
         }
@@ -199,16 +205,14 @@ impl History {
         } else {
             self.entries.extend(entries);
         }
-        self.link(team);
+        self.is_linked = false;
     }
 
     /// Forgets the contacts that `forget` says so of.
-    pub(crate) fn forget(&mut self, team: &mut Team, mut forget: impl FnMut(&Remembered) -> bool) {
+    pub(crate) fn forget(&mut self, mut forget: impl FnMut(&Remembered) -> bool) {
         let before = self.entries.len();
         self.entries.retain(|entry| !forget(&entry.contact));
-        if self.entries.len() < before {
-            self.link(team);
-        }
+        self.is_linked &= self.entries.len() == before;
     }
 
     /// Everything remembered.
@@ -231,6 +235,7 @@ impl History {
         (contacts, wall_contacts): (&[ContactGeometry], &[u32]),
         impulses: &mut Vec<Impulse>,
     ) {
+        self.link(team);
         self.claimed.clear();
         self.claimed.reserve(self.entries.capacity());
         self.claimed
@@ -314,6 +319,7 @@ impl History {
     /// of the grain that had its slot when they were stored.
     #[inline]
     fn of_row(&self, grains: &Grains, row: usize) -> &[Name] {
+        debug_assert!(self.is_linked);
         let Some(number) = self.number(grains.slot(row)) else {
             return &[];
         };

@@ -187,7 +187,7 @@ impl World {
         let mut gone: Vec<GrainId> = ids.to_vec();
         gone.sort_unstable();
         let is_gone = |id: GrainId| gone.binary_search(&id).is_ok();
-        self.history.forget(&mut self.team, |contact| {
+        self.history.forget(|contact| {
             let key = &contact.key;
             let other = key.wall_index().is_none().then_some(key.other);
             is_gone(key.owner) || other.is_some_and(|id| is_gone(GrainId::from_u64(id)))

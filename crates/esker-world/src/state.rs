@@ -13,7 +13,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use esker_machine::{MachineError, MachineState};
-use esker_parallel::Team;
 use glam::{DQuat, DVec3};
 
 use crate::World;
@@ -255,7 +254,7 @@ impl World {
         let remembered: Result<Vec<_>, RestoreError> =
             state.remembered.iter().map(with_slot).collect();
         let mut history = History::default();
-        history.extend(&mut Team::default(), &grains, remembered?);
+        history.extend(&grains, remembered?);
         let mut world = World::with_grains(def, grains, machinery);
         world
             .clock

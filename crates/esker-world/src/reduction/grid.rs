@@ -71,7 +71,7 @@ pub(super) struct Grid {
     ranges: KeyMap<u8, Range>,
     /// By member.
     entries: Vec<Entry>,
-    /// All members of some groups cell by cell, as long as nobody comes or goes.
+    /// All members of some groups cell by cell, as long as nobody comes.
     laid_out: Vec<LaidOut>,
     /// Lists of an earlier layout, for the next one.
     spare: Vec<LaidOut>,
@@ -120,7 +120,18 @@ impl LaidOut {
         }
     }
 
-    /// Calls `look` with the members in a range of cells, and with their places.
+    /// Lets nobody find a member any more, which is in this cell.
+    fn hide(&mut self, member: u32, cell: [i32; 3]) {
+        let cell = self.place(cell);
+        let in_cell = self.starts[cell] as usize..self.starts[cell + 1] as usize;
+        let mut in_cell = self.members[in_cell].iter_mut();
+        if let Some((place, _)) = in_cell.find(|(_, own)| *own == member) {
+            *place = DVec3::INFINITY;
+        }
+    }
+
+    /// Calls `look` with the members in a range of cells, and with their places: nowhere, if they
+    /// have left.
     fn each_in(&self, range: Range, mut look: impl FnMut(u32, DVec3)) {
         let range = range.and(&self.range);
         let ([x, y, z], [far_x, far_y, far_z]) = (range.low, range.high);
@@ -150,7 +161,7 @@ impl Grid {
         self.forget_layout();
     }
 
-    /// Takes back the layout: somebody comes or goes.
+    /// Takes back the layout: somebody comes, or all go.
     fn forget_layout(&mut self) {
         self.spare.append(&mut self.laid_out);
     }
@@ -201,8 +212,10 @@ impl Grid {
     }
 
     pub(super) fn remove(&mut self, member: u32, group: u8, place: DVec3) {
-        self.forget_layout();
         let key = (group, cell_at(self.edge, place));
+        if let Some(laid_out) = self.laid_out.iter_mut().find(|l| l.group == group) {
+            laid_out.hide(member, key.1);
+        }
         let Some(first) = self.cells.get_mut(&key) else {
             return;
         };
@@ -394,15 +407,16 @@ mod tests {
             found.sort_unstable();
             found
         };
-        let expected = |group: u8, (centre, distance): (DVec3, f64)| -> Vec<u32> {
-            let is_there = |k: &u32| !k.is_multiple_of(3) && u8::from(*k >= 50) == group;
-            let is_near = |k: &u32| place(*k).distance(centre) <= distance;
-            (0..100).filter(is_there).filter(is_near).collect()
-        };
-        // By name, then in arrays.
-        for (searches, group) in [(0, 0), (0, 1), (1000, 0), (1000, 1)] {
+        let mut there: Vec<u32> = (0..100).filter(|k| k % 3 != 0).collect();
+        // By name, then in arrays, from which some leave.
+        for (searches, group) in [(0, 0), (0, 1), (1000, 0), (1000, 1), (1000, 0)] {
             grid.prepare(searches);
             assert_eq!(grid.laid_out.is_empty(), searches == 0);
+            let expected = |group: u8, (centre, distance): (DVec3, f64)| -> Vec<u32> {
+                let of_group = there.iter().filter(|&&k| u8::from(k >= 50) == group);
+                let near = of_group.filter(|&&k| place(k).distance(centre) <= distance);
+                near.copied().collect()
+            };
             // The last box is far larger than what is there.
             for around in [(place(44), 0.25), (place(50), 0.7), (DVec3::ZERO, 1e9)] {
                 assert_eq!(near(&grid, group, around), expected(group, around));
@@ -414,6 +428,10 @@ mod tests {
                     let around = (centre, distance);
                     assert_eq!(near(&grid, group, around), expected(group, around));
                 }
+            }
+            if searches > 0 {
+                let leaves = there.remove(there.len() / 2);
+                grid.remove(leaves, u8::from(leaves >= 50), place(leaves));
             }
         }
     }

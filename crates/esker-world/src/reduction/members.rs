@@ -444,18 +444,32 @@ impl Members {
 
     /// Sum of the forces of internal contacts on a member, and of their normal forces, N.
     fn force_on(&self, member: u32) -> (DVec3, f64) {
-        let (mut force, mut pressure) = (DVec3::ZERO, 0.0);
-        let contacts = || self.contacts_of(member).map(|(_, contact)| contact);
-        // From key to key: there are few, and a list of them would have to be allocated.
-        let mut next = contacts().map(|contact| contact.key).min();
-        while let Some(key) = next {
-            for contact in contacts().filter(|contact| contact.key == key) {
-                let sign = [-1.0, 1.0][contact.side(member)];
-                force += contact.on_second() * sign;
-                pressure += contact.force.normal;
+        // Hardly anybody has more: a list would have to be allocated.
+        const FEW: usize = 16;
+        let mut few = [(ContactKey::default(), NONE); FEW];
+        let mut count = 0;
+        for (at, contact) in self.contacts_of(member) {
+            if let Some(place) = few.get_mut(count) {
+                *place = (contact.key, at);
             }
-            let keys = contacts().map(|contact| contact.key);
-            next = keys.filter(|&other| other > key).min();
+            count += 1;
+        }
+        let mut many = Vec::new();
+        let in_order = match few.get_mut(..count) {
+            Some(few) => few,
+            None => {
+                let contacts = self.contacts_of(member);
+                many.extend(contacts.map(|(at, contact)| (contact.key, at)));
+                &mut many[..]
+            }
+        };
+        in_order.sort_unstable_by_key(|(key, _)| *key);
+        let (mut force, mut pressure) = (DVec3::ZERO, 0.0);
+        for &(_, at) in &*in_order {
+            let contact = &self.contacts[at as usize].contact;
+            let sign = [-1.0, 1.0][contact.side(member)];
+            force += contact.on_second() * sign;
+            pressure += contact.force.normal;
         }
         (force, pressure)
     }
@@ -587,6 +601,9 @@ impl Members {
     ) {
         let farthest = distance + radii * self.max_radius();
         self.grid.within(group, (centre, farthest), |member| {
+            if self.was_met(member, search) {
+                return;
+            }
             let grain = &self.get(member).grain;
             let near = distance + radii * grain.bounding_radius();
             let is_near = grain.pose.position.distance_squared(centre) <= near * near;
@@ -611,11 +628,15 @@ impl Members {
         });
     }
 
+    /// Whether a shared search has met a member: most have been, and a look spares others more.
+    fn was_met(&self, member: u32, search: u32) -> bool {
+        self.seen[member as usize].load(Ordering::Relaxed) == search
+    }
+
     /// Whether a shared search meets a member for the first time.
     fn is_first_met(&self, member: u32, search: u32) -> bool {
         let seen = &self.seen[member as usize];
-        // Most have been met: a look spares the others a write.
-        seen.load(Ordering::Relaxed) != search && seen.swap(search, Ordering::Relaxed) != search
+        !self.was_met(member, search) && seen.swap(search, Ordering::Relaxed) != search
     }
 
     pub(super) fn begin_search(&mut self) {

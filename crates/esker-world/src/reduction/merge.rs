@@ -19,9 +19,6 @@ use crate::wall::Wall;
 const MIN_REST_STEPS: f64 = 2.0;
 /// Width of the cells of the members' grid, in mean diameters.
 pub(super) const CELL_DIAMETERS: f64 = 2.0;
-/// Normal velocity of a wall without friction relative to the group, in units of the speed of
-/// rest, up to which it does not push what rests there.
-const PUSHING: f64 = 1e-3;
 
 /// Growth of a velocity in a step that is no rest. (To look at it in one of three short steps only
 /// would freeze more of what is shaken, but columns stand then that should fall.)
@@ -116,17 +113,17 @@ impl RestTest<'_> {
 
 /// Friction between grains and walls.
 #[derive(Clone, Copy)]
-struct WallFriction<'a> {
-    walls: &'a [Wall],
+pub(super) struct WallFriction<'a> {
+    pub(super) walls: &'a [Wall],
     pairs: &'a PairTable,
 }
 
 impl<'a> WallFriction<'a> {
-    fn new(walls: &'a [Wall], pairs: &'a PairTable) -> Self {
+    pub(super) fn new(walls: &'a [Wall], pairs: &'a PairTable) -> Self {
         WallFriction { walls, pairs }
     }
 
-    fn at(&self, material: u16, wall: u32) -> f64 {
+    pub(super) fn at(&self, material: u16, wall: u32) -> f64 {
         let other = self.walls[wall as usize].material;
         let pair = self.pairs.index(material, other, ContactClass::Curved);
         self.pairs.at(pair).law.friction
@@ -274,9 +271,8 @@ impl World {
         });
         // Whoever is set free again remembers it anew: nothing is remembered twice.
         let mut moved = internal.iter().map(|contact| contact.key).peekable();
-        self.history.forget(&mut self.team, |entry| {
-            moved.next_if_eq(&entry.key).is_some()
-        });
+        self.history
+            .forget(|entry| moved.next_if_eq(&entry.key).is_some());
         let mut touched: Vec<u32> = new.to_vec();
         for contact in internal {
             touched.push(contact.first);
@@ -299,10 +295,6 @@ impl World {
         wall: u32,
     ) -> bool {
         WallFriction::new(&self.walls, &self.pairs).carries(aggregates, group, grain, wall)
-    }
-
-    fn friction_at_wall(&self, material: u16, wall: u32) -> f64 {
-        WallFriction::new(&self.walls, &self.pairs).at(material, wall)
     }
 
     /// Counts how long grains have been at rest, and decides who is frozen.
@@ -361,132 +353,10 @@ impl World {
             }
         }
     }
-
-    /// Decides which grains of those that have been at rest for so many steps are frozen.
-    fn choose_frozen(&mut self, aggregates: &mut Aggregates, steps: u16, speed: f64) {
-        let free = self.grains.free_count();
-        let mut scratch = std::mem::take(&mut aggregates.scratch);
-        scratch.blocked.clear();
-        scratch.blocked.extend(
-            self.grains.rest[..free]
-                .iter()
-                .map(|rest| rest.steps < steps),
-        );
-        for (row, blocked) in scratch.blocked.iter_mut().enumerate() {
-            *blocked = *blocked || self.is_watched(row);
-        }
-        scratch.carried.clear();
-        scratch.carried.resize(free, false);
-        scratch.parent.clear();
-        scratch.parent.extend(0..free as u32);
-        let loaded = || {
-            let contacts = self.workspace.contacts.iter();
-            let loaded = contacts.zip(&self.workspace.impulses);
-            loaded.filter(|(_, impulse)| impulse.normal > 0.0)
-        };
-        for (contact, _) in loaded() {
-            for (row, other) in sides(contact) {
-                let row = row as usize;
-                if row < free
-                    && !scratch.blocked[row]
-                    && self.moves_otherwise(aggregates, row, other, contact, speed)
-                {
-                    scratch.blocked[row] = true;
-                }
-            }
-        }
-        for (contact, _) in loaded() {
-            let of = |row: u32| (row as usize) < free && !scratch.blocked[row as usize];
-            let rest = |row: u32| self.grains.rest[row as usize].group;
-            match contact.partner {
-                Partner::Grain(j) if of(contact.grain) && of(j) => {
-                    if rest(contact.grain) == rest(j) {
-                        unite(&mut scratch.parent, contact.grain, j);
-                    }
-                }
-                Partner::Grain(j) => {
-                    for (row, other) in [(contact.grain, j), (j, contact.grain)] {
-                        if of(row) && self.grains.held_rows().contains(&(other as usize)) {
-                            scratch.carried[row as usize] = true;
-                        }
-                    }
-                }
-                Partner::Wall(w) if of(contact.grain) => {
-                    let group = aggregates.groups.of_wall(w as usize);
-                    let material = self.grains.material[contact.grain as usize];
-                    let is_held = self.friction_at_wall(material, w) > 0.0;
-                    if group == Some(rest(contact.grain)) && is_held {
-                        scratch.carried[contact.grain as usize] = true;
-                    }
-                }
-                Partner::Wall(_) => {}
-            }
-        }
-        for row in 0..free as u32 {
-            if scratch.carried[row as usize] {
-                let root = find(&mut scratch.parent, row);
-                scratch.carried[root as usize] = true;
-            }
-        }
-        aggregates.pending.freeze.clear();
-        for row in 0..free as u32 {
-            let root = find(&mut scratch.parent, row);
-            if !scratch.blocked[row as usize] && scratch.carried[root as usize] {
-                aggregates.pending.freeze.push(row);
-            }
-        }
-        aggregates.scratch = scratch;
-    }
-
-    /// Whether a free grain is where nobody is frozen.
-    fn is_watched(&self, row: usize) -> bool {
-        let place = self.grains.position[row];
-        self.watched.iter().any(|region| region.contains(place))
-    }
-
-    /// Whether a grain at rest touches something that does not move as its group does.
-    fn moves_otherwise(
-        &self,
-        aggregates: &Aggregates,
-        row: usize,
-        other: Partner,
-        contact: &ContactGeometry,
-        speed: f64,
-    ) -> bool {
-        let own = self.grains.rest[row].group;
-        match other {
-            Partner::Grain(j) => {
-                let held = self.grains.held_rows();
-                match (j as usize).checked_sub(held.start) {
-                    Some(k) if k < held.len() => {
-                        aggregates.members.get(aggregates.held[k]).group != own
-                    }
-                    // A body of its own.
-                    Some(_) => true,
-                    None => false,
-                }
-            }
-            Partner::Wall(w) => {
-                let wall = &self.walls[w as usize];
-                let is_sphere = self.grains.shape_of(row).is_none();
-                let slides = !aggregates.groups.carries_shape(own, wall);
-                if slides && !is_sphere {
-                    return true;
-                }
-                if aggregates.groups.of_wall(w as usize) == Some(own) {
-                    return false;
-                }
-                let surface = wall.surface_velocity_at(contact.point, contact.normal);
-                let group = aggregates.groups.get(own).twist.at(contact.point);
-                self.friction_at_wall(self.grains.material[row], w) > 0.0
-                    || contact.normal.dot(surface - group).abs() > PUSHING * speed
-            }
-        }
-    }
 }
 
 /// A contact from either side: the row, and what it touches.
-fn sides(contact: &ContactGeometry) -> impl Iterator<Item = (u32, Partner)> {
+pub(super) fn sides(contact: &ContactGeometry) -> impl Iterator<Item = (u32, Partner)> {
     let own = (contact.grain, contact.partner);
     let other = contact.partner.row();
     std::iter::once(own).chain(other.map(|row| (row, Partner::Grain(contact.grain))))
@@ -516,21 +386,4 @@ pub(super) fn touch_of(
     let along = |touch: &Touch| wall.pose.rotate(touch.normal).dot(contact.normal);
     let same = touches.iter().filter(|touch| touch.feature == feature);
     same.copied().max_by(|a, b| along(a).total_cmp(&along(b)))
-}
-
-/// The root of a row's set; paths are halved on the way.
-fn find(parent: &mut [u32], mut row: u32) -> u32 {
-    while parent[row as usize] != row {
-        let above = parent[parent[row as usize] as usize];
-        parent[row as usize] = above;
-        row = above;
-    }
-    row
-}
-
-/// Makes two sets one.
-fn unite(parent: &mut [u32], a: u32, b: u32) {
-    let (a, b) = (find(parent, a), find(parent, b));
-    let (low, high) = (a.min(b), a.max(b));
-    parent[high as usize] = low;
 }

@@ -44,6 +44,7 @@
 //! What is decided at the end of a step happens as the next one begins: between two steps contacts
 //! and grains belong together.
 
+mod choice;
 mod grid;
 mod groups;
 mod members;

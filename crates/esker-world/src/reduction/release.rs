@@ -245,8 +245,7 @@ impl World {
             aggregates.members.sum_forces(&mut self.team, &touched);
             entries = list_of_entries;
         }
-        let (team, grains) = (&mut self.team, &self.grains);
-        self.history.extend(team, grains, entries);
+        self.history.extend(&self.grains, entries);
     }
 
     /// Wakes members that something fast is about to hit, or slips on.
