@@ -30,7 +30,7 @@ use crate::state_codec::{get_state, put_state};
 
 const MAGIC: &[u8; 8] = b"ESKERCKP";
 /// Version of the format that this program writes; older ones are read.
-pub const CHECKPOINT_FORMAT: u32 = 9;
+pub const CHECKPOINT_FORMAT: u32 = 10;
 const HEADER_SIZE: usize = 68;
 /// Ticks of a state's clock per step of the scene.
 const TICKS_PER_STEP: f64 = 64.0;

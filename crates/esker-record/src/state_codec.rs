@@ -83,6 +83,8 @@ fn put_aggregates(out: &mut Vec<u8>, state: Option<&AggregatesState>) {
     state.totals.put(out);
     let grains = state.clocks.iter().map(|clock| clock.grains);
     put_list(out, grains.collect::<Vec<_>>().into_iter());
+    state.totals.impulse_by_balance.put(out);
+    state.totals.frozen_weight.put(out);
 }
 
 fn get_aggregates(
@@ -131,6 +133,11 @@ fn get_aggregates(
         for (clock, grains) in state.clocks.iter_mut().zip(grains) {
             clock.grains = grains;
         }
+    }
+    // Before format 10 walls got what contacts of frozen grains gave them, and no more.
+    if format >= 10 {
+        state.totals.impulse_by_balance = source.get()?;
+        state.totals.frozen_weight = source.get()?;
     }
     Ok(Some(state))
 }
@@ -307,7 +314,7 @@ impl From<&LedgerOfFormat3> for EnergyLedger {
 /// A structure whose fields follow one another without padding; fields that are kept
 /// elsewhere come after a semicolon.
 macro_rules! plain_struct {
-    ($name:ident { $($field:ident : $type:ty),* $(,)? $(; $elsewhere:ident)? }) => {
+    ($name:ident { $($field:ident : $type:ty),* $(,)? $(; $($elsewhere:ident)+)? }) => {
         impl Plain for $name {
             const SIZE: usize = 0 $(+ <$type as Plain>::SIZE)*;
 
@@ -323,7 +330,7 @@ macro_rules! plain_struct {
                 )*
                 debug_assert!(rest.is_empty());
                 $name {
-                    $($elsewhere: Default::default(),)?
+                    $($($elsewhere: Default::default(),)+)?
                     $($field: <$type as Plain>::get($field)),*
                 }
             }
@@ -405,7 +412,9 @@ plain_struct!(ReductionTotals {
     refreshed: u64,
     energy_lost: f64,
     impulse_to_walls: glam::DVec3,
-    largest_imbalance: f64,
+    largest_imbalance: f64;
+    impulse_by_balance
+    frozen_weight
 });
 plain_struct!(EmitterProgress {
     emitted: u64,

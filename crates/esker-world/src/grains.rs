@@ -154,6 +154,15 @@ impl FrozenGrain {
             .map_or(self.radius, |shape| shape.bounding_radius)
     }
 
+    /// Its angular momentum, kg m²/s, with this angular velocity, rad/s.
+    pub(crate) fn angular_momentum(&self, angular_velocity: DVec3) -> DVec3 {
+        match (self.shape, self.inverse_inertia > 0.0) {
+            (_, false) => DVec3::ZERO,
+            (None, true) => angular_velocity / self.inverse_inertia,
+            (Some(shape), true) => shape.inertia(self.pose.orientation) * angular_velocity,
+        }
+    }
+
     /// Its kinetic energy, J, with these velocities, m/s and rad/s.
     pub(crate) fn kinetic_energy(&self, velocities: [DVec3; 2]) -> f64 {
         let state = frozen_state(self, velocities);

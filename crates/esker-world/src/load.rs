@@ -65,7 +65,7 @@ impl LoadIntegral {
     }
 
     /// What a force, N, and a torque about the wall's origin, N m, give to a wall over a step, s.
-    fn of_stored(wall: &Wall, [force, torque]: [DVec3; 2], step: f64) -> Self {
+    fn of_frozen(wall: &Wall, [force, torque]: [DVec3; 2], step: f64) -> Self {
         let origin = wall.twist.at(wall.pose.position) + wall.belt();
         let power = -force.dot(origin) - torque.dot(wall.twist.angular_velocity);
         LoadIntegral {
@@ -244,9 +244,10 @@ impl World {
         );
         self.add_contact_loads(&mut sums);
         let (of_bodies, of_walls) = sums.split_at_mut(self.bodies.len());
-        for (wall, force, torque) in self.stored_loads() {
-            of_walls[wall] +=
-                LoadIntegral::of_stored(&self.walls[wall], [force, torque], self.step);
+        for load in self.book_frozen_loads() {
+            let wall = &self.walls[load.wall];
+            of_walls[load.wall] +=
+                LoadIntegral::of_frozen(wall, [load.force, load.torque], self.step);
         }
         for (wall, sum) in self.walls.iter_mut().zip(&*of_walls) {
             wall.load = sum.mean(self.step);

@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use esker_contact::Impulse;
 use esker_geometry::{Aabb, Pose};
 use esker_parallel::{ExactSum, Team};
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 
+use super::balance::Wrench;
 use super::grid::{Grid, KeyMap, NONE};
 use crate::contact::ContactKey;
+use crate::drive::Twist;
 use crate::grains::{FrozenGrain, GrainId};
 use crate::history::Remembered;
 
@@ -128,18 +130,78 @@ impl StoredLoad {
     }
 }
 
-/// Mass of a group's members, and its first moment in the frame of the group.
+/// Mass of a group's members, and its moments in the frame of the group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GroupMass {
     mass: ExactSum,
     moment: [ExactSum; 3],
+    /// `Σ m x xᵀ`: xx, yy, zz, yz, zx, xy.
+    second: [ExactSum; 6],
+}
+
+/// The members of a group as one body in the world.
+pub(crate) struct GroupBody {
+    /// kg.
+    pub(crate) mass: f64,
+    /// `Σ m x`, kg m.
+    pub(crate) moment: DVec3,
+    /// `Σ m x xᵀ`, kg m².
+    second: DMat3,
+}
+
+impl GroupBody {
+    /// `Σ m (g − a)`, and its torque about the origin, of a body that moves like this.
+    pub(super) fn weight_and_inertia(&self, gravity: DVec3, twist: &Twist) -> Wrench {
+        let (omega, centre) = (twist.angular_velocity, twist.centre);
+        let about_centre = self.moment - centre * self.mass;
+        let inertia = omega.cross(omega.cross(about_centre));
+        // Σ m y yᵀ ω with y = x − c.
+        let turned = self.second * omega
+            - self.moment * centre.dot(omega)
+            - centre * about_centre.dot(omega);
+        Wrench {
+            force: gravity * self.mass - inertia,
+            torque: self.moment.cross(gravity) - centre.cross(inertia) - turned.cross(omega),
+        }
+    }
 }
 
 impl GroupMass {
     fn add(&mut self, grain: &FrozenGrain, sign: f64) {
         self.mass.add(sign * grain.mass);
+        let x = grain.pose.position;
         for axis in 0..3 {
-            self.moment[axis].add(sign * (grain.mass * grain.pose.position[axis]));
+            self.moment[axis].add(sign * (grain.mass * x[axis]));
+        }
+        let products = [
+            x.x * x.x,
+            x.y * x.y,
+            x.z * x.z,
+            x.y * x.z,
+            x.z * x.x,
+            x.x * x.y,
+        ];
+        for (sum, product) in self.second.iter_mut().zip(products) {
+            sum.add(sign * (grain.mass * product));
+        }
+    }
+
+    /// The body in the world, with the group's frame there.
+    pub(super) fn in_world(&self, frame: &Pose) -> GroupBody {
+        let mass = self.mass.value();
+        let own = DVec3::from_array(self.moment.map(|sum| sum.value()));
+        let [xx, yy, zz, yz, zx, xy] = self.second.map(|sum| sum.value());
+        let second = DMat3::from_cols_array(&[xx, xy, zx, xy, yy, yz, zx, yz, zz]);
+        let axes = DMat3::from_quat(frame.orientation);
+        let (turned, at) = (axes * own, frame.position);
+        let outer = |a: DVec3, b: DVec3| DMat3::from_cols(a * b.x, a * b.y, a * b.z);
+        GroupBody {
+            mass,
+            moment: turned + at * mass,
+            second: axes * second * axes.transpose()
+                + outer(turned, at)
+                + outer(at, turned)
+                + outer(at, at) * mass,
         }
     }
 

@@ -4,6 +4,7 @@ use esker_contact::Impulse;
 use esker_geometry::{Pose, Probe, Touch};
 use glam::DVec3;
 
+use super::balance::Wrench;
 use super::groups::{Group, Groups};
 use super::members::{InternalContact, Second};
 use super::{Aggregates, Loads, Scales, gather};
@@ -230,19 +231,17 @@ impl World {
             let place = grain.pose.position;
             let relative = state.velocity - of.twist.at(place);
             let spin = state.angular_velocity - of.twist.angular_velocity;
-            let turning = match (grain.shape, grain.inverse_inertia > 0.0) {
-                (_, false) => 0.0,
-                (None, true) => spin.length_squared() / grain.inverse_inertia,
-                (Some(shape), true) => spin.dot(shape.inertia(grain.pose.orientation) * spin),
-            };
+            let turning = grain.angular_momentum(spin);
             let totals = &mut aggregates.totals;
             totals.merges += 1;
-            let lost = 0.5 * (grain.mass * relative.length_squared() + turning);
+            let lost = 0.5 * (grain.mass * relative.length_squared() + spin.dot(turning));
             totals.energy_lost += lost;
             if let Some(ledger) = &mut self.energy {
                 ledger.damping += lost;
             }
             totals.impulse_to_walls += relative * grain.mass;
+            aggregates.left_by_frozen[group as usize] +=
+                Wrench::at(place, relative * grain.mass, turning);
             let pose = of.in_frame(time, &grain.pose);
             let frozen = FrozenGrain { pose, ..grain };
             new.push(aggregates.members.add(frozen, group, aggregates.edge));

@@ -44,6 +44,7 @@
 //! What is decided at the end of a step happens as the next one begins: between two steps contacts
 //! and grains belong together.
 
+mod balance;
 mod choice;
 mod grid;
 mod groups;
@@ -65,6 +66,7 @@ use crate::contact::ContactKey;
 use crate::definition::{self, WorldDef};
 use crate::grains::{FrozenGrain, GrainId, Grains};
 use crate::history::Remembered;
+use balance::Wrench;
 use groups::Groups;
 pub(crate) use members::Members;
 
@@ -93,6 +95,11 @@ pub struct ReductionTotals {
     pub energy_lost: f64,
     /// Momentum that freezing gave to the walls, N s.
     pub impulse_to_walls: DVec3,
+    /// What walls got beyond the forces of contacts of frozen grains, which are as old as these
+    /// are frozen, so that all that acts on these is in balance, N s.
+    pub impulse_by_balance: DVec3,
+    /// Weight of frozen grains over time, N s.
+    pub frozen_weight: f64,
     /// Largest `|R|/(ξ S)` of (1) that set nobody free, and of all.
     pub largest_imbalance: f64,
 }
@@ -104,6 +111,15 @@ impl ReductionTotals {
             self.level / self.steps as f64
         } else {
             0.0
+        }
+    }
+
+    /// By how much contacts of frozen grains fall short of the mean balance of these, in units of
+    /// their mean weight.
+    pub fn mean_imbalance(&self) -> f64 {
+        match self.frozen_weight > 0.0 {
+            true => self.impulse_by_balance.length() / self.frozen_weight,
+            false => 0.0,
         }
     }
 
@@ -176,6 +192,8 @@ pub(crate) struct Aggregates {
     pub(crate) doubtful: Vec<u32>,
     /// Members of which copies are in the table, row by row.
     held: Vec<u32>,
+    /// Momentum relative to its walls that grains frozen as the step began left to each group.
+    left_by_frozen: Vec<Wrench>,
     scratch: Scratch,
 }
 
@@ -273,6 +291,7 @@ impl Aggregates {
                 ..Default::default()
             },
             clocks: groups.iter().map(clock).collect(),
+            left_by_frozen: vec![Wrench::default(); groups.len()],
             groups,
             totals: ReductionTotals::default(),
             doubtful: Vec::new(),
@@ -458,24 +477,6 @@ impl World {
             (0..a.groups.len() as u8)
                 .map(|group| of_group(a, group))
                 .sum()
-        })
-    }
-
-    /// Loads of internal contacts on walls: wall, force, N, and torque about the wall's origin,
-    /// N m.
-    pub(crate) fn stored_loads(&self) -> impl Iterator<Item = (usize, DVec3, DVec3)> {
-        // Contacts are those of the start of the step, which is just over.
-        let time = self.time() - self.step;
-        self.aggregates.iter().flat_map(move |aggregates| {
-            let loads = aggregates.members.stored_loads();
-            loads.map(move |(group, wall, load)| {
-                let wall = wall as usize;
-                let [force, torque] = load.values();
-                let frame = aggregates.groups.get(group).frame(time);
-                let force = frame.rotate(force);
-                let about = frame.position - self.walls[wall].pose.position;
-                (wall, force, frame.rotate(torque) + about.cross(force))
-            })
         })
     }
 

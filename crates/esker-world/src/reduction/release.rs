@@ -3,6 +3,7 @@
 use esker_geometry::{Aabb, Pose};
 use glam::DVec3;
 
+use super::balance::Wrench;
 use super::members::{InternalContact, Members, Second, remembered};
 use super::merge::touch_of;
 use super::{Aggregates, ReductionTotals, Scales, gather};
@@ -83,6 +84,7 @@ impl World {
         aggregates.held.clear();
         let time = self.time();
         aggregates.groups.set_twists(time, self.step);
+        aggregates.left_by_frozen.fill(Wrench::default());
         self.freeze_pending(&mut aggregates);
         self.release_pending(&mut aggregates);
         self.aggregates = Some(aggregates);

@@ -21,6 +21,9 @@ pub(super) struct ReductionSummary {
     energy_lost: f64,
     /// Momentum that freezing gave to walls, N s.
     impulse_to_walls: [f64; 3],
+    /// By how much the forces of contacts of frozen grains fall short of the mean balance of these,
+    /// in units of their weight: walls got it beside them.
+    mean_imbalance: f64,
     /// Largest imbalance of forces on a frozen grain that was left, over what sets it free.
     worst_imbalance: f64,
 }
@@ -41,6 +44,7 @@ impl ReductionSummary {
             refreshed: totals.refreshed,
             energy_lost: totals.energy_lost,
             impulse_to_walls: totals.impulse_to_walls.to_array(),
+            mean_imbalance: totals.mean_imbalance(),
             worst_imbalance: totals.largest_imbalance,
         })
     }
@@ -69,8 +73,10 @@ impl ReductionSummary {
                 self.merges
             ),
             format!(
-                "              freezing took {:.2e} J; largest imbalance left {:.2} of what sets a grain free",
-                self.energy_lost, self.worst_imbalance
+                "              freezing took {:.2e} J; forces of frozen grains out of balance by {:.2} % of their weight, by at most {:.2} of what sets one free",
+                self.energy_lost,
+                100.0 * self.mean_imbalance,
+                self.worst_imbalance
             ),
         ]
     }

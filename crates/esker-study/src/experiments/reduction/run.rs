@@ -54,6 +54,8 @@ pub(super) struct Run {
     pub(super) overlap: f64,
     /// Energy that freezing took over all that gravity gave.
     pub(super) energy_lost: f64,
+    /// By how much contacts of frozen grains fall short of their mean balance, over their weight.
+    pub(super) imbalance: f64,
     /// Slope of the surface over the second half of the run, degrees; zero where there is none,
     /// for results that are stored hold no other numbers than finite ones.
     slope: f64,
@@ -82,7 +84,7 @@ impl Run {
     /// drawn against time.
     pub(super) fn mean_of(runs: &[Run]) -> Option<Run> {
         let mut of_all = runs.first()?.clone();
-        let numbers: [fn(&mut Run) -> &mut f64; 14] = [
+        let numbers: [fn(&mut Run) -> &mut f64; 15] = [
             |run| &mut run.mean_level,
             |run| &mut run.contacts,
             |run| &mut run.seconds,
@@ -95,6 +97,7 @@ impl Run {
             |run| &mut run.plug,
             |run| &mut run.overlap,
             |run| &mut run.energy_lost,
+            |run| &mut run.imbalance,
             |run| &mut run.slope,
             |run| &mut run.grains,
         ];
@@ -212,6 +215,7 @@ pub(super) fn run(
         / count;
     if let Some(totals) = world.reduction() {
         run.mean_level = totals.mean_level();
+        run.imbalance = totals.mean_imbalance();
         run.energy_lost = if fall > 0.0 {
             totals.energy_lost / fall
         } else {

@@ -201,8 +201,8 @@ fn stockpile(size: Size) -> Result<(WorldDef, f64), StudyError> {
     let mut def = belt(size)?;
     def.sinks.clear();
     def.walls[0].surface_velocity = DVec3::ZERO;
-    // Pellets fall fast: hardly further than half a diameter in a step.
-    def.step = size.pick(2e-3, 5e-3);
+    // Pellets fall fast: hardly further than three quarters of a diameter in a step.
+    def.step = size.pick(2.5e-3, 5e-3);
     def.method = Start::SubStepped.method(size.pick(10, 20));
     let half = DVec3::new(size.pick(15.0, 6.0), size.pick(9.0, 4.0), 0.5) * DIAMETER;
     // The heap does not reach the belt.
@@ -235,8 +235,8 @@ fn stockpile(size: Size) -> Result<(WorldDef, f64), StudyError> {
     };
     // Fast enough that there is room for the next ones.
     feeder.velocity = size.pick(along + 2.0 * DVec3::NEG_Z, DVec3::ZERO);
-    // 245 t/h, and a heap of 850 kg.
-    let (rate, pellets) = size.pick((16_000.0, 200_000), (300.0, 1000));
+    // 123 t/h, and a heap of 850 kg.
+    let (rate, pellets) = size.pick((8_000.0, 200_000), (300.0, 1000));
     feeder.rate = Rate::Number(rate);
     feeder.total = Total::Number(pellets);
     Ok((def, pellets as f64 / rate + size.pick(1.0, 1.2)))
