@@ -293,7 +293,8 @@ RESIDENT_KERNEL(plan_sort, Advance) {
     }
 }
 
-/* A block on its way into groups. */
+/* A block on its way into groups, in the memory of a thread block: what one thread of a warp alone
+ * has of its own is scattered over 32 times as much. */
 struct Packing {
     const struct Advance *s;
     u32 start;
@@ -307,6 +308,8 @@ struct Packing {
     u32 size[OPEN_GROUPS];
     u32 class_of[OPEN_GROUPS];
     u32 born[OPEN_GROUPS];
+    /* Contacts of every colour, then the places of the next ones. */
+    u32 counts[OPEN_GROUPS];
 };
 
 /* Writes a group out and forgets it; returns its bit. */
@@ -356,7 +359,7 @@ DEVICE u32 oldest_group(const struct Packing *p, u64 in_use) {
 /* `Packer::sort_by_colour`. */
 DEVICE void sort_by_colour(struct Packing *p, u32 n) {
     const struct Advance *s = p->s;
-    u32 start = p->start, counts[OPEN_GROUPS];
+    u32 start = p->start, *counts = p->counts;
     for (u32 k = 0; k < OPEN_GROUPS; k++) counts[k] = 0;
     for (u32 k = 0; k < n; k++) {
         const u32 *local = s->local_bodies + 2 * (u64)(start + k);
@@ -383,48 +386,47 @@ DEVICE void sort_by_colour(struct Packing *p, u32 n) {
 }
 
 /* `Packer::pack`, and the levels of what it makes. */
-DEVICE void pack_block(const struct Advance *s, u32 block) {
-    struct Packing p;
-    p.s = s;
-    p.start = s->block_start[block];
-    p.done = p.groups = p.fixed = p.levels = 0;
-    p.masks = s->masks + 2 * (u64)p.start;
-    u32 n = s->block_count[block], start = p.start, born = 0;
-    sort_by_colour(&p, n);
+DEVICE void pack_block(const struct Advance *s, u32 block, struct Packing *p) {
+    p->s = s;
+    p->start = s->block_start[block];
+    p->done = p->groups = p->fixed = p->levels = 0;
+    p->masks = s->masks + 2 * (u64)p->start;
+    u32 n = s->block_count[block], start = p->start, born = 0;
+    sort_by_colour(p, n);
     u64 in_use = 0;
     for (u32 i = 0; i < n; i++) {
         u32 k = s->coloured[start + i];
         u32 class_of = s->sorted_class[start + k];
         const u32 *local = s->local_bodies + 2 * (u64)(start + k);
         u32 is_wall = local[1] >> 31;
-        u64 taken = p.masks[local[0]] | (is_wall ? 0 : p.masks[local[1]]);
+        u64 taken = p->masks[local[0]] | (is_wall ? 0 : p->masks[local[1]]);
         /* Open groups of the class: looked for among those that are free. */
         u64 fit = 0;
         for (u64 left = in_use & ~taken; left && !fit; left &= left - 1) {
             u32 g = LOWEST_BIT(left);
-            if (p.class_of[g] == class_of) fit = 1ull << g;
+            if (p->class_of[g] == class_of) fit = 1ull << g;
         }
         if (!fit) {
-            if (in_use == EMPTY_KEY) in_use &= ~close_group(&p, oldest_group(&p, in_use));
+            if (in_use == EMPTY_KEY) in_use &= ~close_group(p, oldest_group(p, in_use));
             fit = ~in_use & (in_use + 1);
             in_use |= fit;
             u32 g = LOWEST_BIT(fit);
-            p.size[g] = 0;
-            p.class_of[g] = class_of;
-            p.born[g] = born++;
+            p->size[g] = 0;
+            p->class_of[g] = class_of;
+            p->born[g] = born++;
         }
         u32 slot = LOWEST_BIT(fit);
-        p.masks[local[0]] |= fit;
-        if (!is_wall) p.masks[local[1]] |= fit;
-        p.members[slot][p.size[slot]++] = k;
-        if (p.size[slot] == GROUP_LANES) in_use &= ~close_group(&p, slot);
+        p->masks[local[0]] |= fit;
+        if (!is_wall) p->masks[local[1]] |= fit;
+        p->members[slot][p->size[slot]++] = k;
+        if (p->size[slot] == GROUP_LANES) in_use &= ~close_group(p, slot);
     }
-    while (in_use) in_use &= ~close_group(&p, oldest_group(&p, in_use));
-    s->block_groups[block] = p.groups;
-    s->block_fixed[block] = p.fixed;
+    while (in_use) in_use &= ~close_group(p, oldest_group(p, in_use));
+    s->block_groups[block] = p->groups;
+    s->block_fixed[block] = p->fixed;
     /* Level after level. */
     u32 next = 0, *level_starts = s->level_starts + start;
-    for (u32 level = 0; level < p.levels; level++) {
+    for (u32 level = 0; level < p->levels; level++) {
         u32 count = level_starts[level];
         level_starts[level] = next;
         next += count;
@@ -432,18 +434,19 @@ DEVICE void pack_block(const struct Advance *s, u32 block) {
     for (u32 k = 0; k < n; k++) s->place[start + k] = start + level_starts[s->level_of[start + k]]++;
 }
 
-/* One of so many threads: blocks are spread over the device. */
-#define THREADS_PER_BLOCK 128
+/* One of so many threads, a warp: others would only wait for it. */
+#define THREADS_PER_BLOCK 32
 
 /* Packs every block into groups, by one thread each. */
 RESIDENT_KERNEL(plan_pack, Advance) {
+    SHARED(struct Packing, packings[RESIDENT_THREADS / THREADS_PER_BLOCK]);
     u32 blocks = s->numbers->blocks, per = THREADS / THREADS_PER_BLOCK;
     (void)number;
     FOR_THREADS(thread) {
         if (thread % THREADS_PER_BLOCK == 0) {
-            u32 first = THREAD_BLOCK * per + thread / THREADS_PER_BLOCK;
+            u32 own = thread / THREADS_PER_BLOCK, first = THREAD_BLOCK * per + own;
             for (u32 block = first; block < blocks; block += THREAD_BLOCKS * per) {
-                pack_block(s, block);
+                pack_block(s, block, packings + own);
             }
         }
     }

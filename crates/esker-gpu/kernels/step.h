@@ -13,8 +13,9 @@
 
 #include "portable.h"
 
-/* Threads of a thread block that sweeps, and of one that passes over bodies. */
-#define SWEEP_THREADS 512
+/* Threads of a thread block that sweeps a block of the plan, at most, and of one that passes over
+ * bodies. */
+#define SWEEP_THREADS 256
 #define BODY_THREADS 256
 /* Threads of a thread block that sweeps contacts of one colour of a flat plan, at most. */
 #define FLAT_THREADS 256

@@ -142,7 +142,7 @@ DEVICE void load_row(const struct Step *s, u32 place, u32 rolls, struct Contact 
 DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) {
     c->place = place;
     c->level = s->level[place];
-    c->wake = s->wake[s->group[place]];
+    c->wake = FRESH(s->wake + s->group[place]);
     c->law = s->laws + s->law[place];
     if (is_asleep(c->wake)) return;
     c->bodies[0] = s->contact_bodies[2 * place];
@@ -481,23 +481,51 @@ DEVICE struct Bodies bodies_of(const struct Step *s, const struct Block *block, 
     return bodies;
 }
 
-/* Copies the bodies of a block into its own memory; neighbouring threads have neighbouring
- * numbers. */
+/* Pairs of numbers that a thread fetches before it waits for any. */
+#define TOGETHER 4
+
+/* Copies the first so many of each body's eight numbers into the block's own memory, in pairs;
+ * neighbouring threads have neighbouring ones. */
+DEVICE void fetch_numbers(const struct Step *s, const struct Block *block, const real *from,
+                          u32 numbers, real *to, u32 thread, u32 threads) {
+    u32 pairs = (numbers + 1) / 2, count = pairs * block->body_count;
+    for (u32 first = thread; first < count; first += TOGETHER * threads) {
+        u64 at[TOGETHER];
+        real pair[TOGETHER][2];
+        for (u32 r = 0; r < TOGETHER; r++) {
+            u32 i = first + r * threads < count ? first + r * threads : first;
+            at[r] = 8 * (u64)s->body_list[block->bodies + i / pairs] + 2 * (i % pairs);
+        }
+        for (u32 r = 0; r < TOGETHER; r++) LOAD_TWO(from + at[r], pair[r]);
+        for (u32 r = 0; r < TOGETHER; r++) {
+            u32 i = first + r * threads, k = 2 * (i % pairs);
+            real *own = to + CACHED * (i / pairs) + k;
+            if (i >= count) continue;
+            own[0] = pair[r][0];
+            if (k + 1 < numbers) own[1] = pair[r][1];
+        }
+    }
+}
+
+/* Velocities of the bodies of a block at the start of the substep. */
+DEVICE void fetch_starts(const struct Step *s, const struct Block *block, real *cache,
+                         u32 thread, u32 threads) {
+    fetch_numbers(s, block, s->before, 3, cache + 8, thread, threads);
+}
+
+/* What they have now. */
 DEVICE void fetch_bodies(const struct Step *s, const struct Block *block, real *cache,
                          u32 thread, u32 threads) {
-    for (u32 i = thread; i < 8 * block->body_count; i += threads) {
-        u64 at = 8 * (u64)s->body_list[block->bodies + i / 8] + i % 8;
-        real *own = cache + CACHED * (i / 8);
-        own[i % 8] = s->state[at];
-        if (i % 8 < 3) own[8 + i % 8] = s->before[at];
-    }
+    fetch_numbers(s, block, s->state, 8, cache, thread, threads);
 }
 
 DEVICE void return_bodies(const struct Step *s, const struct Block *block, const real *cache,
                           u32 thread, u32 threads) {
-    for (u32 i = thread; i < 8 * block->body_count; i += threads) {
-        u64 at = 8 * (u64)s->body_list[block->bodies + i / 8] + i % 8;
-        s->state[at] = cache[CACHED * (i / 8) + i % 8];
+    for (u32 i = thread; i < 4 * block->body_count; i += threads) {
+        u32 k = 2 * (i % 4);
+        const real *own = cache + CACHED * (i / 4) + k;
+        real pair[2] = {own[0], own[1]};
+        STORE_TWO(s->state + 8 * (u64)s->body_list[block->bodies + i / 4] + k, pair);
     }
 }
 
@@ -643,6 +671,8 @@ KERNEL(apply_impulses, SWEEP_THREADS, u32 colour) {
     DYNAMIC_SHARED(cache);
     OWN(struct Start, own);
     u32 index = s->colours[colour] + THREAD_BLOCK;
+    WAIT_FOR_KERNELS_BEFORE();
+    LET_NEXT_KERNEL_BEGIN();
     if (index >= s->colours[colour + 1]) return;
     struct Block block = s->block[index];
     struct Bodies bodies = bodies_of(s, &block, cache);
@@ -776,46 +806,58 @@ PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
     BARRIER();
 }
 
-/* The sweep of a substep over the blocks of a colour. */
+/* The sweep of a substep over the blocks of a colour.
+ *
+ * Rows were written in the substep before, and velocities at the start of a substep before its
+ * first colour: only those of now have to be waited for, with the rows of the first pass on their
+ * way. */
 PART_OF_KERNEL(sweep_colour, u32 colour, u32 substep, u32 rolls) {
     const struct Step *s = STEP;
     DYNAMIC_SHARED(cache);
     SHARED(u32, has_due);
     OWN(struct Contact, own);
     u32 index = s->colours[colour] + THREAD_BLOCK;
-    if (index >= s->colours[colour + 1]) return;
+    u32 is_there = index < s->colours[colour + 1], is_first = s->colours[colour] == 0;
+    if (is_first || !is_there) WAIT_FOR_KERNELS_BEFORE();
+    if (!is_there) return;
     struct Block block = s->block[index];
     struct Bodies bodies = bodies_of(s, &block, cache);
     FOR_THREADS(thread) {
-        join_before(s, index, thread, THREADS);
         if (thread == 0) has_due = 0;
     }
     BARRIER();
     FOR_THREADS(thread) {
-        fetch_bodies(s, &block, cache, thread, THREADS);
+        u32 place = block.contacts + thread;
+        if (place < block.contacts_end) load(s, place, rolls, MINE(own, thread));
+        fetch_starts(s, &block, cache, thread, THREADS);
         for (u32 g = block.groups + thread; g < block.groups_end; g += THREADS) {
-            if (is_due(s->wake[g], substep)) {
+            if (is_due(FRESH(s->wake + g), substep)) {
                 s->soonest[g] = ~0ull;
                 has_due = 1;
             }
         }
     }
+    WAIT_FOR_KERNELS_BEFORE();
+    LET_NEXT_KERNEL_BEGIN();
+    FOR_THREADS(thread) join_before(s, index, thread, THREADS);
     BARRIER();
+    FOR_THREADS(thread) fetch_bodies(s, &block, cache, thread, THREADS);
+    BARRIER();
+    u32 is_loaded = !has_due;
     if (has_due) RUN_PART(wake_due_groups, s, &block, &bodies, substep);
     for (u32 first = block.contacts; first < block.contacts_end; first += THREADS) {
         u32 count = block.contacts_end - first < THREADS ? block.contacts_end - first : THREADS;
         u32 level = s->level[first], last_level = s->level[first + count - 1];
         FOR_THREADS(thread) {
             struct Contact *contact = MINE(own, thread);
-            if (thread < count) {
-                load(s, first + thread, rolls, contact);
-                if (!is_asleep(contact->wake)) {
-                    struct Motions motions;
-                    fetch_before(&bodies, contact, &motions);
-                    prepare(s, &motions, substep, contact);
-                }
+            if (!is_loaded && thread < count) load(s, first + thread, rolls, contact);
+            if (thread < count && !is_asleep(contact->wake)) {
+                struct Motions motions;
+                fetch_before(&bodies, contact, &motions);
+                prepare(s, &motions, substep, contact);
             }
         }
+        is_loaded = 0;
         for (; level <= last_level; level++) {
             FOR_THREADS(thread) {
                 struct Contact *contact = MINE(own, thread);
@@ -835,8 +877,8 @@ PART_OF_KERNEL(sweep_colour, u32 colour, u32 substep, u32 rolls) {
     FOR_THREADS(thread) spread_after(s, index, thread, THREADS);
 }
 
-/* Where no contact resists rolling. */
-KERNEL(sweep, SWEEP_THREADS, u32 colour, u32 substep) {
+/* Where no contact resists rolling; with as few registers as twice as many threads have. */
+KERNEL(sweep, 2 * SWEEP_THREADS, u32 colour, u32 substep) {
     RUN_PART(sweep_colour, colour, substep, 0);
 }
 

@@ -4,6 +4,7 @@ use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::layout::{
     BODY_THREADS, FLAT_THREADS, LAST_COLOURS_THREADS, MOST_COLOURS, SWEEP_THREADS, shared_bytes,
+    sweep_threads,
 };
 use crate::memory::{Array, DeviceMemory, Plain};
 
@@ -31,15 +32,15 @@ impl Kernel {
     pub fn waits(self) -> bool {
         match self {
             Kernel::RepeatChanges { .. }
+            | Kernel::ApplyImpulses { .. }
+            | Kernel::Sweep { .. }
+            | Kernel::SweepRolling { .. }
             | Kernel::ApplyFlat { .. }
             | Kernel::SweepFlat { .. }
             | Kernel::SweepFlatRolling { .. }
             | Kernel::FinishStep => true,
             Kernel::BeginStep
-            | Kernel::ApplyImpulses { .. }
             | Kernel::JoinCopies { .. }
-            | Kernel::Sweep { .. }
-            | Kernel::SweepRolling { .. }
             | Kernel::FindLosses
             | Kernel::SumLosses => false,
         }
@@ -188,7 +189,7 @@ impl StepShape {
                     launches.push(KernelLaunch {
                         kernel: kernel(colour),
                         thread_blocks: blocks,
-                        threads: SWEEP_THREADS,
+                        threads: sweep_threads(self.cached_bodies),
                         shared_bytes: shared_bytes(self.cached_bodies as usize) as u32,
                     });
                 }

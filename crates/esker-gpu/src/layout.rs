@@ -22,8 +22,13 @@ pub const FLAT_THREADS: u32 = 64;
 pub const LAST_COLOURS_THREADS: u32 = 256;
 /// Law of a place without contact.
 pub const EMPTY_PLACE: u16 = u16::MAX;
-/// Threads of a thread block that sweeps.
-pub const SWEEP_THREADS: u32 = 512;
+/// Threads of a thread block that sweeps a block of the plan, at most.
+pub const SWEEP_THREADS: u32 = 256;
+/// Threads of one that sweeps a small block, in several passes: a block is level after level, and
+/// what a multiprocessor has beside it fills the time.
+const SMALL_SWEEP_THREADS: u32 = 64;
+/// Bodies of a small block at most: a multiprocessor has memory for several such blocks.
+const SMALL_BLOCK: u32 = 512;
 /// Threads of a thread block that passes over bodies.
 pub const BODY_THREADS: u32 = 256;
 /// Threads of a thread block of all kernels beside those of the substeps.
@@ -41,6 +46,15 @@ pub const UNTRACKED: u32 = u32::MAX;
 /// Bytes of the memory of a thread block that sweeps so many bodies.
 pub fn shared_bytes(bodies: usize) -> usize {
     CACHED * bodies * size_of::<f64>()
+}
+
+/// Threads of a thread block that sweeps blocks of up to so many bodies; none where bodies do not
+/// fit into the memory of one.
+pub fn sweep_threads(bodies: u32) -> u32 {
+    match bodies {
+        1..=SMALL_BLOCK => SMALL_SWEEP_THREADS,
+        _ => SWEEP_THREADS,
+    }
 }
 
 /// Bodies that so many bytes hold.

@@ -24,7 +24,7 @@ use crate::layout::{
 use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
 
 /// Threads of which one packs a block of the plan.
-const THREADS_PER_BLOCK: usize = 128;
+const THREADS_PER_BLOCK: usize = 32;
 
 /// Parities of blocks, and the block behind them.
 const PARITIES: u32 = 9;

@@ -74,7 +74,7 @@ pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
         let on_cpu = Timed::of(&mut world)?;
         world.set_device_order(true);
         world.leave_on_device(true);
-        for (order, precision) in variants(on_cpu.contacts) {
+        for (order, precision) in VARIANTS {
             let choice = match precision {
                 Precision::Double => DevicePrecision::Double,
                 Precision::Mixed => DevicePrecision::Mixed,
@@ -114,21 +114,21 @@ enum Precision {
     Mixed,
 }
 
-/// Steps with so many contacts: as runs make them, in the order of more or of fewer contacts, and
-/// in mixed precision.
-fn variants(contacts: usize) -> [(Order, Precision); 3] {
-    let [own, other] = match contacts <= MOST_FLAT {
-        true => [Order::Colours, Order::Blocks],
-        false => [Order::Blocks, Order::Colours],
-    };
-    [
-        (own, Precision::Double),
-        (other, Precision::Double),
-        (own, Precision::Mixed),
-    ]
-}
+/// What steps are made with. Runs choose the order by how many contacts there are
+/// ([`MOST_FLAT`]).
+const VARIANTS: [(Order, Precision); 4] = [
+    (Order::Colours, Precision::Double),
+    (Order::Blocks, Precision::Double),
+    (Order::Colours, Precision::Mixed),
+    (Order::Blocks, Precision::Mixed),
+];
 
 impl Order {
+    /// Whether runs have this order where there are so many contacts.
+    fn is_chosen(self, contacts: usize) -> bool {
+        matches!(self, Order::Colours) == (contacts <= MOST_FLAT)
+    }
+
     fn most_flat(self) -> usize {
         match self {
             Order::Colours => usize::MAX,
@@ -232,9 +232,11 @@ fn print(report: &Report) {
                 Order::Colours => "colours",
                 Order::Blocks => "blocks",
             },
-            match bed.precision {
-                Precision::Double => "",
-                Precision::Mixed => " in mixed precision",
+            match (bed.precision, bed.order.is_chosen(contacts)) {
+                (Precision::Double, true) => ", as runs do",
+                (Precision::Double, false) => "",
+                (Precision::Mixed, true) => " in mixed precision, as runs do",
+                (Precision::Mixed, false) => " in mixed precision",
             }
         );
         for (name, times) in &bed.stages {
