@@ -24,14 +24,13 @@ RESIDENT_KERNEL(field_begin, Find) {
             struct FindNumbers *n = s->numbers;
             for (int k = 0; k < 4; k++) n->sums[k] = 0;
             n->deviation = n->far = n->hit_anywhere = n->difference = n->longest_reach = 0;
-            n->cells = n->occupied = n->placed = n->wide = n->levels = 0;
+            n->cells = n->in_reach = n->placed = n->wide = n->levels = 0;
             n->has_impacts = n->found = n->chosen = 0;
         }
         FOR_EACH(slot, thread, s->mask + 1) {
+            const struct GridCell nothing = {0, 0, 0};
             s->table[slot] = NOBODY;
-            s->grid_table[slot] = NOBODY;
-            s->grid_count[slot] = 0;
-            s->grid_fill[slot] = 0;
+            s->grid[slot] = nothing;
         }
         FOR_EACH(i, thread, count) {
             struct Vector x = vector_at(s->grains->position, i);
@@ -51,7 +50,7 @@ RESIDENT_KERNEL(field_claim, Find) {
     FOR_THREADS(thread) {
         FOR_EACH(i, thread, s->grains->count) {
             int is_first;
-            u32 slot = claim_slot(s->table, s->mask, s->at, 0, i, &is_first);
+            u32 slot = claim_slot(s->table, s->mask, s->at, i, &is_first);
             s->slot_of[i] = slot;
             if (is_first) {
                 u32 cell = FETCH_ADD_U32(&s->numbers->cells, 1);
@@ -104,7 +103,7 @@ RESIDENT_KERNEL(field_means, Find) {
                 for (int y = -1; y <= 1; y++) {
                     for (int x = -1; x <= 1; x++) {
                         int at[3] = {c->at[0] + x, c->at[1] + y, c->at[2] + z};
-                        u32 slot = find_slot(s->table, s->mask, s->at, 0, at, 0);
+                        u32 slot = find_slot(s->table, s->mask, s->at, at);
                         if (slot != NOBODY) c->around[around++] = s->number_of_slot[slot];
                     }
                 }
@@ -186,7 +185,7 @@ RESIDENT_KERNEL(field_hit, Find) {
                 for (int y = -n; y <= n; y++) {
                     for (int x = -n; x <= n; x++) {
                         int at[3] = {cell->at[0] + x, cell->at[1] + y, cell->at[2] + z};
-                        u32 slot = find_slot(s->table, s->mask, s->at, 0, at, 0);
+                        u32 slot = find_slot(s->table, s->mask, s->at, at);
                         if (slot == NOBODY) continue;
                         ATOMIC_MAX_U64(&s->cells[s->number_of_slot[slot]].hit, cell->far_speed);
                     }
