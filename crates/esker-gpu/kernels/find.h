@@ -14,6 +14,8 @@
 #define NOBODY 0xffffffffu
 /* A cell and those around it. */
 #define AROUND 27
+/* Rows of three of them along x. */
+#define ROWS_AROUND 9
 /* Coordinates of cells stay within this on either side of zero. */
 #define FARTHEST_CELL (1 << 21)
 /* Levels of the grid; spheres of the last are held against all others. */

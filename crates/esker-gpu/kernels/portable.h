@@ -99,7 +99,7 @@ typedef double real;
             u64 other_max = __shfl_xor_sync(0xffffffffu, warp_max, half); \
             if (other_max > warp_max) warp_max = other_max; \
         } \
-        if (threadIdx.x % 32 == 0) atomicMax(address, warp_max); \
+        if (threadIdx.x % 32 == 0 && warp_max != 0) atomicMax(address, warp_max); \
     } while (0)
 /* What is at an address, from the memory that all multiprocessors share: a kernel that began
  * before others were done may have older values nearer by. */

@@ -338,7 +338,7 @@ impl<E: Executor> Finder<E> {
             (&walls_sides, history, 0),
             (&field_claim, grains, 0),
             (&field_sum, grains, 0),
-            (&field_means, cells, 0),
+            (&field_means, 9 * cells, 0),
             (&field_spread_of_cells, cells, 0),
             (&field_deviations, grains, 0),
             (&field_hit, cells, 0),
