@@ -24,15 +24,16 @@ RESIDENT_KERNEL(field_begin, Find) {
             struct FindNumbers *n = s->numbers;
             for (int k = 0; k < 4; k++) n->sums[k] = 0;
             n->deviation = n->far = n->hit_anywhere = n->difference = n->longest_reach = 0;
-            n->cells = n->occupied = n->placed = n->wide = n->levels = 0;
+            n->cells = n->in_reach = n->placed = n->wide = n->levels = 0;
             n->has_impacts = n->found = n->chosen = 0;
         }
         FOR_EACH(slot, thread, s->mask + 1) {
+            const struct GridCell nothing = {0, 0, 0};
             s->table[slot] = NOBODY;
-            s->grid_table[slot] = NOBODY;
-            s->grid_count[slot] = 0;
-            s->grid_fill[slot] = 0;
+            s->grid[slot] = nothing;
         }
+        FOR_EACH(k, thread, 6 * count) s->rising[k] = 0;
+        FOR_EACH(k, thread, s->side_words * count) s->sides[k] = 0;
         FOR_EACH(i, thread, count) {
             struct Vector x = vector_at(s->grains->position, i);
             int *at = s->at + 3 * (u64)i;
@@ -40,8 +41,6 @@ RESIDENT_KERNEL(field_begin, Find) {
             at[1] = cell_coordinate(x.y * s->cells_per_metre);
             at[2] = cell_coordinate(x.z * s->cells_per_metre);
             s->impacted[i] = 0;
-            for (u32 k = 0; k < 6; k++) s->rising[6 * (u64)i + k] = 0;
-            for (u32 k = 0; k < s->side_words; k++) s->sides[(u64)s->side_words * i + k] = 0;
         }
     }
 }
@@ -51,7 +50,7 @@ RESIDENT_KERNEL(field_claim, Find) {
     FOR_THREADS(thread) {
         FOR_EACH(i, thread, s->grains->count) {
             int is_first;
-            u32 slot = claim_slot(s->table, s->mask, s->at, 0, i, &is_first);
+            u32 slot = claim_slot(s->table, s->mask, s->at, i, &is_first);
             s->slot_of[i] = slot;
             if (is_first) {
                 u32 cell = FETCH_ADD_U32(&s->numbers->cells, 1);
@@ -61,6 +60,7 @@ RESIDENT_KERNEL(field_claim, Find) {
                 for (int k = 0; k < 3; k++) c->at[k] = s->at[3 * (u64)i + k];
                 c->pushes = c->deviation = 0;
                 c->far_speed = c->far_reach = c->hit = 0;
+                c->around_count = 0;
             }
         }
     }
@@ -89,31 +89,34 @@ DEVICE struct Vector mean_velocity(const u64 *sums) {
     return times(sum, factor);
 }
 
-/* Means of the cells, their neighbours, and sums of all. */
+/* Means of the cells, sums of all, and who is around each: a thread per row of three cells along x.
+ * These are listed in no order. */
 RESIDENT_KERNEL(field_means, Find) {
     u32 cells = s->numbers->cells;
     (void)number;
     FOR_THREADS(thread) {
         u64 sums[4] = {0, 0, 0, 0};
-        FOR_EACH(k, thread, cells) {
-            struct FieldCell *c = s->cells + k;
-            c->velocity = mean_velocity(c->sums);
-            for (int j = 0; j < 4; j++) sums[j] += c->sums[j];
-            u32 around = 0;
-            for (int z = -1; z <= 1; z++) {
-                for (int y = -1; y <= 1; y++) {
-                    for (int x = -1; x <= 1; x++) {
-                        int at[3] = {c->at[0] + x, c->at[1] + y, c->at[2] + z};
-                        u32 slot = find_slot(s->table, s->mask, s->at, 0, at, 0);
-                        if (slot != NOBODY) c->around[around++] = s->number_of_slot[slot];
-                    }
-                }
+        FOR_EACH(item, thread, ROWS_AROUND * cells) {
+            if (item < cells) {
+                struct FieldCell *own = s->cells + item;
+                own->velocity = mean_velocity(own->sums);
+                for (int j = 0; j < 4; j++) sums[j] += own->sums[j];
             }
-            c->around_count = around;
+            struct FieldCell *c = s->cells + item / ROWS_AROUND;
+            int row = (int)(item % ROWS_AROUND);
+            u32 numbers[3], count = 0;
+            for (int x = -1; x <= 1; x++) {
+                int at[3] = {c->at[0] + x, c->at[1] + row % 3 - 1, c->at[2] + row / 3 - 1};
+                u32 slot = find_slot(s->table, s->mask, s->at, at);
+                numbers[x + 1] = slot == NOBODY ? NOBODY : s->number_of_slot[slot];
+                count += slot != NOBODY;
+            }
+            u32 place = count > 0 ? FETCH_ADD_U32(&c->around_count, count) : 0;
+            for (int k = 0; k < 3; k++) {
+                if (numbers[k] != NOBODY) c->around[place++] = numbers[k];
+            }
         }
-        if (sums[3] > 0) {
-            for (int j = 0; j < 4; j++) ATOMIC_ADD_U64(&s->numbers->sums[j], sums[j]);
-        }
+        for (int j = 0; j < 4; j++) WARP_ADD_U64(&s->numbers->sums[j], sums[j]);
     }
 }
 
@@ -125,7 +128,7 @@ RESIDENT_KERNEL(field_spread_of_cells, Find) {
         struct Vector mean = mean_velocity(s->numbers->sums);
         double most = 0.0;
         FOR_EACH(k, thread, cells) most = larger(most, distance(s->cells[k].velocity, mean));
-        if (most > 0.0) ATOMIC_MAX_U64(&s->numbers->deviation, BITS_OF(most));
+        WARP_MAX_U64(&s->numbers->deviation, most > 0.0 ? BITS_OF(most) : 0);
     }
 }
 
@@ -159,7 +162,7 @@ RESIDENT_KERNEL(field_deviations, Find) {
             ATOMIC_MAX_U64(&cell->far_reach, BITS_OF(reach));
             far = larger(far, speed);
         }
-        if (far > 0.0) ATOMIC_MAX_U64(&s->numbers->far, BITS_OF(far));
+        WARP_MAX_U64(&s->numbers->far, far > 0.0 ? BITS_OF(far) : 0);
     }
 }
 
@@ -186,7 +189,7 @@ RESIDENT_KERNEL(field_hit, Find) {
                 for (int y = -n; y <= n; y++) {
                     for (int x = -n; x <= n; x++) {
                         int at[3] = {cell->at[0] + x, cell->at[1] + y, cell->at[2] + z};
-                        u32 slot = find_slot(s->table, s->mask, s->at, 0, at, 0);
+                        u32 slot = find_slot(s->table, s->mask, s->at, at);
                         if (slot == NOBODY) continue;
                         ATOMIC_MAX_U64(&s->cells[s->number_of_slot[slot]].hit, cell->far_speed);
                     }

@@ -22,7 +22,7 @@ struct Grains {
 };
 
 /* A pair that may become a contact. */
-struct Candidate {
+struct ALIGNED(16) Candidate {
     u32 grain;
     u32 is_wall;
     /* Row of the other grain, or number of the wall. */

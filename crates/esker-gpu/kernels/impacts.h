@@ -29,6 +29,8 @@ DEVICE void raise_change(const struct Find *s, u32 grain, struct Vector change) 
 }
 
 DEVICE void predict(const struct Find *s, const struct Candidate *pair, double speed) {
+    /* Grains of pairs that do not close need not be looked at. */
+    if (!(speed > 0.0)) return;
     double faint = FAINT * s->reach.margin * min_diameter(s->grains, pair);
     double closing = s->reach.step * closing_speed(&s->reach, speed, pair->normal);
     if (!(s->reach.step * speed > faint && -pair->overlap < closing)) return;
@@ -117,6 +119,9 @@ RESIDENT_KERNEL(impacts_propagate, Find) {
 
 /* Leaves the candidates that may become contacts within the step. */
 RESIDENT_KERNEL(choose, Find) {
+    SHARED(struct Together, together);
+    OWN(struct Candidate, own);
+    OWN(u32, own_rank);
     u32 found = found_count(s);
     u32 has_impacts = s->numbers->has_impacts;
     const struct Reach *reach = &s->reach;
@@ -129,22 +134,36 @@ RESIDENT_KERNEL(choose, Find) {
             s->numbers->longest_sleep =
                 larger(UNSEEN_MOTION * s->substeps / motion, MIN_LONGEST_SLEEP);
         }
-        FOR_EACH(k, thread, found) {
+        if (thread == 0) together.count = 0;
+    }
+    BARRIER();
+    for (u32 first = THREAD_BLOCK * THREADS; first < found; first += THREAD_BLOCKS * THREADS) {
+        FOR_THREADS(thread) {
+            u32 k = first + thread;
+            *MINE(own_rank, thread) = NOBODY;
+            if (k >= found) continue;
             struct Candidate c = s->found[k];
             if (has_impacts) c.approach = c.approach + velocity_change(s, &c);
             c.approach = closing_speed(reach, c.approach, c.normal);
             double closing = reach->step * c.approach;
-            double diameter = min_diameter(s->grains, &c);
-            double near = larger(reach->margin * diameter, closing);
             double gap = -c.overlap - reach->cohesive_gap;
-            int is_chosen = gap < near;
-            if (has_impacts && gap >= near && gap < PUSHED_MARGIN * diameter && !c.is_wall) {
-                double motion = reach->step * s->bound[PUSH][s->cell_of[c.grain]]
-                    + reach->step * s->bound[PUSH][s->cell_of[c.partner]];
-                is_chosen = motion > PUSHED_PART * PUSHED_MARGIN * diameter;
+            int is_chosen = gap < closing;
+            /* Sizes matter to those alone that do not close within the step. */
+            if (!is_chosen) {
+                double diameter = min_diameter(s->grains, &c);
+                double near = larger(reach->margin * diameter, closing);
+                is_chosen = gap < near;
+                if (has_impacts && gap >= near && gap < PUSHED_MARGIN * diameter && !c.is_wall) {
+                    double motion = reach->step * s->bound[PUSH][s->cell_of[c.grain]]
+                        + reach->step * s->bound[PUSH][s->cell_of[c.partner]];
+                    is_chosen = motion > PUSHED_PART * PUSHED_MARGIN * diameter;
+                }
             }
-            if (is_chosen) s->chosen[FETCH_ADD_U32(&s->numbers->chosen, 1)] = c;
+            if (!is_chosen) continue;
+            *MINE(own, thread) = c;
+            *MINE(own_rank, thread) = FETCH_ADD_U32(&together.count, 1);
         }
+        APPEND_TOGETHER(s, together, own, own_rank, s->chosen, &s->numbers->chosen);
     }
 }
 

@@ -75,8 +75,11 @@ typedef double real;
 #define WATCHED_U32(address) (*(volatile u32 *)(address))
 #define WATCHED_U64(address) (*(volatile u64 *)(address))
 #define IN_ORDER() __threadfence_block()
-/* The lowest bit of a number that has one. */
+/* The lowest and the highest bit of a number that has one. */
 #define LOWEST_BIT(bits) ((u32)__ffsll((long long)(bits)) - 1)
+#define HIGHEST_BIT(bits) (63 - (u32)__clzll((long long)(bits)))
+/* What lies at multiples of so many bytes is loaded and stored by that many at a time. */
+#define ALIGNED(bytes) __align__(bytes)
 /* Whether something holds for all threads of a warp, which wait for each other; the host has
  * warps of one thread. */
 #define ALL_OF_WARP(is_so) __all_sync(0xffffffffu, is_so)
@@ -96,7 +99,7 @@ typedef double real;
             u64 other_max = __shfl_xor_sync(0xffffffffu, warp_max, half); \
             if (other_max > warp_max) warp_max = other_max; \
         } \
-        if (threadIdx.x % 32 == 0) atomicMax(address, warp_max); \
+        if (threadIdx.x % 32 == 0 && warp_max != 0) atomicMax(address, warp_max); \
     } while (0)
 /* What is at an address, from the memory that all multiprocessors share: a kernel that began
  * before others were done may have older values nearer by. */
@@ -133,6 +136,12 @@ typedef double2 Word;
     do { \
         uint2 pair = __ldcg((const uint2 *)(address)); \
         (out)[0] = pair.x, (out)[1] = pair.y; \
+    } while (0)
+/* Four of them, at an address that is a multiple of their size, by one load. */
+#define LOAD_QUAD(address, out) \
+    do { \
+        uint4 quad = *(const uint4 *)(address); \
+        (out)[0] = quad.x, (out)[1] = quad.y, (out)[2] = quad.z, (out)[3] = quad.w; \
     } while (0)
 /* Kernels that follow one another closely: one may begin as soon as all thread blocks of the one
  * before let it or have ended. What others have written it may read after it has waited; what
@@ -283,6 +292,8 @@ struct Launch {
 #define WATCHED_U64(address) (*(address))
 #define IN_ORDER() ((void)0)
 #define LOWEST_BIT(bits) ((u32)__builtin_ctzll(bits))
+#define HIGHEST_BIT(bits) (63 - (u32)__builtin_clzll(bits))
+#define ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define ALL_OF_WARP(is_so) (is_so)
 #define WARP_ADD_U64(address, value) ATOMIC_ADD_U64(address, value)
 #define WARP_MAX_U64(address, value) ATOMIC_MAX_U64(address, value)
@@ -292,6 +303,7 @@ struct Launch {
         for (int four_k = 0; four_k < 4; four_k++) four[four_k] = (in)[four_k]; \
     } while (0)
 #define LOAD_PAIR(address, out) ((out)[0] = (address)[0], (out)[1] = (address)[1])
+#define LOAD_QUAD(address, out) memcpy(out, address, 16)
 #define LOAD_TWO(address, out) LOAD_PAIR(address, out)
 #define STORE_TWO(address, in) ((address)[0] = (in)[0], (address)[1] = (in)[1])
 #define FRESH(address) (*(address))

@@ -6,9 +6,9 @@ use esker_gpu::resident::find::{FindNumbers, Finder, SentHistory};
 use esker_gpu::resident::grains::ResidentGrains;
 use esker_gpu::resident::meshes::Meshes;
 use esker_gpu::{Executor, Host};
-use esker_world::World;
 use esker_world::resident::CandidateRecord;
-use glam::DVec3;
+use esker_world::{AddedGrain, World};
+use glam::{DQuat, DVec3};
 
 fn world_after(scene: &str, steps: usize) -> World {
     let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
@@ -140,4 +140,111 @@ fn candidates_of_fast_grains_are_those_of_the_cpu() {
         assert_eq!(numbers.hit_anywhere > 0, is_anywhere, "{numbers:?}");
         compare_on_all(world, 3);
     }
+}
+
+/// A world of resting spheres without walls.
+fn world_of(spheres: impl IntoIterator<Item = (DVec3, f64)>) -> World {
+    let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes");
+    let mut scene = esker_scene::load(scenes.join("drum.toml")).expect("a shipped scene is right");
+    scene.world.walls.clear();
+    scene.world.packings.clear();
+    let mut world = World::new(&scene.world).expect("a world");
+    let added = spheres.into_iter().map(|(position, radius)| AddedGrain {
+        position,
+        velocity: DVec3::ZERO,
+        angular_velocity: DVec3::ZERO,
+        orientation: DQuat::IDENTITY,
+        radius,
+        material: 0,
+        shape: None,
+    });
+    let added: Vec<AddedGrain> = added.collect();
+    world.add_grains(&added).expect("grains");
+    world
+}
+
+/// Numbers without a pattern, from zero to one.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// In a cube about the origin.
+    fn place(&mut self, edge: f64) -> DVec3 {
+        DVec3::from_array([(); 3].map(|()| edge * (self.next() - 0.5)))
+    }
+}
+
+fn compare_spheres(spheres: impl IntoIterator<Item = (DVec3, f64)>) -> (usize, FindNumbers) {
+    let mut world = world_of(spheres);
+    #[cfg(feature = "cuda")]
+    if let Ok(mut cuda) = esker_gpu::Cuda::new(0) {
+        compare(&mut cuda, &mut world);
+    }
+    compare(&mut Host::default(), &mut world)
+}
+
+/// On all sides of the origin, from one to two hundred times as large as the smallest.
+#[test]
+fn candidates_of_spheres_of_many_sizes_are_those_of_the_cpu() {
+    let mut numbers = Numbers(1);
+    let sizes = |k| if k % 50 == 0 { 200.0 } else { 2.0 };
+    let spheres = (0..4000).map(|k| {
+        let radius = 1e-3 * f64::powf(sizes(k), numbers.next());
+        (numbers.place(0.08), radius)
+    });
+    let (chosen, found) = compare_spheres(spheres);
+    assert!(chosen > 4000, "{found:?}");
+    assert!(found.levels.count_ones() > 4, "{found:?}");
+}
+
+/// Cells of a layer fill a part of every cube of cells.
+#[test]
+fn candidates_of_a_layer_are_those_of_the_cpu() {
+    let mut numbers = Numbers(2);
+    let mut of_layer = |up: DVec3| {
+        let spheres = (0..20_000).map(|_| (numbers.place(0.2).reject_from(up), 1e-3));
+        let (chosen, found) = compare_spheres(spheres);
+        assert!(chosen > 20_000, "{found:?}");
+    };
+    of_layer(DVec3::Z);
+    of_layer(DVec3::X);
+}
+
+/// More pairs than a thread block keeps, and than there is room for at first.
+#[test]
+fn candidates_of_a_crowd_are_those_of_the_cpu() {
+    let mut numbers = Numbers(3);
+    let spheres = (0..400).map(|_| (numbers.place(2e-3), 1e-3));
+    let (chosen, found) = compare_spheres(spheres);
+    assert!(chosen > 40_000, "{found:?}");
+}
+
+/// Spheres beyond the outermost cells of the grid are in these, on either side.
+#[test]
+fn candidates_far_from_the_origin_are_those_of_the_cpu() {
+    let mut numbers = Numbers(4);
+    let spheres = (0..900).map(|k| {
+        let far = [DVec3::ZERO, DVec3::ONE, DVec3::new(-1.0, 1.0, -1.0)][k % 3];
+        (5e3 * far + numbers.place(0.02), 1e-3)
+    });
+    let (chosen, found) = compare_spheres(spheres);
+    assert!(chosen > 300, "{found:?}");
+}
+
+/// Spheres that are too large for any grid.
+#[test]
+fn candidates_of_giants_are_those_of_the_cpu() {
+    let mut numbers = Numbers(5);
+    let giants = [-1.0, 1.0].map(|side| (DVec3::X * (3e3 * side), 3e3));
+    let spheres = (0..500).map(|_| (numbers.place(0.02), 1e-3));
+    let (chosen, found) = compare_spheres(giants.into_iter().chain(spheres));
+    assert!(chosen > 1000, "{found:?}");
+    assert!(found.levels >> 20 == 1, "{found:?}");
 }

@@ -73,7 +73,8 @@ impl<E: Executor> Resident<E> {
             self.finder.fetch_numbers()?;
             executor.wait()?;
             let limit = BroadPhase::<()>::pair_limit(self.grains.count());
-            if self.finder.numbers().found as usize > limit {
+            let numbers = self.finder.numbers();
+            if numbers.found.max(numbers.in_reach) as usize > limit {
                 return Ok(false);
             }
             if !self.finder.grow() {

@@ -16,6 +16,21 @@ use crate::memory::{Array, DeviceMemory, Layout, Plain, staged, staged_mut};
 #[repr(C)]
 struct FieldCell([u64; 9], [f64; 4], [u32; 32]);
 
+/// `struct GridCell` of `kernels/find.h`, for its size.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct GridCell([u64; 2]);
+
+/// `struct Sphere` of `kernels/find.h`, for its size.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Sphere([f64; 4]);
+
+/// `struct InReach` of `kernels/find.h`, for its size.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct InReach([u32; 2]);
+
 /// `struct FindNumbers` of `kernels/find.h`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -30,7 +45,7 @@ pub struct FindNumbers {
     pub cell_size: f64,
     pub longest_sleep: f64,
     pub cells: u32,
-    pub occupied: u32,
+    pub in_reach: u32,
     pub placed: u32,
     pub wide: u32,
     pub levels: u32,
@@ -49,8 +64,8 @@ struct FindRecord {
     settings: FindSettings,
     mask: u32,
     room: u32,
+    pair_room: u32,
     side_words: u32,
-    unused: u32,
     at: u64,
     table: u64,
     slot_of: u64,
@@ -60,16 +75,14 @@ struct FindRecord {
     bound: [u64; 4],
     impact_reach: u64,
     reaches: u64,
-    grid_at: u64,
-    level: u64,
-    grid_table: u64,
+    grid: u64,
     grid_slot_of: u64,
-    grid_count: u64,
-    grid_start: u64,
-    grid_fill: u64,
-    occupied: u64,
+    grid_rank: u64,
+    spheres: u64,
+    keys: u64,
     order: u64,
     wide: u64,
+    in_reach: u64,
     sides: u64,
     history: HistoryAddress,
     found: u64,
@@ -93,6 +106,12 @@ pub struct HistoryAddress {
 
 // SAFETY: records of numbers; so below.
 unsafe impl Plain for FieldCell {}
+// SAFETY: as above.
+unsafe impl Plain for GridCell {}
+// SAFETY: as above.
+unsafe impl Plain for Sphere {}
+// SAFETY: as above.
+unsafe impl Plain for InReach {}
 // SAFETY: as above.
 unsafe impl Plain for FindNumbers {}
 // SAFETY: as above.
@@ -136,15 +155,14 @@ struct Scratch {
     bound: [Array<f64>; 4],
     impact_reach: Array<f64>,
     reaches: Array<f64>,
-    grid_at: Array<u32>,
-    level: Array<u32>,
-    grid_table: Array<u32>,
+    grid: Array<GridCell>,
     grid_slot_of: Array<u32>,
-    grid_count: Array<u32>,
-    grid_start: Array<u32>,
-    grid_fill: Array<u32>,
+    grid_rank: Array<u32>,
+    spheres: Array<Sphere>,
+    keys: Array<u64>,
     order: Array<u32>,
     wide: Array<u32>,
+    in_reach: Array<InReach>,
     sides: Array<u32>,
     found: Array<CandidateRecord>,
     chosen: Array<CandidateRecord>,
@@ -157,7 +175,7 @@ struct Scratch {
 const WALLS_PER_WORD: usize = 16;
 
 impl Scratch {
-    fn new(grains: usize, walls: usize, room: usize) -> (Self, usize) {
+    fn new(grains: usize, walls: usize, room: Room) -> (Self, usize) {
         let mut layout = Layout::default();
         let slots = slots(grains);
         let cells: Array<FieldCell> = layout.array(grains);
@@ -171,18 +189,17 @@ impl Scratch {
             bound: layout.arrays(grains),
             impact_reach: layout.array(grains),
             reaches: layout.array(grains),
-            grid_at: layout.array(3 * grains),
-            level: layout.array(grains),
-            grid_table: layout.array(slots),
+            grid: layout.array(slots),
             grid_slot_of: layout.array(grains),
-            grid_count: layout.array(slots),
-            grid_start: layout.array(slots),
-            grid_fill: layout.array(slots),
+            grid_rank: layout.array(grains),
+            spheres: layout.array(grains),
+            keys: layout.array(grains),
             order: layout.array(grains),
             wide: layout.array(grains),
+            in_reach: layout.array(room.pairs),
             sides: layout.array(grains * side_words(walls)),
-            found: layout.array(room),
-            chosen: layout.array(room),
+            found: layout.array(room.candidates),
+            chosen: layout.array(room.candidates),
             rising: layout.array(6 * grains),
             changes: layout.array(6 * grains),
             impacted: layout.array(grains),
@@ -203,8 +220,16 @@ fn side_words(walls: usize) -> usize {
 /// Thread blocks for grains that reach farther than most.
 const WIDE_BLOCKS: u32 = 1024;
 
-/// Candidates per grain that there is room for at first.
+/// Candidates, and pairs in reach, per grain that there is room for at first.
 const ROOM: usize = 8;
+
+/// How many there is room for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Room {
+    candidates: usize,
+    /// Spheres in reach of each other, of which some become candidates.
+    pairs: usize,
+}
 
 /// Finds contacts of grains on a device.
 #[derive(Debug)]
@@ -214,7 +239,7 @@ pub struct Finder<E: Executor> {
     staged: Staged,
     arrays: Scratch,
     grains: usize,
-    room: usize,
+    room: Room,
     has_meshes: bool,
 }
 
@@ -226,7 +251,7 @@ impl<E: Executor> Default for Finder<E> {
             staged: Staged::default(),
             arrays: Scratch::default(),
             grains: 0,
-            room: 0,
+            room: Room::default(),
             has_meshes: false,
         }
     }
@@ -245,9 +270,16 @@ impl<E: Executor> Finder<E> {
         let count = grains.count();
         self.grains = count;
         self.has_meshes = walls.iter().any(|wall| wall.mesh != 0);
-        self.room = self.room.max(ROOM * count).max(1024);
+        let least = (ROOM * count).max(1024);
+        self.room.candidates = self.room.candidates.max(least);
+        self.room.pairs = self.room.pairs.max(least);
         let (scratch, bytes) = Scratch::new(count, walls.len(), self.room);
-        reserve_scratch(executor, &mut self.scratch, bytes, (count, self.room))?;
+        reserve_scratch(
+            executor,
+            &mut self.scratch,
+            bytes,
+            (count, self.room.candidates),
+        )?;
         let (staged, bytes) = Staged::new(walls.len());
         reserve(executor, &mut self.memory, bytes, (count, 0))?;
         (self.arrays, self.staged) = (scratch, staged);
@@ -260,9 +292,9 @@ impl<E: Executor> Finder<E> {
             numbers: staged.numbers.address(memory),
             settings,
             mask: slots(count) as u32 - 1,
-            room: self.room as u32,
+            room: self.room.candidates as u32,
+            pair_room: self.room.pairs as u32,
             side_words: side_words(walls.len()) as u32,
-            unused: 0,
             at: s.at.address(hidden),
             table: s.table.address(hidden),
             slot_of: s.slot_of.address(hidden),
@@ -272,16 +304,14 @@ impl<E: Executor> Finder<E> {
             bound: s.bound.map(|array| array.address(hidden)),
             impact_reach: s.impact_reach.address(hidden),
             reaches: s.reaches.address(hidden),
-            grid_at: s.grid_at.address(hidden),
-            level: s.level.address(hidden),
-            grid_table: s.grid_table.address(hidden),
+            grid: s.grid.address(hidden),
             grid_slot_of: s.grid_slot_of.address(hidden),
-            grid_count: s.grid_count.address(hidden),
-            grid_start: s.grid_start.address(hidden),
-            grid_fill: s.grid_fill.address(hidden),
-            occupied: 0,
+            grid_rank: s.grid_rank.address(hidden),
+            spheres: s.spheres.address(hidden),
+            keys: s.keys.address(hidden),
             order: s.order.address(hidden),
             wide: s.wide.address(hidden),
+            in_reach: s.in_reach.address(hidden),
             sides: s.sides.address(hidden),
             history,
             found: s.found.address(hidden),
@@ -308,7 +338,7 @@ impl<E: Executor> Finder<E> {
             (&walls_sides, history, 0),
             (&field_claim, grains, 0),
             (&field_sum, grains, 0),
-            (&field_means, cells, 0),
+            (&field_means, 9 * cells, 0),
             (&field_spread_of_cells, cells, 0),
             (&field_deviations, grains, 0),
             (&field_hit, cells, 0),
@@ -318,12 +348,12 @@ impl<E: Executor> Finder<E> {
             (&field_spread, cells, 0),
             (&field_reaches, grains, 0),
             (&grid_choose, 1, 0),
-            (&grid_begin, grains, 0),
             (&grid_claim, grains, 0),
             (&grid_divide, slots, 0),
             (&grid_place, grains, 0),
-            (&pairs_of_level, 14 * grains, 0),
+            (&pairs_of_level, 5 * grains, 0),
             (&pairs_of_wide, wide, 0),
+            (&pairs_near, pairs, 0),
             (&walls_near, grains, 0),
         ];
         if self.has_meshes {
@@ -374,15 +404,21 @@ impl<E: Executor> Finder<E> {
         )[0]
     }
 
-    /// Makes room for as many candidates as were found; false where there was enough, and the
-    /// search is right. Where there was not it has to be repeated.
+    /// Makes room for as many pairs and candidates as were found; false where there was enough,
+    /// and the search is right. Where there was not it has to be repeated.
     pub fn grow(&mut self) -> bool {
-        let found = self.numbers().found as usize;
-        if found <= self.room {
-            return false;
+        let numbers = self.numbers();
+        let mut has_grown = false;
+        for (room, found) in [
+            (&mut self.room.candidates, numbers.found as usize),
+            (&mut self.room.pairs, numbers.in_reach as usize),
+        ] {
+            if found > *room {
+                *room = found + found / 4;
+                has_grown = true;
+            }
         }
-        self.room = found + found / 4;
-        true
+        has_grown
     }
 
     /// Where the records of grains, the chosen candidates and the numbers are.
@@ -394,7 +430,7 @@ impl<E: Executor> Finder<E> {
             walls: self.staged.walls.address(memory),
             numbers: self.staged.numbers.address(memory),
             chosen: self.arrays.chosen.address(hidden),
-            room: self.room,
+            room: self.room.candidates,
         }
     }
 
