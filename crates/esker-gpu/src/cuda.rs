@@ -426,7 +426,7 @@ impl Cuda {
             sharedMemBytes: launch.shared_bytes,
             hStream: self.context.stream,
             attrs: &raw mut attribute,
-            numAttrs: (self.overlaps && launch.kernel.waits()).into(),
+            numAttrs: (self.overlaps && launch.begins_early).into(),
         };
         // SAFETY: the kernel's parameters are up to two numbers of 32 bits, which
         // the driver copies before it returns, as it does the configuration.

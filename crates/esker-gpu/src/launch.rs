@@ -27,23 +27,29 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Whether it waits for the kernels before it by itself, so that it may begin before they
-    /// have ended.
-    pub fn waits(self) -> bool {
+    /// Whether it may begin before the kernel before it has ended: it waits by itself before it
+    /// reads what that one writes. Changes are repeated from what no sweep writes, but the pass
+    /// before does: in a step without contacts nothing is between two of them.
+    pub fn may_overlap(self, before: Kernel) -> bool {
         match self {
-            Kernel::RepeatChanges { .. }
-            | Kernel::ApplyImpulses { .. }
-            | Kernel::Sweep { .. }
-            | Kernel::SweepRolling { .. }
-            | Kernel::ApplyFlat { .. }
-            | Kernel::SweepFlat { .. }
-            | Kernel::SweepFlatRolling { .. }
-            | Kernel::FinishStep => true,
+            Kernel::RepeatChanges { .. } => before.is_sweep(),
+            Kernel::ApplyImpulses { .. } | Kernel::ApplyFlat { .. } | Kernel::FinishStep => true,
             Kernel::BeginStep
             | Kernel::JoinCopies { .. }
             | Kernel::FindLosses
             | Kernel::SumLosses => false,
+            _ => self.is_sweep(),
         }
+    }
+
+    fn is_sweep(self) -> bool {
+        matches!(
+            self,
+            Kernel::Sweep { .. }
+                | Kernel::SweepRolling { .. }
+                | Kernel::SweepFlat { .. }
+                | Kernel::SweepFlatRolling { .. }
+        )
     }
 }
 
@@ -58,6 +64,8 @@ pub struct KernelLaunch {
     pub threads: u32,
     /// Bytes that each has for itself.
     pub shared_bytes: u32,
+    /// Whether it may begin before the launch before it has ended.
+    pub begins_early: bool,
 }
 
 /// What decides which launches a step has. Steps of one shape need the same ones; all else they
@@ -158,6 +166,7 @@ impl StepShape {
             thread_blocks,
             threads,
             shared_bytes: 0,
+            begins_early: false,
         };
         let own: Vec<_> = self.blocks[..large].to_vec();
         (0..=large).map(move |colour| match own.get(colour) {
@@ -177,6 +186,7 @@ impl StepShape {
             thread_blocks: self.bodies.div_ceil(BODY_THREADS).max(1),
             threads: BODY_THREADS,
             shared_bytes: 0,
+            begins_early: false,
         };
         let mut launches = vec![over_bodies(Kernel::BeginStep)];
         let sweep = |launches: &mut Vec<KernelLaunch>, kernel: &dyn Fn(u32) -> Kernel| {
@@ -191,6 +201,7 @@ impl StepShape {
                         thread_blocks: blocks,
                         threads: sweep_threads(self.cached_bodies),
                         shared_bytes: shared_bytes(self.cached_bodies as usize) as u32,
+                        begins_early: false,
                     });
                 }
             }
@@ -231,11 +242,16 @@ impl StepShape {
                     },
                     threads: SWEEP_THREADS,
                     shared_bytes: 0,
+                    begins_early: false,
                 });
                 launches.push(over_bodies(Kernel::SumLosses));
             }
         }
         launches.push(over_bodies(Kernel::FinishStep));
+        for k in 1..launches.len() {
+            let before = launches[k - 1].kernel;
+            launches[k].begins_early = launches[k].kernel.may_overlap(before);
+        }
         launches
     }
 }
@@ -355,6 +371,32 @@ mod tests {
         assert_eq!(count(|k| matches!(k, Kernel::Sweep { .. })), 9);
         assert_eq!(count(|k| matches!(k, Kernel::RepeatChanges { .. })), 2);
         assert_eq!(count(|k| matches!(k, Kernel::JoinCopies { .. })), 0);
+    }
+
+    /// Falling grains had other velocities in every run on a device: each pass over bodies read
+    /// what the one before was still writing.
+    #[test]
+    fn passes_over_bodies_overlap_sweeps_but_not_one_another() {
+        for (blocks, is_flat) in [
+            (&[][..], false),
+            (&[0, 0], false),
+            (&[7, 1], false),
+            (&[], true),
+        ] {
+            let step = StepShape {
+                is_flat,
+                ..shape(blocks)
+            };
+            let launches = step.launches();
+            let has_sweeps = launches.iter().any(|launch| launch.kernel.is_sweep());
+            for pair in launches.windows(2) {
+                if matches!(pair[1].kernel, Kernel::RepeatChanges { .. }) {
+                    assert_eq!(pair[1].begins_early, has_sweeps, "{pair:?}");
+                    assert_eq!(pair[0].kernel.is_sweep(), has_sweeps, "{pair:?}");
+                }
+            }
+            assert!(!launches[0].begins_early);
+        }
     }
 
     #[test]

@@ -219,13 +219,16 @@ fn a_hopper_that_stays_on_a_device_has_the_bits_of_the_cpu() {
     scene_is_the_same("hopper.toml", 150, 40, 30);
 }
 
+/// From the first grains on: in steps without contacts nothing but their fall is computed.
 #[test]
 fn a_pile_that_is_poured_has_the_bits_of_the_cpu() {
+    scene_is_the_same("pile.toml", 0, 60, 50);
     scene_is_the_same("pile.toml", 500, 150, 100);
 }
 
 #[test]
 fn a_conveyor_that_is_fed_has_the_bits_of_the_cpu() {
+    scene_is_the_same("conveyor.toml", 0, 120, 100);
     scene_is_the_same("conveyor.toml", 300, 150, 100);
 }
 
