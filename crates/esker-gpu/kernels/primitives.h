@@ -21,7 +21,14 @@
 #define PART (RESIDENT_THREADS / PARTS)
 
 /* A kernel with its record and one number. */
-#define RESIDENT_KERNEL(name, type) KERNEL(name, RESIDENT_THREADS, const struct type *s, u32 number)
+#define RESIDENT_KERNEL(name, type) \
+    PART_OF_KERNEL(name##_begun, const struct type *s, u32 number); \
+    KERNEL(name, RESIDENT_THREADS, const struct type *s, u32 number) { \
+        WAIT_FOR_KERNELS_BEFORE(); \
+        LET_NEXT_KERNEL_BEGIN(); \
+        RUN_PART(name##_begun, s, number); \
+    } \
+    PART_OF_KERNEL(name##_begun, const struct type *s, u32 number)
 
 /* Sums of all entries before each: `out[i] = in[0] + ... + in[i - 1]`; `in` may be `out`. */
 struct Scan {

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
@@ -22,17 +23,27 @@ use crate::layout::{Precision, RESIDENT_THREADS, StepRecord, fitting_bodies};
 use crate::memory::{Array, DeviceMemory, Plain};
 use crate::resident::kernels;
 
-/// The kernels; `crates/esker-gpu/compile` makes this of their text.
-const PTX: &str = concat!(include_str!("../ptx/substep.ptx"), "\0");
-/// Those of the other stages.
-const RESIDENT_PTX: &str = concat!(include_str!("../ptx/resident.ptx"), "\0");
-/// Both in mixed precision.
-const MIXED_PTX: &str = concat!(include_str!("../ptx/substep_mixed.ptx"), "\0");
-const MIXED_RESIDENT_PTX: &str = concat!(include_str!("../ptx/resident_mixed.ptx"), "\0");
+/// A compiled text of kernels, in double and in mixed precision, as the driver takes it:
+/// `crates/esker-gpu/compile` makes it.
+macro_rules! compiled {
+    ($text:literal, $suffix:literal) => {
+        [
+            concat!(
+                include_str!(concat!("../ptx/", $text, $suffix, ".ptx")),
+                "\0"
+            ),
+            concat!(
+                include_str!(concat!("../ptx/", $text, "_mixed", $suffix, ".ptx")),
+                "\0"
+            ),
+        ]
+    };
+}
 
-/// Those of substeps for devices whose kernels may begin before the one before has ended.
-const PTX_90: &str = concat!(include_str!("../ptx/substep_90.ptx"), "\0");
-const MIXED_PTX_90: &str = concat!(include_str!("../ptx/substep_mixed_90.ptx"), "\0");
+/// The kernels of substeps and those of the other stages.
+const PTX: [[&str; 2]; 2] = [compiled!("substep", ""), compiled!("resident", "")];
+/// The same for devices whose kernels may begin before the one before has ended.
+const PTX_90: [[&str; 2]; 2] = [compiled!("substep", "_90"), compiled!("resident", "_90")];
 
 /// Version of the driver's interface that has graphs of such launches, 12.3, and the compute
 /// capability of the devices.
@@ -172,6 +183,9 @@ struct Context {
     context: sys::CUcontext,
     stream: sys::CUstream,
     name: String,
+    /// Whether what was begun last on the stream is a kernel of `kernels/resident.cu`: the next one
+    /// may begin before it has ended.
+    ends_with_kernel: AtomicBool,
 }
 
 // SAFETY: the driver's handles may be used from any thread once the context is made current
@@ -183,6 +197,16 @@ unsafe impl Sync for Context {}
 impl Context {
     /// Calls the driver with this device being current.
     fn call<T>(
+        &self,
+        call: &'static str,
+        with: impl FnOnce() -> Result<T, DriverError>,
+    ) -> Result<T, DeviceError> {
+        self.ends_with_kernel.store(false, Ordering::Relaxed);
+        self.call_on(call, with)
+    }
+
+    /// The same, of a call that knows what the stream ends with.
+    fn call_on<T>(
         &self,
         call: &'static str,
         with: impl FnOnce() -> Result<T, DriverError>,
@@ -274,12 +298,11 @@ impl Cuda {
         let device = result::device::get(index as i32).map_err(failed("cuDeviceGet"))?;
         let info = info(device)?;
         let overlaps = version >= OVERLAPPING.0 && info.capability[0] >= OVERLAPPING.1;
-        let [substeps, other_stages] = match (precision, overlaps) {
-            (Precision::Double, false) => [PTX, RESIDENT_PTX],
-            (Precision::Double, true) => [PTX_90, RESIDENT_PTX],
-            (Precision::Mixed, false) => [MIXED_PTX, MIXED_RESIDENT_PTX],
-            (Precision::Mixed, true) => [MIXED_PTX_90, MIXED_RESIDENT_PTX],
-        };
+        let texts = if overlaps { PTX_90 } else { PTX };
+        let [substeps, other_stages] = texts.map(|[double, mixed]| match precision {
+            Precision::Double => double,
+            Precision::Mixed => mixed,
+        });
         // SAFETY: the device is one of the driver's.
         let context = unsafe { result::primary_ctx::retain(device) }
             .map_err(failed("cuDevicePrimaryCtxRetain"))?;
@@ -292,6 +315,7 @@ impl Cuda {
             context,
             stream,
             name: info.name.clone(),
+            ends_with_kernel: AtomicBool::new(false),
         });
         let load = |ptx: &str| {
             // SAFETY: a text that ends with zero.
@@ -409,6 +433,25 @@ impl Cuda {
             (&raw mut *first).cast::<c_void>(),
             (&raw mut *second).cast(),
         ];
+        let size = [launch.thread_blocks, launch.threads, launch.shared_bytes];
+        // SAFETY: the kernel's parameters are up to two numbers of 32 bits.
+        self.context.call("cuLaunchKernelEx", || unsafe {
+            self.begin(function, size, launch.begins_early, &mut arguments)
+        })
+    }
+
+    /// Begins a kernel of so many thread blocks, threads of each and bytes that each has for
+    /// itself; where the device can, before the one before has ended if that is said.
+    ///
+    /// # Safety
+    /// The arguments are those that the kernel has, and a kernel that begins early waits by itself.
+    unsafe fn begin(
+        &self,
+        function: sys::CUfunction,
+        [thread_blocks, threads, shared_bytes]: [u32; 3],
+        begins_early: bool,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), DriverError> {
         let mut attribute = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
             pad: [0; 4],
@@ -417,20 +460,20 @@ impl Cuda {
             },
         };
         let config = sys::CUlaunchConfig {
-            gridDimX: launch.thread_blocks,
+            gridDimX: thread_blocks,
             gridDimY: 1,
             gridDimZ: 1,
-            blockDimX: launch.threads,
+            blockDimX: threads,
             blockDimY: 1,
             blockDimZ: 1,
-            sharedMemBytes: launch.shared_bytes,
+            sharedMemBytes: shared_bytes,
             hStream: self.context.stream,
             attrs: &raw mut attribute,
-            numAttrs: (self.overlaps && launch.begins_early).into(),
+            numAttrs: (self.overlaps && begins_early).into(),
         };
-        // SAFETY: the kernel's parameters are up to two numbers of 32 bits, which
-        // the driver copies before it returns, as it does the configuration.
-        self.context.call("cuLaunchKernelEx", || unsafe {
+        // SAFETY: of the arguments, the caller's; the driver copies them and the configuration
+        // before it returns.
+        unsafe {
             sys::cuLaunchKernelEx(
                 &raw const config,
                 function,
@@ -438,7 +481,7 @@ impl Cuda {
                 std::ptr::null_mut(),
             )
             .result()
-        })
+        }
     }
 
     /// Makes the graph of a step.
@@ -650,17 +693,12 @@ impl Executor for Cuda {
         let function = self.resident[launch.kernel.name];
         let (mut record, mut number) = (launch.record, launch.number);
         let mut arguments = [(&raw mut record).cast::<c_void>(), (&raw mut number).cast()];
-        // SAFETY: the kernel's parameters are an address and a number of 32 bits, which the
-        // driver copies before it returns.
-        self.context.call("cuLaunchKernel", || unsafe {
-            result::launch_kernel(
-                function,
-                (launch.thread_blocks, 1, 1),
-                (RESIDENT_THREADS, 1, 1),
-                0,
-                self.context.stream,
-                &mut arguments,
-            )
+        let begins_early = self.context.ends_with_kernel.swap(true, Ordering::Relaxed);
+        let size = [launch.thread_blocks, RESIDENT_THREADS, 0];
+        // SAFETY: the kernel's parameters are an address and a number of 32 bits; all these kernels
+        // wait before they do anything.
+        self.context.call_on("cuLaunchKernelEx", || unsafe {
+            self.begin(function, size, begins_early, &mut arguments)
         })
     }
 
