@@ -104,22 +104,29 @@ typedef double real;
 /* What is at an address, from the memory that all multiprocessors share: a kernel that began
  * before others were done may have older values nearer by. */
 #define FRESH(address) __ldcg(address)
+/* The same, of what a sweep comes back to in the next one alone, and a store of it. */
+#define STREAMED(address) load_hinted(address, dropped_first())
+#define STREAM(address, value) __stcs(address, value)
 /* Two numbers side by side, at an address that is a multiple of their size; loads are fresh. */
 #ifdef MIXED
-#define LOAD_TWO(address, out) \
-    do { \
-        float2 two = __ldcg((const float2 *)(address)); \
-        (out)[0] = two.x, (out)[1] = two.y; \
-    } while (0)
-#define STORE_TWO(address, in) (*(float2 *)(address) = make_float2((in)[0], (in)[1]))
+typedef float2 Two;
+#define TWO_OF(x) make_float2((x)[0], (x)[1])
 #else
+typedef double2 Two;
+#define TWO_OF(x) make_double2((x)[0], (x)[1])
+#endif
 #define LOAD_TWO(address, out) \
     do { \
-        double2 two = __ldcg((const double2 *)(address)); \
+        Two two = __ldcg((const Two *)(address)); \
         (out)[0] = two.x, (out)[1] = two.y; \
     } while (0)
-#define STORE_TWO(address, in) (*(double2 *)(address) = make_double2((in)[0], (in)[1]))
-#endif
+#define STORE_TWO(address, in) (*(Two *)(address) = TWO_OF(in))
+#define LOAD_TWO_STREAMED(address, out) \
+    do { \
+        Two two = load_hinted((const Two *)(address), dropped_first()); \
+        (out)[0] = two.x, (out)[1] = two.y; \
+    } while (0)
+#define STREAM_TWO(address, in) __stcs((Two *)(address), TWO_OF(in))
 /* Half of what memory moves at a time, 32 bytes. */
 #ifdef MIXED
 typedef float4 Word;
@@ -127,8 +134,8 @@ typedef float4 Word;
 #define NUMBERS_OF(word, out) \
     ((out)[0] = (word).x, (out)[1] = (word).y, (out)[2] = (word).z, (out)[3] = (word).w)
 #else
-typedef double2 Word;
-#define WORD_OF(x) make_double2((x)[0], (x)[1])
+typedef Two Word;
+#define WORD_OF(x) TWO_OF(x)
 #define NUMBERS_OF(word, out) ((out)[0] = (word).x, (out)[1] = (word).y)
 #endif
 /* Two numbers of 32 bits side by side, likewise. */
@@ -159,6 +166,8 @@ typedef double2 Word;
 #define BITS_OF_FLOAT(x) ((u32)__float_as_int(x))
 #define FLOAT_OF(bits) __int_as_float((int)(bits))
 
+#include "hints.h"
+
 /* The word of the thread beside. */
 DEVICE Word exchanged(Word word) {
     const u32 all = 0xffffffffu;
@@ -179,8 +188,8 @@ template <int COUNT> DEVICE void load_words(const Word *words, const u32 *places
     Word of_even[COUNT], of_odd[COUNT];
     for (int k = 0; k < COUNT; k++) {
         u32 own = places[k], beside = __shfl_xor_sync(0xffffffffu, own, 1);
-        of_even[k] = __ldcg(words + 2 * (u64)(odd ? beside : own) + odd);
-        of_odd[k] = __ldcg(words + 2 * (u64)(odd ? own : beside) + odd);
+        of_even[k] = load_hinted(words + 2 * (u64)(odd ? beside : own) + odd, kept_longest());
+        of_odd[k] = load_hinted(words + 2 * (u64)(odd ? own : beside) + odd, kept_longest());
     }
     for (int k = 0; k < COUNT; k++) {
         Word received = exchanged(odd ? of_even[k] : of_odd[k]);
@@ -196,8 +205,12 @@ DEVICE void store_words(Word *words, u32 place, u32 is_stored, Word first, Word 
     u32 odd = threadIdx.x % 2, beside = __shfl_xor_sync(0xffffffffu, place, 1);
     u32 of_even = odd ? beside : place, of_odd = odd ? place : beside;
     Word received = exchanged(odd ? first : second);
-    if (of_even != nowhere) words[2 * (u64)of_even + odd] = odd ? received : first;
-    if (of_odd != nowhere) words[2 * (u64)of_odd + odd] = odd ? second : received;
+    if (of_even != nowhere) {
+        store_hinted(words + 2 * (u64)of_even + odd, odd ? received : first, kept_longest());
+    }
+    if (of_odd != nowhere) {
+        store_hinted(words + 2 * (u64)of_odd + odd, odd ? second : received, kept_longest());
+    }
 }
 
 /* Eight numbers from each of two places; threads that want none have any place that is there. */
@@ -222,8 +235,8 @@ DEVICE void load_pair_of_four(const real *numbers, const u32 *pair, u32 is_wante
                               real *b) {
     u32 places[2] = {is_wanted ? pair[0] : 0, is_wanted ? pair[1] : 0};
 #ifdef MIXED
-    Word of_a = __ldcg((const Word *)(numbers + 8 * (u64)places[0]));
-    Word of_b = __ldcg((const Word *)(numbers + 8 * (u64)places[1]));
+    Word of_a = load_hinted((const Word *)(numbers + 8 * (u64)places[0]), kept_longest());
+    Word of_b = load_hinted((const Word *)(numbers + 8 * (u64)places[1]), kept_longest());
     NUMBERS_OF(of_a, a);
     NUMBERS_OF(of_b, b);
 #else
@@ -306,7 +319,11 @@ struct Launch {
 #define LOAD_QUAD(address, out) memcpy(out, address, 16)
 #define LOAD_TWO(address, out) LOAD_PAIR(address, out)
 #define STORE_TWO(address, in) ((address)[0] = (in)[0], (address)[1] = (in)[1])
+#define LOAD_TWO_STREAMED(address, out) LOAD_TWO(address, out)
+#define STREAM_TWO(address, in) STORE_TWO(address, in)
 #define FRESH(address) (*(address))
+#define STREAMED(address) (*(address))
+#define STREAM(address, value) (*(address) = (value))
 #define WAIT_FOR_KERNELS_BEFORE() ((void)0)
 #define LET_NEXT_KERNEL_BEGIN() ((void)0)
 #define STEP launch.step

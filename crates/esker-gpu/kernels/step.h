@@ -104,6 +104,9 @@ struct Step {
     real *before;
     /* Sums over the substeps done, in the same places. */
     real *moved;
+    /* Colours of the contacts of every movable body, a bit each, of a flat plan; null where they are
+     * not known. */
+    const u64 *colours_of;
     /* What impacts have changed in this substep, six numbers. */
     real *change;
     u32 *impacted;

@@ -112,29 +112,28 @@ struct Contact {
 /* What a contact has in memory beside its bodies; `rolls` is whether any contact does, which is
  * known where a kernel is compiled. */
 DEVICE void load_row(const struct Step *s, u32 place, u32 rolls, struct Contact *c) {
-    c->tracked = FRESH(s->tracked + place);
+    c->tracked = STREAMED(s->tracked + place);
     for (int k = 0; k < 3; k++) {
-        c->normal[k] = FRESH(s->normal[k] + place);
-        c->friction[k] = FRESH(s->friction[k] + place);
+        c->normal[k] = STREAMED(s->normal[k] + place);
+        c->friction[k] = STREAMED(s->friction[k] + place);
     }
-    c->overlap = FRESH(s->overlap + place);
-    c->arms[0] = FRESH(s->arms[0] + place);
-    c->arms[1] = FRESH(s->arms[1] + place);
-    c->compliance = FRESH(s->compliance + place);
-    c->impulse = FRESH(s->impulse + place);
-    c->inverse_tangent = FRESH(s->inverse_tangent + place);
-    c->cap = FRESH(s->cap + place);
-    c->min_overlap = FRESH(s->min_overlap + place);
-    c->damping_factor = FRESH(s->damping_factor + place);
-    c->rolls = rolls && c->law->rolls;
+    c->overlap = STREAMED(s->overlap + place);
+    c->arms[0] = STREAMED(s->arms[0] + place);
+    c->arms[1] = STREAMED(s->arms[1] + place);
+    c->compliance = STREAMED(s->compliance + place);
+    c->impulse = STREAMED(s->impulse + place);
+    c->inverse_tangent = STREAMED(s->inverse_tangent + place);
+    c->cap = STREAMED(s->cap + place);
+    c->min_overlap = STREAMED(s->min_overlap + place);
+    c->damping_factor = STREAMED(s->damping_factor + place);
     c->twisting = R(0.0);
     for (int k = 0; k < 3; k++) c->rolling[k] = R(0.0);
     if (rolls) {
-        c->rolling_limit = FRESH(s->rolling_limit + place);
-        c->twisting_limit = FRESH(s->twisting_limit + place);
-        c->inverse_rolling = FRESH(s->inverse_rolling + place);
-        for (int k = 0; k < 3; k++) c->rolling[k] = FRESH(s->rolling[k] + place);
-        c->twisting = FRESH(s->twisting + place);
+        c->rolling_limit = STREAMED(s->rolling_limit + place);
+        c->twisting_limit = STREAMED(s->twisting_limit + place);
+        c->inverse_rolling = STREAMED(s->inverse_rolling + place);
+        for (int k = 0; k < 3; k++) c->rolling[k] = STREAMED(s->rolling[k] + place);
+        c->twisting = STREAMED(s->twisting + place);
     }
 }
 
@@ -145,6 +144,7 @@ DEVICE void load(const struct Step *s, u32 place, u32 rolls, struct Contact *c) 
     c->wake = FRESH(s->wake + s->group[place]);
     c->law = s->laws + s->law[place];
     if (is_asleep(c->wake)) return;
+    c->rolls = rolls && c->law->rolls;
     c->bodies[0] = s->contact_bodies[2 * place];
     c->bodies[1] = s->contact_bodies[2 * place + 1];
     load_row(s, place, rolls, c);
@@ -270,8 +270,7 @@ DEVICE void add_change(const struct Step *s, u32 substep, u32 body, const real *
 }
 
 /* Equation (1) of `follow`: the impulse turns with its bodies. */
-DEVICE void turn(const struct Step *s, struct Contact *c, real *va, real *vb, real *wa,
-                 real *wb) {
+DEVICE void turn(struct Contact *c, real *va, real *vb, real *wa, real *wb) {
     real mass_a = va[3], mass_b = vb[3], inertia_a = wa[3], inertia_b = wb[3];
     real along = dot(c->turned, c->friction);
     real friction[3], moment[3], turned_moment[3];
@@ -281,7 +280,6 @@ DEVICE void turn(const struct Step *s, struct Contact *c, real *va, real *vb, re
         real linear = (c->turned[k] - c->normal[k]) * c->impulse + (friction[k] - c->friction[k]);
         va[k] = va[k] - linear * mass_a;
         vb[k] = vb[k] + linear * mass_b;
-        s->friction[k][c->place] = friction[k];
     }
     cross(c->turned, friction, turned_moment);
     real rolling[3];
@@ -295,7 +293,6 @@ DEVICE void turn(const struct Step *s, struct Contact *c, real *va, real *vb, re
             real torque = (rolling[k] - c->rolling[k]) + twist;
             torque_a = torque_a + torque;
             torque_b = torque_b - torque;
-            s->rolling[k][c->place] = rolling[k];
             c->rolling[k] = rolling[k];
         }
         wa[k] = wa[k] - torque_a * inertia_a;
@@ -331,16 +328,16 @@ DEVICE u32 relax(const struct Step *s, const struct Bodies *bodies, u32 substep,
                   struct Contact *c, struct Motions *m) {
     u32 place = c->place;
     real *va = m->a[0], *vb = m->b[0], *wa = m->a[1], *wb = m->b[1];
-    s->overlap[place] = c->overlap;
+    STREAM(s->overlap + place, c->overlap);
     if (c->turns) {
-        if (R(0.0) < c->impulse) turn(s, c, va, vb, wa, wb);
+        if (R(0.0) < c->impulse) turn(c, va, vb, wa, wb);
         for (int k = 0; k < 3; k++) {
             c->normal[k] = c->turned[k];
-            s->normal[k][place] = c->normal[k];
+            STREAM(s->normal[k] + place, c->normal[k]);
         }
         for (int k = 0; k < 2; k++) {
             c->arms[k] = c->turned_arms[k];
-            s->arms[k][place] = c->arms[k];
+            STREAM(s->arms[k] + place, c->arms[k]);
         }
     }
     const real *n = c->normal;
@@ -362,10 +359,10 @@ DEVICE u32 relax(const struct Step *s, const struct Bodies *bodies, u32 substep,
     if (!(R(0.0) < larger)) {
         /* Open before and after: nothing else can change. */
         if (c->was_impact) {
-            s->impulse[place] = R(0.0);
-            for (int k = 0; k < 3; k++) s->friction[k][place] = R(0.0);
-            for (int k = 0; c->rolls && k < 3; k++) s->rolling[k][place] = R(0.0);
-            if (c->rolls) s->twisting[place] = R(0.0);
+            STREAM(s->impulse + place, R(0.0));
+            for (int k = 0; k < 3; k++) STREAM(s->friction[k] + place, R(0.0));
+            for (int k = 0; c->rolls && k < 3; k++) STREAM(s->rolling[k] + place, R(0.0));
+            if (c->rolls) STREAM(s->twisting + place, R(0.0));
         }
         if (c->impacts) count_impact(s, bodies, substep, rolls, c, old_impulse);
         return 0;
@@ -431,11 +428,11 @@ DEVICE u32 relax(const struct Step *s, const struct Bodies *bodies, u32 substep,
         }
     }
     if (c->impacts) count_impact(s, bodies, substep, rolls, c, impulse);
-    s->impulse[place] = c->impacts ? R(0.0) - impulse : impulse;
-    for (int k = 0; k < 3; k++) s->friction[k][place] = c->friction[k];
+    STREAM(s->impulse + place, c->impacts ? R(0.0) - impulse : impulse);
+    for (int k = 0; k < 3; k++) STREAM(s->friction[k] + place, c->friction[k]);
     if (c->rolls) {
-        for (int k = 0; k < 3; k++) s->rolling[k][place] = c->rolling[k];
-        s->twisting[place] = c->twisting;
+        for (int k = 0; k < 3; k++) STREAM(s->rolling[k] + place, c->rolling[k]);
+        STREAM(s->twisting + place, c->twisting);
     }
     return 1;
 }
@@ -541,13 +538,15 @@ DEVICE real time_open(const struct Step *s, const struct Bodies *bodies, u32 pla
     const real *moved_b = s->moved + 8 * (u64)body_of(bodies, j);
     const real *before_a = bodies->before + (u64)bodies->stride * i;
     const real *before_b = bodies->before + (u64)bodies->stride * j;
+    int is_cached = bodies->list != 0;
     real n[3], moved[3], approach[3];
     for (int k = 0; k < 3; k++) {
-        n[k] = s->normal[k][place];
-        moved[k] = moved_b[k] - moved_a[k];
-        approach[k] = before_a[k] - before_b[k];
+        n[k] = FRESH(s->normal[k] + place);
+        moved[k] = FRESH(moved_b + k) - FRESH(moved_a + k);
+        approach[k] = is_cached ? before_a[k] - before_b[k]
+                                : FRESH(before_a + k) - FRESH(before_b + k);
     }
-    real gap = dot(n, moved) * R(s->step) - s->overlap[place];
+    real gap = dot(n, moved) * R(s->step) - FRESH(s->overlap + place);
     real speed = dot(n, approach), closing = s->closing[place];
     return gap / MAX(closing, speed);
 }
@@ -558,20 +557,22 @@ DEVICE void bring_up_to_date(const struct Step *s, const struct Bodies *bodies, 
     const real *b = s->moved + 8 * (u64)body_of(bodies, s->contact_bodies[2 * place + 1]);
     real n[3], apart[3];
     for (int k = 0; k < 3; k++) {
-        n[k] = s->normal[k][place];
-        apart[k] = b[k] - a[k];
+        n[k] = FRESH(s->normal[k] + place);
+        apart[k] = FRESH(b + k) - FRESH(a + k);
     }
+    real overlap = FRESH(s->overlap + place);
     if (!s->laws[s->law[place]].follows) {
-        s->overlap[place] -= dot(n, apart) * R(s->step);
+        s->overlap[place] = overlap - dot(n, apart) * R(s->step);
         return;
     }
-    real distance = s->arms[0][place] + s->arms[1][place];
+    real arms[2] = {FRESH(s->arms[0] + place), FRESH(s->arms[1] + place)};
+    real distance = arms[0] + arms[1];
     real branch[3];
     for (int k = 0; k < 3; k++) branch[k] = n[k] * distance + apart[k] * R(s->step);
     real moved = SQUARE_ROOT(dot(branch, branch));
     for (int k = 0; k < 3; k++) s->normal[k][place] = branch[k] / moved;
-    for (int k = 0; k < 2; k++) s->arms[k][place] += R(0.5) * (moved - distance);
-    s->overlap[place] += distance - moved;
+    for (int k = 0; k < 2; k++) s->arms[k][place] = arms[k] + R(0.5) * (moved - distance);
+    s->overlap[place] = overlap + (distance - moved);
 }
 
 DEVICE void spread_after(const struct Step *s, u32 block, u32 thread, u32 threads) {
@@ -708,41 +709,67 @@ KERNEL(apply_impulses, SWEEP_THREADS, u32 colour) {
     FOR_THREADS(thread) spread_after(s, index, thread, THREADS);
 }
 
-/* Equation (1) of `substep`: every body changes by as much as in the substep before, without
- * what impacts changed. */
-KERNEL(repeat_changes, BODY_THREADS, u32 substep) {
+/* Whether a body may have contacts with colours from this one on; of plans that are not flat, and of
+ * those whose host does not say, every body may. */
+DEVICE u32 is_swept_late(const struct Step *s, u32 body, u32 colour) {
+    if (!s->colours_of) return 1;
+    return colour < MOST_COLOURS && s->colours_of[body] >> colour != 0;
+}
+
+/* Equation (1) of `substep` for two of a body's numbers; `waits` where kernels before may still change
+ * what the body has now. */
+DEVICE void repeat_two(const struct Step *s, u32 substep, u32 two, u32 waits) {
+    u32 i = two / 4, part = two % 4;
+    u64 at = 2 * (u64)two;
+    real now[2], before[2], moved[2], next[2];
+    LOAD_TWO(s->before + at, before);
+    LOAD_TWO_STREAMED(s->moved + at, moved);
+    if (waits) {
+        WAIT_FOR_KERNELS_BEFORE();
+        LET_NEXT_KERNEL_BEGIN();
+    }
+    LOAD_TWO(s->state + at, now);
+    /* Bodies with copies have to be joined before. */
+    int is_subtracted = FRESH(s->impact_counts + substep - 1) && FRESH(s->impacted + i) == substep;
+    for (u32 k = 0; is_subtracted && k < s->originals; k++) {
+        is_subtracted = s->original[k].body != i;
+    }
+    for (u32 k = 0; k < 2; k++) {
+        next[k] = now[k];
+        /* Masses are last. */
+        if (part % 2 == 1 && k == 1) continue;
+        next[k] = now[k] + (now[k] - before[k]);
+        if (is_subtracted) {
+            u32 axis = 3 * (part / 2) + 2 * (part % 2) + k;
+            next[k] = next[k] - FRESH(s->change + 6 * (u64)i + axis);
+        }
+        moved[k] += now[k];
+    }
+    STREAM_TWO(s->moved + at, moved);
+    STORE_TWO(s->before + at, now);
+    STORE_TWO(s->state + at, next);
+}
+
+/* Every body changes by as much as in the substep before, without what impacts changed. Bodies that
+ * none of the last colours of a flat plan, from this one on, has contacts with need not wait for the
+ * kernel that sweeps these. Two numbers a thread: neighbours fetch what lies side by side. */
+KERNEL(repeat_changes, BODY_THREADS, u32 substep, u32 last_colours) {
     const struct Step *s = STEP;
+    OWN(u32, has_late);
     FOR_THREADS(thread) {
-        /* Two numbers a thread: neighbours fetch what lies side by side. */
+        *MINE(has_late, thread) = 0;
         FOR_EACH(two, thread, 4 * s->movable) {
-            u32 i = two / 4, part = two % 4;
-            u64 at = 2 * (u64)two;
-            real now[2], before[2], moved[2], next[2];
-            LOAD_TWO(s->before + at, before);
-            LOAD_TWO(s->moved + at, moved);
-            WAIT_FOR_KERNELS_BEFORE();
-            LET_NEXT_KERNEL_BEGIN();
-            LOAD_TWO(s->state + at, now);
-            /* Bodies with copies have to be joined before. */
-            int is_subtracted =
-                FRESH(s->impact_counts + substep - 1) && FRESH(s->impacted + i) == substep;
-            for (u32 k = 0; is_subtracted && k < s->originals; k++) {
-                is_subtracted = s->original[k].body != i;
+            if (is_swept_late(s, two / 4, last_colours)) {
+                *MINE(has_late, thread) = 1;
+            } else {
+                repeat_two(s, substep, two, 0);
             }
-            for (u32 k = 0; k < 2; k++) {
-                next[k] = now[k];
-                /* Masses are last. */
-                if (part % 2 == 1 && k == 1) continue;
-                next[k] = now[k] + (now[k] - before[k]);
-                if (is_subtracted) {
-                    u32 axis = 3 * (part / 2) + 2 * (part % 2) + k;
-                    next[k] = next[k] - FRESH(s->change + 6 * (u64)i + axis);
-                }
-                moved[k] += now[k];
-            }
-            STORE_TWO(s->moved + at, moved);
-            STORE_TWO(s->before + at, now);
-            STORE_TWO(s->state + at, next);
+        }
+    }
+    FOR_THREADS(thread) {
+        if (!*MINE(has_late, thread)) continue;
+        FOR_EACH(two, thread, 4 * s->movable) {
+            if (is_swept_late(s, two / 4, last_colours)) repeat_two(s, substep, two, 1);
         }
     }
     WAIT_FOR_KERNELS_BEFORE();
@@ -904,6 +931,7 @@ DEVICE void begin_flat(const struct Step *s, u32 is_swept, u32 substep, u32 roll
     real before_a[4], before_b[4];
     load_pair_of_four(s->before, c->bodies, is_swept, before_a, before_b);
     if (!is_swept) return;
+    c->rolls = rolls && c->law->rolls;
     load_row(s, c->place, rolls, c);
     for (int k = 0; k < 3; k++) m.apart[k] = before_b[k] - before_a[k];
     /* Masses are in both places. */
@@ -951,59 +979,66 @@ PART_OF_KERNEL(wake_flat, const struct Step *s, u32 first, u32 end, u32 substep)
  * block. The first is in the lower half of a word, the end in the upper.
  *
  * Rows were written in the substep before, and velocities at the start of a substep before its
- * first colour: only those of now have to be waited for. */
+ * first colour: only those of now have to be waited for. So sleeping groups are looked at before,
+ * and contacts of several small colours have their rows at once and are then swept colour by colour.
+ * Every other colour goes through its contacts the other way round: bodies that the colour before
+ * has come to last are near by still. */
 PART_OF_KERNEL(sweep_places, u32 colours, u32 substep, u32 rolls) {
     const struct Step *s = STEP;
     SHARED(u32, has_due);
     OWN(struct Contact, own);
     OWN(u32, is_swept);
     struct Bodies bodies = all_bodies(s);
-    u32 colour = colours & 0xffffu, end_of_all = s->colours[MOST_COLOURS];
+    u32 first_colour = colours & 0xffffu, end_colour = colours >> 16;
+    u32 end = s->colours[end_colour];
+    u32 block = first_colour % 2 ? THREAD_BLOCKS - 1 - THREAD_BLOCK : THREAD_BLOCK;
     FOR_THREADS(thread) {
         if (thread == 0) has_due = 0;
     }
     BARRIER();
-    if (colour == 0) WAIT_FOR_KERNELS_BEFORE();
-    for (; colour < colours >> 16 && s->colours[colour] < end_of_all; colour++) {
-        u32 end = s->colours[colour + 1];
-        for (u32 first = s->colours[colour] + THREAD_BLOCK * THREADS; first < end;
-             first += THREADS * THREAD_BLOCKS) {
+    if (first_colour == 0) WAIT_FOR_KERNELS_BEFORE();
+    for (u32 first = s->colours[first_colour] + block * THREADS; first < end;
+         first += THREADS * THREAD_BLOCKS) {
+        u32 last = first + THREADS < end ? first + THREADS : end;
+        FOR_THREADS(thread) {
+            struct Contact *c = MINE(own, thread);
+            u32 place = first + thread, *swept = MINE(is_swept, thread);
+            *swept = 0;
+            c->place = place;
+            if (place < last) {
+                c->wake = FRESH(s->wake + place / LANES);
+                LOAD_PAIR(s->contact_bodies + 2 * (u64)place, c->bodies);
+                u32 law = s->law[place];
+                c->law = s->laws + law;
+                *swept = law != EMPTY_PLACE && !is_asleep(c->wake);
+                if (is_due(c->wake, substep)) has_due = 1;
+            }
+            begin_flat(s, *swept, substep, rolls, c);
+        }
+        BARRIER();
+        if (has_due) {
+            RUN_PART(wake_flat, s, first, last, substep);
             FOR_THREADS(thread) {
                 struct Contact *c = MINE(own, thread);
-                u32 place = first + thread, *swept = MINE(is_swept, thread);
-                *swept = 0;
-                c->place = place;
-                if (place < end) {
-                    c->wake = FRESH(s->wake + place / LANES);
-                    LOAD_PAIR(s->contact_bodies + 2 * (u64)place, c->bodies);
-                    u32 law = s->law[place];
-                    c->law = s->laws + law;
-                    *swept = law != EMPTY_PLACE && !is_asleep(c->wake);
-                    if (is_due(c->wake, substep)) has_due = 1;
+                u32 is_woken = 0;
+                if (thread == 0) has_due = 0;
+                if (c->place < last && s->law[c->place] != EMPTY_PLACE && is_asleep(c->wake)) {
+                    c->wake = s->wake[c->place / LANES];
+                    is_woken = !is_asleep(c->wake);
                 }
-                begin_flat(s, *swept, substep, rolls, c);
+                begin_flat(s, is_woken, substep, rolls, c);
+                *MINE(is_swept, thread) |= is_woken;
             }
-            WAIT_FOR_KERNELS_BEFORE();
-            LET_NEXT_KERNEL_BEGIN();
-            BARRIER();
-            if (has_due) {
-                RUN_PART(wake_flat, s, first, end, substep);
-                FOR_THREADS(thread) {
-                    struct Contact *c = MINE(own, thread);
-                    u32 is_woken = 0;
-                    if (thread == 0) has_due = 0;
-                    if (c->place < end && s->law[c->place] != EMPTY_PLACE && is_asleep(c->wake)) {
-                        c->wake = s->wake[c->place / LANES];
-                        is_woken = !is_asleep(c->wake);
-                    }
-                    begin_flat(s, is_woken, substep, rolls, c);
-                    *MINE(is_swept, thread) |= is_woken;
-                }
-                BARRIER();
-            }
+        }
+        WAIT_FOR_KERNELS_BEFORE();
+        LET_NEXT_KERNEL_BEGIN();
+        for (u32 colour = first_colour; colour < end_colour && s->colours[colour] < last; colour++) {
+            u32 start_of_colour = s->colours[colour], end_of_colour = s->colours[colour + 1];
+            if (end_of_colour <= first) continue;
             FOR_THREADS(thread) {
                 struct Contact *c = MINE(own, thread);
-                u32 is_moved = *MINE(is_swept, thread);
+                u32 is_now = start_of_colour <= c->place && c->place < end_of_colour;
+                u32 is_moved = is_now && *MINE(is_swept, thread);
                 struct Motions m;
                 load_pair_of_eight(s->state, c->bodies, is_moved, m.a, m.b);
                 if (is_moved) is_moved = relax(s, &bodies, substep, rolls, c, &m);

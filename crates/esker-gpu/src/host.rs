@@ -41,7 +41,7 @@ macro_rules! substep_kernels {
                 #[link_name = concat!("apply_impulses", $suffix)]
                 fn apply_impulses(launch: Launch, colour: u32);
                 #[link_name = concat!("repeat_changes", $suffix)]
-                fn repeat_changes(launch: Launch, substep: u32);
+                fn repeat_changes(launch: Launch, substep: u32, last_colours: u32);
                 #[link_name = concat!("join_copies", $suffix)]
                 fn join_copies(launch: Launch, substep: u32);
                 #[link_name = concat!("sweep", $suffix)]
@@ -70,7 +70,10 @@ macro_rules! substep_kernels {
                     match kernel {
                         Kernel::BeginStep => begin_step(at),
                         Kernel::ApplyImpulses { colour } => apply_impulses(at, colour),
-                        Kernel::RepeatChanges { substep } => repeat_changes(at, substep),
+                        Kernel::RepeatChanges {
+                            substep,
+                            last_colours,
+                        } => repeat_changes(at, substep, last_colours),
                         Kernel::JoinCopies { substep } => join_copies(at, substep),
                         Kernel::Sweep { colour, substep } => sweep(at, colour, substep),
                         Kernel::SweepRolling { colour, substep } => {

@@ -14,7 +14,7 @@ use crate::memory::{Array, DeviceMemory, Plain};
 pub enum Kernel {
     BeginStep,
     ApplyImpulses { colour: u32 },
-    RepeatChanges { substep: u32 },
+    RepeatChanges { substep: u32, last_colours: u32 },
     JoinCopies { substep: u32 },
     Sweep { colour: u32, substep: u32 },
     SweepRolling { colour: u32, substep: u32 },
@@ -210,12 +210,16 @@ impl StepShape {
             false => Kernel::ApplyImpulses { colour },
             true => Kernel::ApplyFlat { colours: colour },
         });
+        let last_colours = self.large_colours() as u32;
         for substep in 0..self.substeps {
             if substep > 0 {
                 // Two of eight numbers are a thread.
                 launches.push(KernelLaunch {
                     thread_blocks: (4 * self.bodies).div_ceil(BODY_THREADS).max(1),
-                    ..over_bodies(Kernel::RepeatChanges { substep })
+                    ..over_bodies(Kernel::RepeatChanges {
+                        substep,
+                        last_colours,
+                    })
                 });
                 if self.has_copies {
                     launches.push(KernelLaunch {

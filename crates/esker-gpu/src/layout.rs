@@ -172,6 +172,7 @@ pub struct StepRecord {
     pub state: u64,
     pub before: u64,
     pub moved: u64,
+    pub colours_of: u64,
     pub change: u64,
     pub impacted: u64,
     pub open_time: u64,

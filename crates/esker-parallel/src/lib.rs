@@ -18,6 +18,7 @@
 //!   sums in order, so that rounding is the same too;
 //! * an [`ExactSum`] is the same in any order of its terms, and with that also for
 //!   any order in which they are stored; so is whatever [`Team::reduce`] gives;
+//! * [`Team::sort_by`] is given an order in which no two elements are equal;
 //! * [`SparseCells`] numbers the cells of space that things are in by where they are.
 //!
 //! This crate holds `unsafe` code: a closure is lent to other threads for the
@@ -31,6 +32,7 @@ mod prefetch;
 mod reduce;
 mod shared_slice;
 mod signal;
+mod sort;
 mod sparse_cells;
 mod team;
 mod thread_choice;

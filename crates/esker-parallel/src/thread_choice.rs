@@ -123,8 +123,7 @@ impl ThreadChoice {
     /// and contacts.
     pub fn begin_step(&mut self, work: usize) -> usize {
         self.work = work;
-        let worth = work / WORK_PER_THREAD;
-        let cap = self.numbers.iter().rposition(|&n| n <= worth).unwrap_or(0);
+        let cap = self.cap_of(work);
         if cap != self.cap {
             self.cap = cap;
             self.trial = None;
@@ -140,6 +139,17 @@ impl ThreadChoice {
             }
         }
         self.numbers[self.trial.map_or(self.level, |trial| trial.level)]
+    }
+
+    /// The highest level that this work allows.
+    fn cap_of(&self, work: usize) -> usize {
+        let worth = work / WORK_PER_THREAD;
+        self.numbers.iter().rposition(|&n| n <= worth).unwrap_or(0)
+    }
+
+    /// Threads for work that is none of a step's, and not compared by the clock.
+    pub fn for_work(&self, work: usize) -> usize {
+        self.numbers[self.cap_of(work)]
     }
 
     /// Notes how long the step took.

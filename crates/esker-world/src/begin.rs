@@ -56,7 +56,7 @@ impl World {
         let turnover = self.turn_over(&mut KnownRows::All);
         if self.sorts_memory() {
             let order = self.memory_order();
-            self.grains.reorder(&order);
+            self.grains.reorder(&order, &mut self.team);
         }
         self.hold_near_members();
         self.history.link(&mut self.team);
@@ -188,13 +188,15 @@ impl World {
     /// space-filling curve. Nothing else depends on it.
     pub(crate) fn memory_order(&mut self) -> Vec<u32> {
         let cell = self.grains.diameters(&mut self.team).mean;
-        let (grains, order) = (&self.grains, &mut self.workspace.memory_order);
+        let (grains, [order, room]) = (&self.grains, &mut self.workspace.memory_order);
         self.team.fill(order, grains.count(), |i| {
             (morton(grains.position[i] / cell), i as u32)
         });
         // Names are far away in memory, and decide only within a cell.
         let name = |i: u32| grains.id[i as usize];
-        order.sort_unstable_by(|(a, i), (b, j)| a.cmp(b).then_with(|| name(*i).cmp(&name(*j))));
+        self.team.sort_by(order, room, |(a, i), (b, j)| {
+            a.cmp(b).then_with(|| name(*i).cmp(&name(*j)))
+        });
         order.iter().map(|&(_, i)| i).collect()
     }
 }

@@ -274,6 +274,23 @@ pub fn sphere_inertia(mass: f64, radius: f64) -> f64 {
     0.4 * mass * radius * radius
 }
 
+/// The rows that grains come from, and who moves them.
+struct Permutation<'a> {
+    order: &'a [u32],
+    team: &'a mut Team,
+}
+
+impl Permutation<'_> {
+    /// What comes after all grains stays where it is.
+    fn apply<T: Copy + Send + Sync>(&mut self, values: &mut Vec<T>) {
+        let (mut moved, order) = (Vec::with_capacity(values.capacity()), self.order);
+        self.team.fill(&mut moved, values.len(), |row| {
+            values[order.get(row).map_or(row, |&i| i as usize)]
+        });
+        *values = moved;
+    }
+}
+
 /// What all rows have, by dense index: grains first, then bodies of their own.
 impl Grains {
     /// Ids.
@@ -666,28 +683,24 @@ impl Grains {
     ///
     /// # Panics
     /// When `order` is not a permutation of the dense indices of the grains.
-    pub fn reorder(&mut self, order: &[u32]) {
-        fn permute<T: Copy>(values: &mut Vec<T>, order: &[u32]) {
-            let rest = &values[order.len()..];
-            let grains = order.iter().map(|&i| values[i as usize]);
-            *values = grains.chain(rest.iter().copied()).collect();
-        }
+    pub fn reorder(&mut self, order: &[u32], team: &mut Team) {
+        let mut permute = Permutation { order, team };
         let mut seen = vec![false; self.count()];
         for &i in order {
             assert!(!std::mem::replace(&mut seen[i as usize], true));
         }
         assert_eq!(order.len(), self.count());
-        permute(&mut self.id, order);
-        permute(&mut self.slot, order);
-        permute(&mut self.position, order);
-        permute(&mut self.orientation, order);
-        permute(&mut self.state, order);
-        permute(&mut self.radius, order);
-        permute(&mut self.mass, order);
-        permute(&mut self.material, order);
-        permute(&mut self.rest, order);
+        permute.apply(&mut self.id);
+        permute.apply(&mut self.slot);
+        permute.apply(&mut self.position);
+        permute.apply(&mut self.orientation);
+        permute.apply(&mut self.state);
+        permute.apply(&mut self.radius);
+        permute.apply(&mut self.mass);
+        permute.apply(&mut self.material);
+        permute.apply(&mut self.rest);
         if self.has_shapes() {
-            permute(&mut self.shape, order);
+            permute.apply(&mut self.shape);
         }
     }
 
@@ -807,7 +820,7 @@ mod tests {
         assert_eq!(grains.id, [late, bodies[0], bodies[1]]);
         assert_eq!(grains.position[2].x, 11.0);
         grains.insert(grain(2.0), true);
-        grains.reorder(&[1, 0]);
+        grains.reorder(&[1, 0], &mut Team::new(1));
         assert_eq!(
             grains.position.iter().map(|x| x.x).collect::<Vec<_>>(),
             [2.0, 1.0, 10.0, 11.0]
@@ -832,7 +845,7 @@ mod tests {
         }
         let team = &mut Team::new(2);
         let mut turned = grains.clone();
-        turned.reorder(&(0..999).rev().collect::<Vec<u32>>());
+        turned.reorder(&(0..999).rev().collect::<Vec<u32>>(), team);
         assert_eq!(grains.diameters(team), turned.diameters(team));
         assert_eq!(grains.kinetic_energy(), turned.kinetic_energy());
         // What came or went is seen.

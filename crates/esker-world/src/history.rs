@@ -398,7 +398,7 @@ mod tests {
         grains.remove(4);
         let newest = grains.insert(new_grain, true);
         assert_eq!((grains.id[4], grains.id[5]), (ids[5], newest));
-        grains.reorder(&[0, 1, 3, 2, 4, 5]);
+        grains.reorder(&[0, 1, 3, 2, 4, 5], &mut Team::new(1));
         let tilted = DVec3::new(0.1, 0.0, 1.0).normalize();
         let new = [
             contact(3, ContactKey::wall(ids[2], 1, 8), tilted),

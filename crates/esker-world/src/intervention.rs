@@ -310,7 +310,7 @@ impl World {
     pub fn reorder_grains(&mut self, order: &[u32]) {
         self.set_all_free();
         self.forget_contacts();
-        self.grains.reorder(order);
+        self.grains.reorder(order, &mut self.team);
     }
 
     /// Rows of forces that act over the step, with these.

@@ -130,6 +130,36 @@ impl LoadedSide {
     }
 }
 
+/// What a contact that a device solved gave to its wall.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GivenToWall {
+    wall: u32,
+    /// Whether a closed container held the grain from outside.
+    is_outside: bool,
+    load: LoadIntegral,
+}
+
+impl GivenToWall {
+    /// None where nothing was given: most that are near a wall do not load it, and would add zeros.
+    fn of(walls: &[Wall], record: &TrackedRecord) -> Option<Self> {
+        if record.impulse == [0.0; 8] {
+            return None;
+        }
+        let wall = &walls[record.wall as usize];
+        let [normal, point] = [record.normal, record.point].map(DVec3::from_array);
+        let impulse = impulse_of(&record.impulse);
+        let is_outside = impulse.normal > 0.0
+            && wall.shape.is_closed_container()
+            && wall.shape.side_of(record.feature) == Some(Side::Outside);
+        let loaded = LoadedSide::of_wall(wall, point, normal);
+        Some(GivenToWall {
+            wall: record.wall,
+            is_outside,
+            load: LoadIntegral::of(&loaded, normal, &impulse, 1.0),
+        })
+    }
+}
+
 impl World {
     /// Work of tools on the grains since the start, J: of moving walls, and of bodies that joints
     /// hold.
@@ -211,21 +241,19 @@ impl World {
             wall.outer_contacts = 0;
         }
         let mut sums = vec![LoadIntegral::default(); self.walls.len()];
-        // Most that are near a wall do not load it, and would add zeros.
-        let loaded = |record: &&TrackedRecord| record.impulse != [0.0; 8];
-        for record in tracked.iter().filter(loaded) {
-            let index = record.wall as usize;
-            let wall = &mut self.walls[index];
-            let [normal, point] = [record.normal, record.point].map(DVec3::from_array);
-            let impulse = impulse_of(&record.impulse);
-            let is_outside = wall.shape.is_closed_container()
-                && wall.shape.side_of(record.feature) == Some(Side::Outside);
-            if impulse.normal > 0.0 && is_outside {
-                wall.outer_contacts += 1;
-            }
-            let loaded = LoadedSide::of_wall(wall, point, normal);
-            sums[index] += LoadIntegral::of(&loaded, normal, &impulse, 1.0);
+        // What every contact gives is computed by all threads, and added up by one in their order.
+        self.share_on_host(tracked.len());
+        let mut given = std::mem::take(&mut self.workspace.given_by_tracked);
+        let walls = &self.walls;
+        self.team.fill(&mut given, tracked.len(), |k| {
+            GivenToWall::of(walls, &tracked[k])
+        });
+        for given in given.iter().flatten() {
+            let index = given.wall as usize;
+            self.walls[index].outer_contacts += usize::from(given.is_outside);
+            sums[index] += given.load;
         }
+        self.workspace.given_by_tracked = given;
         for (wall, sum) in self.walls.iter_mut().zip(&sums) {
             wall.load = sum.mean(self.step);
             wall.total_load += *sum;

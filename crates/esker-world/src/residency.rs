@@ -305,9 +305,13 @@ impl World {
         state: &[BodyState],
         orientation: &[DQuat],
     ) {
-        self.grains.position.copy_from_slice(position);
-        self.grains.state.copy_from_slice(state);
-        self.grains.orientation.copy_from_slice(orientation);
+        let rows = self.grains.position.len();
+        let grains = &mut self.grains;
+        assert!([position.len(), state.len(), orientation.len()] == [rows; 3]);
+        self.team.fill(&mut grains.position, rows, |i| position[i]);
+        self.team.fill(&mut grains.state, rows, |i| state[i]);
+        self.team
+            .fill(&mut grains.orientation, rows, |i| orientation[i]);
     }
 
     /// Kinetic energy that the device measured, where the grains are there.
@@ -356,9 +360,10 @@ impl World {
             self.change_rows_on_device(rows, turnover.emitted)?;
         }
         if self.sorts_memory() {
+            self.share_on_host(self.grains.len());
             self.fetch_grains()?;
             let order = self.memory_order();
-            self.grains.reorder(&order);
+            self.grains.reorder(&order, &mut self.team);
             self.with_resident_device(|device, world| device.reorder(world, &order))?;
         }
         Ok(turnover)

@@ -30,7 +30,7 @@ use crate::ghosts::Ghosts;
 use crate::grains::{GrainId, Grains, locks_of_row, shape_of};
 use crate::inertia::{InertiaFloor, LoadedInertia};
 use crate::integrate;
-use crate::load::LoadIntegral;
+use crate::load::{GivenToWall, LoadIntegral};
 use crate::midpoint::{Midpoints, finish_rotation};
 use crate::order::Order;
 use crate::reach::Reach;
@@ -59,13 +59,15 @@ pub(crate) struct Workspace {
     pub(crate) tracked_impulses: Vec<Impulse>,
     /// Of bodies of their own, then of walls, as rows of the table.
     pub(crate) load_sums: Vec<LoadIntegral>,
+    /// What walls got of contacts of a step on a device.
+    pub(crate) given_by_tracked: Vec<Option<GivenToWall>>,
     pub(crate) equations: Equations,
     whole: WholeStepEquations,
     velocities: Vec<BodyState>,
     impact_impulses: Vec<Impulse>,
     pub(crate) backend: WorldBackend,
     smooth_stepper: SmoothStepper,
-    pub(crate) memory_order: Vec<(u64, u32)>,
+    pub(crate) memory_order: [Vec<(u64, u32)>; 2],
     inertia: InertiaFloor,
     pub(crate) cohesion: CohesiveForces,
     /// Accelerations of the step. Written by stage `assemble`.
@@ -195,6 +197,14 @@ impl World {
         if let Some(choice) = &mut self.thread_choice {
             let work = self.grains.len() + freed + self.workspace.contacts.len();
             self.team.set_threads(choice.begin_step(work));
+        }
+    }
+
+    /// Lets threads share what the host does of a step that a device makes, of about so many grains
+    /// or contacts.
+    pub(crate) fn share_on_host(&mut self, work: usize) {
+        if let Some(choice) = &self.thread_choice {
+            self.team.set_threads(choice.for_work(work));
         }
     }
 

@@ -566,6 +566,11 @@ impl<E: Executor> Advancer<E> {
             movable: grains as u32,
             rolls: rolls.into(),
             laws: staged.laws.address(memory),
+            colours_of: if is_flat {
+                s.colours_of.address(hidden)
+            } else {
+                0
+            },
             impact_counts: staged.impact_counts.address(memory),
             ..addresses((&of_contacts, hidden), (&of_bodies, hidden))
         };
