@@ -613,8 +613,8 @@ fn a_run_with_grains_frozen_says_so_resumes_exactly_and_shows_them() {
         "% of grains frozen on average",
         "each counted every time",
         "% of the threshold",
-        "of free grains, among each other and with frozen ones",
-        "more among frozen grains and walls",
+        "touching among free grains (and with them)",
+        "among frozen grains and walls",
         "√(g d) = 0.313 m/s",
     ] {
         assert!(said.contains(part), "{part}: {said}");

@@ -162,16 +162,17 @@ fn thresholds(settings: &Reduction) -> Vec<String> {
             ]);
         }
     }
-    let times = |ratio: f64| match ratio < 1e4 {
-        true => format!("{ratio:.0}"),
-        false => format!("{ratio:.0e}"),
+    let times = |ratio: f64| match ratio {
+        ..10.0 => format!("{ratio:.1}"),
+        ..1e4 => format!("{ratio:.0}"),
+        _ => format!("{ratio:.0e}"),
     };
     let mut notes: Vec<String> = compared
         .into_iter()
         .filter(|(_, value, default, factor, _)| *value > factor * default)
         .map(|(key, value, default, _, why)| {
             format!(
-                "reduction: {key} is {} times its default of {default}: {why}, and results are those of another bed",
+                "reduction: {key} is {} times its default of {default}: {why}",
                 times(value / default)
             )
         })
@@ -218,7 +219,7 @@ impl<'a> Walls<'a> {
     }
 
     /// Lattices whose columns are frozen before they buckle.
-    fn standing_lattices(&self) -> Vec<String> {
+    fn standing_lattices(&self) -> Option<String> {
         let up = self.world.gravity.normalize_or_zero().abs();
         let packings = self.world.packings.iter().enumerate();
         let standing = packings.filter_map(|(index, packing)| {
@@ -242,16 +243,19 @@ impl<'a> Walls<'a> {
                 && max - min < UNEQUAL * mean
                 && layers >= LAYERS
                 && packing.shape.is_none();
-            let spacing = format!("{:.2}", (max + 1.5 * STANDING * rolling * mean) / max);
-            stands.then(|| {
-                format!(
-                    "reduction: grains.{index} is a lattice with little jitter: its columns may be frozen before they \
-                     buckle, and stand for ever; take a jitter of 1 with a spacing of {spacing} diameters or more, or \
-                     place = \"packing\""
-                )
-            })
+            stands.then_some((index, (max + 1.5 * STANDING * rolling * mean) / max))
         });
-        standing.collect()
+        let standing: Vec<(usize, f64)> = standing.collect();
+        let (first, spacing) = *standing.first()?;
+        let others = match standing.len() - 1 {
+            0 => String::new(),
+            count => format!(" (and {count} more)"),
+        };
+        Some(format!(
+            "reduction: grains.{first}{others} is a lattice with little jitter: its columns may be frozen before they \
+             buckle, and stand for ever; take a jitter of 1 with a spacing of {spacing:.2} diameters or more, or \
+             place = \"packing\""
+        ))
     }
 
     /// Walls that turn over, or past others.

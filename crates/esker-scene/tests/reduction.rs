@@ -148,7 +148,7 @@ fn check_notes_thresholds_far_from_their_defaults() {
     assert!(hasty.contains("slow for a moment"), "{hasty}");
     let trial = notes("{ method = \"trial\", trial_slip = 10 }").join("");
     assert!(
-        trial.contains("trial_slip is 14 times its default"),
+        trial.contains("trial_slip is 14 times its default of 0.73: "),
         "{trial}"
     );
 }

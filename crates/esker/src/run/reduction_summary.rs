@@ -72,12 +72,9 @@ impl ReductionSummary {
         self.mean_imbalance
     }
 
-    /// The contacts that no step solves, for people.
-    pub(super) fn contacts_line(&self) -> String {
-        format!(
-            "              {} more among frozen grains and walls, which are not solved",
-            self.frozen_contacts
-        )
+    /// Contacts among frozen grains and walls at the end, which no step solves.
+    pub(super) fn contacts(&self) -> usize {
+        self.frozen_contacts
     }
 
     /// For people.

@@ -423,15 +423,15 @@ impl Summary {
         };
         lines.push(format!("  grains      {}{flow}", self.particles));
         let frozen = self.reduction.as_ref();
-        let of_free = frozen.map_or(
-            "",
-            |_| " of free grains, among each other and with frozen ones",
-        );
-        lines.push(format!(
-            "  contacts    {} touching, {} with those about to{of_free}",
-            self.touching_contacts, self.contacts
-        ));
-        lines.extend(frozen.map(ReductionSummary::contacts_line));
+        let (touching, predicted) = (self.touching_contacts, self.contacts);
+        lines.push(match frozen {
+            None => format!("  contacts    {touching} touching, {predicted} with those about to"),
+            Some(frozen) => format!(
+                "  contacts    {touching} touching among free grains (and with them), {predicted} with those about to; \
+                 {} among frozen grains and walls",
+                frozen.contacts()
+            ),
+        });
         let of_free = frozen.map_or("", |_| " (contacts of free grains)");
         let worst = 100.0 * self.worst_overlap;
         lines.push(match self.touching_contacts {
