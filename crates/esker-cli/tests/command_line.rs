@@ -26,6 +26,10 @@ fn with_scene(text: &str, test: impl FnOnce(&Path)) {
     test(folder.path());
 }
 
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 fn summary(output: &Output) -> serde_json::Value {
     assert!(
         output.status.success(),
@@ -343,9 +347,14 @@ fn a_run_without_a_gpu_says_so_in_one_line_and_auto_uses_the_cpu() {
         assert!(devices["cpu"]["threads"].as_u64() > Some(0), "{devices}");
         let on_cpu = summary(&esker(folder, &["run", "heap.toml", "-o", "a", "--json"]));
         let arguments = ["run", "heap.toml", "-o", "b", "--json", "--device", "auto"];
-        let on_any = summary(&esker(folder, &arguments));
+        let on_any = esker(folder, &arguments);
+        let told = errors(&on_any);
+        let on_any = summary(&on_any);
         assert_eq!(on_cpu["state_hash"], on_any["state_hash"]);
         if devices["gpu"].is_null() {
+            let reason = devices["gpu_reason"].as_str().expect("a reason");
+            let lines = told.lines().filter(|line| line.contains(reason));
+            assert_eq!(lines.count(), 1, "{told}");
             let arguments = ["run", "heap.toml", "-o", "c", "--device", "gpu"];
             let refused = esker(folder, &arguments);
             assert_eq!(refused.status.code(), Some(1));
@@ -356,5 +365,144 @@ fn a_run_without_a_gpu_says_so_in_one_line_and_auto_uses_the_cpu() {
             assert_eq!(told.count(), 1, "{message}");
             assert!(!folder.join("c").exists(), "nothing is left behind");
         }
+    });
+}
+
+/// The scene was judged with its own device before the one of the command line was known.
+#[test]
+fn a_device_on_the_command_line_overrules_one_that_cannot_compute_the_scene() {
+    let solver = "solver = { method = \"gauss-seidel\" }\n";
+    let text = format!("device = \"gpu\"\n{HEAP}{solver}");
+    with_scene(&text, |folder| {
+        let refused = esker(folder, &["run", "heap.toml", "-o", "a"]);
+        assert_eq!(refused.status.code(), Some(1));
+        let refused = errors(&refused);
+        assert!(
+            refused.contains("a GPU cannot compute this scene"),
+            "{refused}"
+        );
+        for device in ["cpu", "auto"] {
+            let output = esker(
+                folder,
+                &["run", "heap.toml", "-o", device, "--device", device],
+            );
+            let told = errors(&output);
+            assert!(output.status.success(), "{told}");
+            assert_eq!(
+                told.contains("the CPU computes the run"),
+                device == "auto",
+                "{told}"
+            );
+        }
+    });
+}
+
+#[test]
+fn check_says_why_no_gpu_will_compute_a_scene() {
+    with_scene(&format!("device = \"auto\"\n{HEAP}"), |folder| {
+        let devices = esker(folder, &["info", "--devices", "--json"]);
+        if let Some(reason) = summary(&devices)["gpu_reason"].as_str() {
+            let checked = summary(&esker(folder, &["check", "heap.toml", "--json"]));
+            let notes = checked["notes"].to_string();
+            assert!(
+                notes.contains("no GPU here") && notes.contains(reason),
+                "{notes}"
+            );
+        }
+    });
+}
+
+/// A precision was kept by scenes and not by the command line, on a CPU too, which has only one.
+#[test]
+fn a_resumed_run_keeps_its_precision_where_it_has_an_effect() {
+    with_scene(HEAP, |folder| {
+        let run = |more: &[&str]| {
+            let all = [&["run", "heap.toml", "-o", "a"], more].concat();
+            esker(folder, &all)
+        };
+        let begun = run(&["--steps", "5", "--precision", "mixed"]);
+        let told = errors(&begun);
+        assert!(told.contains("precision \"mixed\" has no effect"), "{told}");
+        let scene = |keys: &str| {
+            std::fs::write(folder.join("heap.toml"), format!("{keys}{HEAP}")).expect("written");
+        };
+        // On a CPU whatever states it.
+        scene("precision = \"mixed\"\n");
+        let resumed = run(&["--resume", "--steps", "10"]);
+        assert!(resumed.status.success(), "{}", errors(&resumed));
+        scene("");
+        let resumed = run(&["--resume", "--steps", "15", "--precision", "mixed"]);
+        assert!(resumed.status.success(), "{}", errors(&resumed));
+        // Where a GPU may compute, neither adds it.
+        scene("device = \"auto\"\nprecision = \"mixed\"\n");
+        let by_scene = errors(&run(&["--resume"]));
+        scene("");
+        let by_option = errors(&run(&[
+            "--resume",
+            "--device",
+            "auto",
+            "--precision",
+            "mixed",
+        ]));
+        for told in [by_scene, by_option] {
+            assert!(
+                told.contains("added since the run began: `precision = \"mixed\"`"),
+                "{told}"
+            );
+        }
+    });
+}
+
+#[test]
+fn options_that_a_benchmark_does_not_have_are_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (option, value, words) in [
+        ("--device", "gpu", "--load rest has no --device"),
+        ("--precision", "mixed", "--load rest has no --precision"),
+        ("--grains", "0", "invalid value '0'"),
+    ] {
+        let output = esker(folder.path(), &["bench", "--load", "rest", option, value]);
+        let told = errors(&output);
+        assert!(!output.status.success() && told.contains(words), "{told}");
+    }
+}
+
+/// It printed a mean of no steps.
+#[test]
+fn a_benchmark_of_a_few_steps_says_that_too_few_grains_were_frozen() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let arguments = ["bench", "--load", "rest", "--grains", "800", "--steps", "2"];
+    let output = esker(folder.path(), &arguments);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", errors(&output));
+    assert!(
+        !printed.contains("NaN") && printed.contains("--steps"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn info_names_what_it_can_show_and_what_a_scene_asks_for() {
+    with_scene(
+        &format!("device = \"cpu\"\nreduction = \"on\"\n{HEAP}"),
+        |folder| {
+            let nothing = errors(&esker(folder, &["info"]));
+            assert!(
+                nothing.contains("--devices") && nothing.contains("FILE"),
+                "{nothing}"
+            );
+            let facts = summary(&esker(folder, &["info", "heap.toml", "--json"]));
+            assert_eq!(
+                (&facts["reduction"], &facts["device"]),
+                (&"balance".into(), &"cpu".into())
+            );
+        },
+    );
+    with_scene(HEAP, |folder| {
+        let facts = summary(&esker(folder, &["info", "heap.toml", "--json"]));
+        assert!(
+            facts["reduction"].is_null() && facts["device"].is_null(),
+            "{facts}"
+        );
     });
 }

@@ -67,3 +67,26 @@ fn an_unknown_experiment_is_answered_with_near_names() {
         "{message}"
     );
 }
+
+/// Every case failed, and a report of numbers that are none was written.
+#[test]
+fn an_experiment_on_a_gpu_that_is_not_there_ends_before_its_first_case() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let devices = Command::new(env!("CARGO_BIN_EXE_esker"))
+        .args(["info", "--devices", "--json"])
+        .output()
+        .expect("the program starts");
+    let devices: serde_json::Value = serde_json::from_slice(&devices.stdout).expect("JSON");
+    if !devices["gpu"].is_null() {
+        return;
+    }
+    let arguments = ["column", "--device", "gpu", "-o", "results"];
+    let output = experiment(folder.path(), &arguments)
+        .output()
+        .expect("it starts");
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.contains("no GPU for this experiment"), "{told}");
+    assert!(!folder.path().join("results").exists());
+}

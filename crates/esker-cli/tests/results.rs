@@ -609,7 +609,16 @@ fn a_run_with_grains_frozen_says_so_resumes_exactly_and_shows_them() {
     let (whole, broken) = (dir.path().join("whole"), dir.path().join("broken"));
     let output = succeed(run(&scene, &whole, &[]));
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.contains("% of grains frozen on average"), "{said}");
+    for part in [
+        "% of grains frozen on average",
+        "each counted every time",
+        "% of the threshold",
+        "touching among free grains (and with them)",
+        "among frozen grains and walls",
+        "√(g d) = 0.313 m/s",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     succeed(run(&scene, &broken, &["--steps", "110", "--threads", "1"]));
     succeed(run(&scene, &broken, &["--resume"]));
     assert_eq!(hash(&whole), hash(&broken));
@@ -636,8 +645,42 @@ fn a_run_with_grains_frozen_says_so_resumes_exactly_and_shows_them() {
 
     let shown = last.aggregate.iter().filter(|&&a| a == 1).count() as f64;
     assert_eq!(shown, frozen.round());
+    // Each of these rests on another or on the floor.
+    assert!(number("frozen_contacts") >= frozen);
+    let shares = recording.scalars().unwrap().get("frozen_share").unwrap();
+    assert_eq!(shares[0], 0.0);
+    assert!((shares.last().unwrap() - number("level")).abs() < 1e-12);
+    let page = dir.path().join("report.html");
+    let [from, to] = [&whole, &page].map(|path| path.to_str().unwrap());
+    succeed(esker(&["report", from, "-o", to]));
+    let page = std::fs::read_to_string(page).unwrap();
+    for part in [
+        "grains frozen at the end",
+        "Frozen grains",
+        "set free by",
+        "contacts of free grains touching",
+    ] {
+        assert!(page.contains(part), "{part} is missing");
+    }
     let picture = dir.path().join("bed.png");
     let [from, to] = [&whole, &picture].map(|path| path.to_str().unwrap());
     succeed(esker(&["render", from, "-o", to, "--color", "aggregate"]));
     assert!(picture.exists());
+}
+
+/// The advice was to record a field that scenes refuse.
+#[test]
+fn colours_by_aggregate_ask_for_reduction() {
+    let recording = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../esker-record/tests/data/recording-1.h5"
+    );
+    let output = esker(&["render", recording, "--color", "aggregate", "-o", "x.png"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !output.status.success() && told.contains("reduction = \"on\""),
+        "{told}"
+    );
 }

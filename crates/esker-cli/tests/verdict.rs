@@ -93,3 +93,24 @@ count = 1000
     let warnings = estimate["warnings"].to_string();
     assert!(warnings.contains("is coarse"), "{warnings}");
 }
+
+/// Thresholds beyond all sense froze grains as they fell, and nothing was said of it.
+#[test]
+fn grains_that_are_frozen_out_of_balance_are_noted_and_doubted() {
+    let settings = "reduction = { rest_speed = 1e14, impact_speed = 1e15, rest_acceleration = 1e15, imbalance = 1, refresh_time = 1e15 }\n";
+    let (code, verdict, printed) = run(&format!("{settings}{GOOD}"));
+    assert_eq!(code, Some(0), "{printed}");
+    assert_eq!(verdict["grade"], "doubtful", "{printed}");
+    assert!(printed.contains("out of balance by"), "{printed}");
+    let (_, verdict, printed) = run(&format!("reduction = \"on\"\n{GOOD}"));
+    assert_eq!(verdict["grade"], "good", "{printed}");
+}
+
+/// Trial steps do not measure the imbalance over the threshold of the other method.
+#[test]
+fn summaries_leave_out_what_trial_steps_do_not_measure() {
+    let scene = GOOD.replace("duration = 0.4", "duration = 0.2");
+    let (_, _, printed) = run(&format!("reduction = {{ method = \"trial\" }}\n{scene}"));
+    assert!(printed.contains("freezing took"), "{printed}");
+    assert!(!printed.contains("of the threshold"), "{printed}");
+}

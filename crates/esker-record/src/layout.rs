@@ -711,7 +711,7 @@ macro_rules! stage_seconds {
 
 /// Everything that is recorded after every step.
 // New ones go to the end: rows of older recordings are the beginning of today's.
-pub const SCALARS: [Scalar; 22] = [
+pub const SCALARS: [Scalar; 23] = [
     scalar("step", "1", "steps done", |_, r| r.step as f64),
     scalar("time", "s", "time after the step", |_, r| r.time),
     scalar("grains", "1", "grains after the step", |_, r| {
@@ -806,6 +806,15 @@ pub const SCALARS: [Scalar; 22] = [
         "1",
         "grains that emitters owe: due, but there was no room",
         |_, r| r.owed as f64,
+    ),
+    scalar(
+        "frozen_share",
+        "1",
+        "share of grains that are frozen; not a number: none may be",
+        |w, r| match w.reduction() {
+            Some(_) => r.frozen as f64 / r.grains.max(1) as f64,
+            None => f64::NAN,
+        },
     ),
 ];
 

@@ -10,7 +10,7 @@ use esker_world::definition::{EmitterDef, Placement, Rate, SizeDistribution, Tot
 use esker_world::packing::{count_estimate, sphere_mass};
 
 use crate::format::{MOST_GRAINS, MOST_STEPS};
-use crate::scene::{Device, RunDef};
+use crate::scene::{Device, RunDef, in_words};
 
 /// Share of solid above which no random packing of spheres exists (dense
 /// random packings of equal spheres reach 0.64).
@@ -75,8 +75,8 @@ fn device(world: &WorldDef, run: &RunDef, problems: &mut Vec<Problem>) {
     if let (Device::Gpu, Some(obstacle)) = (run.device, world.device_obstacle()) {
         problems.push(problem(
             "device",
-            format!("a GPU cannot compute this scene: {obstacle}"),
-            "leave `device` out, or write \"auto\", to compute it on the processor",
+            format!("a GPU cannot compute this scene: {}", in_words(obstacle)),
+            "leave `device` out, or write \"auto\", to compute it on the processor; `esker run --device cpu` does so, too",
         ));
     }
 }

@@ -37,7 +37,8 @@ use glam::DVec3;
 use serde::Serialize;
 
 use crate::check::{all_sizes, emitted, extent};
-use crate::notes::{bodies, precision, reduction, unnamed_pairs, wrong_sides};
+use crate::notes::{bodies, device, unnamed_pairs, wrong_sides};
+use crate::reduction_notes;
 use crate::scene::Scene;
 use crate::shape_cost::ContactCost;
 
@@ -164,8 +165,8 @@ pub fn estimate(scene: &Scene, measured_k: Option<f64>) -> Estimate {
         notes: [
             unnamed_pairs(world),
             bodies(world, scene.run.duration),
-            reduction(world, scene.run.device),
-            precision(&scene.run),
+            reduction_notes::notes(world, &scene.run),
+            device(world, &scene.run),
         ]
         .concat(),
         advice: if has_grains {

@@ -5,7 +5,7 @@
 //! them can say something else than the others.
 
 use crate::keys::{
-    ANY, AT_LEAST_ONE, Group, Key, Kind, NOT_NEGATIVE, Need, POISSON, POSITIVE, RIGHT_ANGLE, Section, UNIT, When,
+    ANY, AT_LEAST_ONE, Group, Key, Kind, NOT_NEGATIVE, Need, POISSON, POSITIVE, PROPER_SHARE, RIGHT_ANGLE, SHARE, Section, UNIT, When,
 };
 use Need::{Default, Optional, Required};
 
@@ -60,8 +60,8 @@ pub const SCENE: Section = Section {
         key("gravity", Kind::Vector, "m/s²", Default("[0, 0, -9.81]"), "Gravitational acceleration."),
         key("seed", Kind::Integer(0, i64::MAX as u64), "", Default("1"), "Seed of all random numbers; the same seed gives the same run."),
         key("rotation", Kind::Bool, "", Default("true"), "Whether grains rotate; `false` locks all rotation."),
-        key("device", Kind::Choice(&["cpu", "gpu", "auto"]), "", Default("\"cpu\""), "What computes the substeps: the processor, a graphics processor of NVIDIA (the program must be built with `--features gpu`), or the latter where there is one that can. Results are the same to the bit; `esker run --device` overrules it."),
-        key("precision", Kind::Choice(&["double", "mixed"]), "", Default("\"double\""), "Numbers that a graphics processor computes substeps with: double precision, with the bits of the processor, or velocities and contacts in single precision, which is faster and has bits of its own. The processor computes in double precision; `esker run --precision` overrules it."),
+        key("device", Kind::Choice(&["cpu", "gpu", "auto"]), "", Optional("the processor, which sweeps contacts in an order of its own"), "What computes the steps: the processor, a graphics processor of NVIDIA (the program must be built with `--features gpu`), or the latter where there is one that can. The three give the same results to the bit; those of a scene without this key have other last digits. `esker run --device` overrules it."),
+        key("precision", Kind::Choice(&["double", "mixed"]), "", Default("\"double\""), "Numbers that a graphics processor computes whole steps with: double precision, with the bits of the processor, or velocities and contacts in single precision, which is faster and has bits of its own. The processor computes in double precision, and so does a graphics processor that computes substeps alone; `esker run --precision` overrules it."),
         key("solver", Kind::Table(&SOLVER), "", Default("{}"), "How a step is solved."),
         key("contact", Kind::Table(&CONTACT), "", Default("{}"), "Settings of the contact model."),
         key("material", Kind::Named(&MATERIAL), "", Required, "Materials, by name."),
@@ -712,11 +712,11 @@ pub const REDUCTION: Section = Section {
         key("rest_time", Kind::Number(POSITIVE), "√(d/g)", Default("0.55"), "How long a grain is at rest before it is frozen."),
         key("impact_speed", Kind::Number(POSITIVE), "√(g d)", Default("0.42"), "Speed of approach or slip of free grains that sets free what they touch, with two layers around it. Greater than `rest_speed`."),
         key("method", Kind::Choice(&["balance", "trial"]), "", Default("\"balance\""), "What tells that forces set frozen grains free: the balance of forces on those that touch free grains, together with setting all free from time to time; or a trial step of all grains after every step (Servin and Wang 2015), which costs more than simulating them and is there to be compared with."),
-        key("imbalance", Kind::Number(UNIT), "", Default("0.4"), "Imbalance of forces on a frozen grain that sets it free, over its weight and half of its normal forces; 0.2 is careful.").when(BALANCE),
+        key("imbalance", Kind::Number(SHARE), "", Default("0.4"), "Imbalance of forces on a frozen grain that sets it free, over its weight and half of its normal forces; 0.2 is conservative.").when(BALANCE),
         key("refresh_time", Kind::Number(POSITIVE), "√(d/g)", Default("5.5"), "How often all grains of an aggregate are set free to find out whether they still rest. Greater than `rest_time`.").when(BALANCE),
         key("refresh_growth", Kind::Number(AT_LEAST_ONE), "", Default("64.0"), "By how much `refresh_time` may grow, by factors of two, while nothing comes of it.").when(BALANCE),
         key("trial_sweeps", Kind::Integer(1, MOST_SWEEPS), "", Default("50"), "Sweeps of the trial's solve, which starts from the last impulses.").when(TRIAL),
-        key("trial_force", Kind::Number(UNIT), "", Default("0.15"), "Imbalance of forces on a frozen grain in the trial that sets it free, over the sum of its weight and the force of its contacts.").when(TRIAL),
+        key("trial_force", Kind::Number(PROPER_SHARE), "", Default("0.15"), "Imbalance of forces on a frozen grain in the trial that sets it free, over the sum of its weight and the force of its contacts.").when(TRIAL),
         key("trial_approach", Kind::Number(POSITIVE), "√(g d)", Default("7.3"), "Speed at which a contact of a frozen grain approaches after the trial that sets it free.").when(TRIAL),
         key("trial_separation", Kind::Number(POSITIVE), "√(g d)", Default("0.73"), "Speed at which it separates.").when(TRIAL),
         key("trial_slip", Kind::Number(POSITIVE), "√(g d)", Default("0.73"), "Speed at which it slips.").when(TRIAL),

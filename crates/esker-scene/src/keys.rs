@@ -148,6 +148,16 @@ pub const UNIT: Limits = Limits {
     low: Bound::Included(0.0),
     high: Bound::Included(1.0),
 };
+/// Greater than zero, up to one.
+pub const SHARE: Limits = Limits {
+    low: Bound::Excluded(0.0),
+    high: Bound::Included(1.0),
+};
+/// Between zero and one.
+pub const PROPER_SHARE: Limits = Limits {
+    low: Bound::Excluded(0.0),
+    high: Bound::Excluded(1.0),
+};
 /// What a Poisson's ratio can be.
 pub const POISSON: Limits = Limits {
     low: Bound::Excluded(-1.0),

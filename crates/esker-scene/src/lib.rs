@@ -35,6 +35,7 @@ pub mod format;
 pub mod keys;
 mod notes;
 mod physics;
+mod reduction_notes;
 mod reference;
 mod report;
 mod scene;
@@ -54,8 +55,9 @@ pub use color::parse_color;
 pub use files::{Files, Folder, GrainList, ListedShape, NoFiles, RunError};
 pub use reference::reference;
 pub use report::{ProblemKind, SceneError, SceneErrors};
+pub use scene::in_words as obstacle_in_words;
 pub use scene::{
-    CheckpointDef, Device, DevicePrecision, Field, Precision, RecordDef, RunDef, Scene,
+    CheckpointDef, Device, DevicePrecision, Field, Overrides, Precision, RecordDef, RunDef, Scene,
 };
 pub use schema::schema;
 
@@ -90,6 +92,17 @@ pub fn load_from(
     files: &dyn Files,
     most_placed: usize,
 ) -> Result<Checked, SceneErrors> {
+    load_overridden(path, files, most_placed, Overrides::default())
+}
+
+/// As [`load_from`], of a scene that is run as `overrides` says: these are judged, and not what
+/// they replace.
+pub fn load_overridden(
+    path: &Path,
+    files: &dyn Files,
+    most_placed: usize,
+    overrides: Overrides,
+) -> Result<Checked, SceneErrors> {
     let file = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| {
         let message = format!("cannot read the scene: {error}");
@@ -108,7 +121,7 @@ pub fn load_from(
             return Err(refuse(&file, &text, finding));
         }
     };
-    check(&text, &file, files, most_placed)
+    check_overridden(&text, &file, files, (most_placed, overrides))
 }
 
 /// Checks a scene given as text; files that it names are looked up in `base_dir`.
@@ -124,7 +137,16 @@ pub fn check(
     files: &dyn Files,
     most_placed: usize,
 ) -> Result<Checked, SceneErrors> {
-    let (scene, places) = read(text, file_name, files)?;
+    check_overridden(text, file_name, files, (most_placed, Overrides::default()))
+}
+
+fn check_overridden(
+    text: &str,
+    file_name: &str,
+    files: &dyn Files,
+    (most_placed, overrides): (usize, Overrides),
+) -> Result<Checked, SceneErrors> {
+    let (scene, places) = read(text, file_name, files, overrides)?;
     let mut report = Report::new(file_name, text);
     let count: usize = scene.world.packings.iter().map(count_estimate).sum();
     let (grains, problems) = if count <= most_placed {
@@ -147,7 +169,7 @@ pub fn check(
 /// Reads a scene without the checks that need its grains placed: whether they
 /// overlap, whether emitters reach into walls.
 pub fn interpret(text: &str, file_name: &str, files: &dyn Files) -> Result<Scene, SceneErrors> {
-    read(text, file_name, files).map(|(scene, _)| scene)
+    read(text, file_name, files, Overrides::default()).map(|(scene, _)| scene)
 }
 
 /// Where the parts of a world stand in its scene.
@@ -173,7 +195,12 @@ impl Places {
     }
 }
 
-fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Places), SceneErrors> {
+fn read(
+    text: &str,
+    file_name: &str,
+    files: &dyn Files,
+    overrides: Overrides,
+) -> Result<(Scene, Places), SceneErrors> {
     if text.len() > LONGEST_SCENE {
         let message = format!("the scene is longer than {} MB", LONGEST_SCENE >> 20);
         let finding = Finding::new(ProblemKind::File, 0..0, message)
@@ -192,10 +219,12 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Places
     if !errors.is_empty() {
         report.drop_consequences_of_syntax_errors();
     }
-    let Some(parts) = parts.filter(|_| report.is_empty()) else {
+    let Some(mut parts) = parts.filter(|_| report.is_empty()) else {
         debug_assert!(!report.is_empty(), "a part is missing without a reason");
         return Err(report.into_errors());
     };
+    parts.run.device = overrides.device.unwrap_or(parts.run.device);
+    parts.run.precision = overrides.precision.unwrap_or(parts.run.precision);
     let places = Places {
         locations,
         packing_sections: parts.packing_sections,
@@ -212,9 +241,9 @@ fn read(text: &str, file_name: &str, files: &dyn Files) -> Result<(Scene, Places
             str::to_string,
         ),
         text: text.to_string(),
-        physics: physics::physics(&root),
+        physics: physics::physics(&root, &parts.world, &parts.run),
         step_is_given: places.locations.has("step"),
-        device_is_given: places.locations.has("device"),
+        device_is_given: overrides.device.is_some() || places.locations.has("device"),
         world: parts.world,
         run: parts.run,
         material_colors: parts.material_colors,

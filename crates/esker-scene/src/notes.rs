@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 
 use esker_geometry::{BodyShape, Region};
-use esker_world::definition::{Motion, PairLaw, Placement, Split, VectorOfTime, WallDef, WorldDef};
+use esker_world::definition::{
+    Cohesion, Method, PairDef, PairLaw, Placement, VectorOfTime, WallDef, WorldDef,
+};
 use glam::DVec3;
 
-use crate::scene::{Device, DevicePrecision, RunDef};
+use crate::scene::{Device, DevicePrecision, RunDef, in_words};
 
 /// Points of a region that are held against a wall.
 const SAMPLES: usize = 256;
@@ -62,91 +64,65 @@ pub(crate) fn bodies(world: &WorldDef, duration: f64) -> Vec<String> {
     notes
 }
 
-/// Results that are not those of double precision, to the bit.
-pub(crate) fn precision(run: &RunDef) -> Vec<String> {
-    let note = match (run.precision, run.device) {
-        (DevicePrecision::Double, _) => return Vec::new(),
-        (DevicePrecision::Mixed, Device::Cpu) => {
-            "`precision = \"mixed\"` has no effect: the processor computes in double precision"
-        }
-        (DevicePrecision::Mixed, _) => {
-            "`precision = \"mixed\"`: a GPU ends with bits of its own, not those of the processor"
-        }
-    };
-    vec![note.to_owned()]
-}
-
-/// Scenes in which freezing grains at rest changes the result, or gains nothing.
-pub(crate) fn reduction(world: &WorldDef, device: Device) -> Vec<String> {
-    if world.reduction.is_none() {
-        return Vec::new();
-    }
+/// What computes a run that leaves it to the program, and results that are not those of double
+/// precision, to the bit.
+pub(crate) fn device(world: &WorldDef, run: &RunDef) -> Vec<String> {
     let mut notes = Vec::new();
-    if device == Device::Gpu {
-        notes.push(
-            "reduction: a GPU gives the same results, but frozen grains leave it little to do, and it is asked in every \
-             substep; while most grains are at rest the processor is faster"
-                .into(),
-        );
-    }
-    let split = world.reduction.map(|reduction| reduction.split);
-    if let Some(Split::Trial(_)) = split {
-        notes.push(
-            "reduction: method \"trial\" solves for all grains once more after every step, which takes longer than \
-             simulating them; it is there to be compared with method \"balance\""
-                .into(),
-        );
-    }
-    let down = world.gravity.normalize_or_zero();
-    let rolls_over = |wall: &&WallDef| match &wall.motion {
-        Motion::Rotate { axis, rate, .. } => *rate != 0.0 && axis.dot(down).abs() < LEVEL_AXIS,
-        _ => false,
-    };
-    if let Some(wall) = world.walls.iter().find(rolls_over) {
+    if let (Device::Auto, Some(obstacle)) = (run.device, world.device_obstacle()) {
         notes.push(format!(
-            "reduction: wall {:?} turns over, so that grains flow without end; freezing stops the creep of what turns with \
-             it, which steepens the surface by 1 to 2°",
-            wall.name
+            "`device = \"auto\"`: the processor computes this scene: {}",
+            in_words(obstacle)
         ));
     }
-    let is_fed = !world.emitters.is_empty();
-    let has_belt = world
-        .walls
-        .iter()
-        .any(|wall| wall.surface_velocity != DVec3::ZERO);
-    if !world.sinks.is_empty() && !is_fed && !has_belt {
-        notes.push(
-            "reduction: grains flow out into a sink; around a hopper's or silo's outlet the bed creeps, and freezing \
-             holds it back: put a [[sensor]] where it flows"
+    if run.precision == DevicePrecision::Mixed {
+        notes.push(match idle_precision(world, run) {
+            Some(why) => format!("`precision = \"mixed\"` has no effect: {why}"),
+            None => "`precision = \"mixed\"`: a GPU ends with bits of its own, not those of the processor"
                 .into(),
-        );
-    }
-    if (0..3).any(|axis| world.periodic[axis].is_some()) {
-        notes.push(
-            "reduction: in a shear cell or another flow along a periodic axis the whole bed creeps, and freezing holds it \
-             back; walls that move carry nothing in a periodic world"
-                .into(),
-        );
-    }
-    let grains = world.packings.iter().map(|p| p.material);
-    let grains: BTreeSet<usize> = grains
-        .chain(world.emitters.iter().map(|e| e.material))
-        .collect();
-    let law = |a: usize, b: usize| {
-        let mut named = world.pairs.iter();
-        let pair = named.find(|p| p.materials == [a, b] || p.materials == [b, a]);
-        pair.map_or_else(PairLaw::default, |p| p.law)
-    };
-    let holds = |wall: &WallDef| grains.iter().any(|&g| law(g, wall.material).friction > 0.0);
-    if !world.walls.iter().any(holds) {
-        notes.push("reduction: no wall has friction, so that nothing can be frozen to one".into());
+        });
     }
     notes
 }
 
-/// Cosine of the angle between the axis of a rotation and gravity below which what it carries turns
-/// over.
-const LEVEL_AXIS: f64 = 0.7;
+/// Why no step of a run is made in mixed precision, whatever it states, as far as the scene tells:
+/// substeps whose rows the processor makes are in double precision on a GPU, too.
+pub(crate) fn idle_precision(world: &WorldDef, run: &RunDef) -> Option<&'static str> {
+    let is_cohesive = |pair: &PairDef| pair.law.cohesion != Cohesion::None;
+    let makes_substeps =
+        matches!(&world.method, Method::SubStepped(m) if m.tolerance.is_none() && m.substeps > 1);
+    [
+        (
+            run.device == Device::Cpu,
+            "the processor computes in double precision",
+        ),
+        (
+            world.device_obstacle().is_some(),
+            "the processor computes this scene, in double precision",
+        ),
+        (
+            world.reduction.is_some(),
+            "with `reduction` a GPU computes substeps alone, in double precision",
+        ),
+        (
+            world.pairs.iter().any(is_cohesive),
+            "with `cohesion` a GPU computes substeps alone, in double precision",
+        ),
+        (
+            world.periodic.iter().any(Option::is_some),
+            "with a periodic axis a GPU computes substeps alone, in double precision",
+        ),
+        (
+            world.energy_ledger,
+            "with `record.energy` a GPU computes substeps alone, in double precision",
+        ),
+        (
+            !makes_substeps,
+            "with one substep or a `solver.tolerance` a GPU computes substeps alone, in double precision",
+        ),
+    ]
+    .into_iter()
+    .find_map(|(is_so, why)| is_so.then_some(why))
+}
 
 /// Overlap of parts that says nothing, in radii of spheres of equal volume: rounding.
 const NEGLIGIBLE_OVERLAP: f64 = 1e-6;
@@ -216,7 +192,7 @@ fn outside(world: &WorldDef, wall: &WallDef, warnings: &mut Vec<String>) {
 }
 
 /// Places of grains, or points spread over where they will be.
-fn places(placement: &Placement) -> Vec<DVec3> {
+pub(crate) fn places(placement: &Placement) -> Vec<DVec3> {
     match placement {
         Placement::Lattice { region, .. }
         | Placement::Random { region, .. }
@@ -238,7 +214,7 @@ fn places(placement: &Placement) -> Vec<DVec3> {
 }
 
 /// Points spread evenly over a region.
-fn sample(region: &Region) -> Vec<DVec3> {
+pub(crate) fn sample(region: &Region) -> Vec<DVec3> {
     // Additive recurrence with powers of the plastic number's analogue in three dimensions.
     const STEPS: DVec3 = DVec3::new(
         0.819_172_513_396_164_4,

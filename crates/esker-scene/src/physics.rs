@@ -6,23 +6,38 @@
 //! a run lasts and what is kept of it. So a run can be continued with its scene
 //! in better words, for a longer time, or with other recordings.
 
+use esker_world::definition::WorldDef;
+
 use crate::format::SCENE;
 use crate::keys::{Key, Kind, Section};
+use crate::notes::idle_precision;
+use crate::scene::{DevicePrecision, RunDef};
 use crate::walk::{Node, Value, default_value};
 
 /// Keys of the top level that do not act on grains.
-const WITHOUT_EFFECT: [&str; 5] = ["name", "duration", "device", "record", "checkpoint"];
+const WITHOUT_EFFECT: [&str; 6] = [
+    "name",
+    "duration",
+    "device",
+    "precision",
+    "record",
+    "checkpoint",
+];
 
 /// Keys of sections that only pictures know.
 const OF_PICTURES: [&str; 1] = ["color"];
 
 /// All values that act on grains and differ from what a left-out key means:
-/// `path = value`, in the order of the format.
-pub(crate) fn physics(root: &Node) -> Vec<String> {
+/// `path = value`, in the order of the format. The precision of a GPU changes the bits of a run, and
+/// is one of them where a GPU may make whole steps of it, whoever states either.
+pub(crate) fn physics(root: &Node, world: &WorldDef, run: &RunDef) -> Vec<String> {
     let mut lines = Vec::new();
     let acting = |key: &&Key| !WITHOUT_EFFECT.contains(&key.name);
     for key in SCENE.keys.iter().filter(acting) {
         add_key(root, key, &mut lines);
+    }
+    if run.precision == DevicePrecision::Mixed && idle_precision(world, run).is_none() {
+        lines.push("precision = \"mixed\"".to_owned());
     }
     lines
 }
@@ -90,7 +105,7 @@ fn in_words(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::{NoFiles, interpret};
+    use crate::{Device, DevicePrecision, NoFiles, Overrides, check_overridden, interpret};
 
     const SCENE: &str = r#"
         duration = 1.0
@@ -136,6 +151,25 @@ mod tests {
             assert!(SCENE.contains(from));
             assert_eq!(physics(SCENE), physics(&SCENE.replace(from, to)), "{to}");
         }
+    }
+
+    /// A precision was physics on a CPU, which has only one, and none where the command line
+    /// stated it.
+    #[test]
+    fn a_precision_is_physics_where_a_gpu_may_compute_whoever_states_it() {
+        let with = |keys: &str| physics(&SCENE.replace("seed = 1", keys));
+        assert_eq!(with("precision = \"mixed\""), physics(SCENE));
+        let on_gpu = with("device = \"auto\"\nprecision = \"mixed\"");
+        assert!(on_gpu.contains(&"precision = \"mixed\"".to_owned()));
+        let text = SCENE.replace("seed = 1", "device = \"gpu\"");
+        let stated = |device, precision| {
+            let overrides = Overrides { device, precision };
+            let checked = check_overridden(&text, "s.toml", &NoFiles, (usize::MAX, overrides));
+            checked.unwrap().scene.physics
+        };
+        assert_eq!(stated(None, Some(DevicePrecision::Mixed)), on_gpu);
+        let on_cpu = stated(Some(Device::Cpu), Some(DevicePrecision::Mixed));
+        assert_eq!(on_cpu, physics(SCENE));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a scene file says, as plain data.
 
 use esker_probe::ProbeDef;
+use esker_world::DeviceObstacle;
 use esker_world::definition::WorldDef;
 
 /// A complete, checked scene.
@@ -11,7 +12,8 @@ pub struct Scene {
     /// The source text, to be kept with results.
     pub text: String,
     /// What decides the course of the run, as `path = value`: the same for
-    /// scenes that differ only in their words, their duration or what they record.
+    /// scenes that differ only in their words, their duration, their device or what they record.
+    /// The precision counts where a GPU may compute.
     pub physics: Vec<String>,
     /// Whether it says its step; else that of `world` was chosen.
     pub step_is_given: bool,
@@ -53,7 +55,17 @@ pub struct RunDef {
     pub precision: DevicePrecision,
 }
 
-/// What computes the substeps of a run; results are the same to the bit.
+/// What whoever runs a scene states in place of its own keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// In place of `device`.
+    pub device: Option<Device>,
+    /// In place of `precision`.
+    pub precision: Option<DevicePrecision>,
+}
+
+/// What computes the steps of a run. All that are stated give the same results to the bit; where
+/// none is, the processor sweeps contacts in an order of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
     /// The processor.
@@ -77,6 +89,15 @@ impl Device {
     pub fn named(name: &str) -> Option<Device> {
         let found = Device::ALL.into_iter().find(|(own, _)| *own == name);
         found.map(|(_, device)| device)
+    }
+}
+
+/// Why a GPU cannot compute a scene, for people.
+pub fn in_words(obstacle: DeviceObstacle) -> &'static str {
+    match obstacle {
+        DeviceObstacle::Method => "a GPU computes the solver method \"substepped\" only",
+        DeviceObstacle::Shapes => "a GPU computes spheres only, and some grains have other shapes",
+        DeviceObstacle::Bodies => "a GPU computes spheres only, and there are bodies or machines",
     }
 }
 

@@ -133,8 +133,6 @@ fn reduction(def: &WorldDef, settings: Reduction) -> Checked {
         ("rest_acceleration", rest_acceleration),
         ("rest_time", rest_time),
         ("impact_speed", impact_speed),
-        ("imbalance", imbalance),
-        ("refresh_time", refresh_time),
     ];
     for (key, value) in positive_values {
         positive(format!("reduction.{key}"), value)?;
@@ -168,13 +166,32 @@ fn reduction(def: &WorldDef, settings: Reduction) -> Checked {
                 "take less than 1; 0.15 is usual".into(),
             )
         })?;
+    } else {
+        for (key, value) in [("imbalance", imbalance), ("refresh_time", refresh_time)] {
+            positive(format!("reduction.{key}"), value)?;
+        }
+        require(imbalance <= 1.0, "reduction.imbalance", || {
+            (
+                format!("an imbalance of {imbalance} is more than all that a grain carries"),
+                "take at most 1; 0.4 is usual, 0.2 careful".into(),
+            )
+        })?;
+        require(refresh_time > rest_time, "reduction.refresh_time", || {
+            (
+                format!(
+                    "a refresh_time of {refresh_time} is not above the time of rest, {rest_time}"
+                ),
+                "grains would be set free before they are frozen: give a longer refresh_time"
+                    .into(),
+            )
+        })?;
+        require(refresh_growth >= 1.0, "reduction.refresh_growth", || {
+            (
+                format!("a growth of {refresh_growth} is below 1"),
+                "1 leaves the refresh_time as it is".into(),
+            )
+        })?;
     }
-    require(imbalance <= 1.0, "reduction.imbalance", || {
-        (
-            format!("an imbalance of {imbalance} is more than all that a grain carries"),
-            "take at most 1; 0.4 is usual, 0.2 careful".into(),
-        )
-    })?;
     require(impact_speed > rest_speed, "reduction.impact_speed", || {
         (
             format!(
@@ -183,18 +200,6 @@ fn reduction(def: &WorldDef, settings: Reduction) -> Checked {
             "what grains at rest do must not set others free: give a greater impact_speed or a \
              smaller rest_speed"
                 .into(),
-        )
-    })?;
-    require(refresh_time > rest_time, "reduction.refresh_time", || {
-        (
-            format!("a refresh_time of {refresh_time} is not above the time of rest, {rest_time}"),
-            "grains would be set free before they are frozen: give a longer refresh_time".into(),
-        )
-    })?;
-    require(refresh_growth >= 1.0, "reduction.refresh_growth", || {
-        (
-            format!("a growth of {refresh_growth} is below 1"),
-            "1 leaves the refresh_time as it is".into(),
         )
     })?;
     require(def.gravity != DVec3::ZERO, "reduction", || {
@@ -213,8 +218,14 @@ fn reduction(def: &WorldDef, settings: Reduction) -> Checked {
             )
         },
     )?;
-    let is_dry = |pair: &PairDef| pair.law.cohesion == Cohesion::None;
-    require(def.pairs.iter().all(is_dry), "reduction", || {
+    let grains = def.packings.iter().map(|p| p.material);
+    let grains: BTreeSet<usize> = grains
+        .chain(def.emitters.iter().map(|e| e.material))
+        .collect();
+    let attracts_grains = |pair: &PairDef| {
+        attracts(pair.law.cohesion) && pair.materials.iter().any(|m| grains.contains(m))
+    };
+    require(!def.pairs.iter().any(attracts_grains), "reduction", || {
         (
             "grains that attract one another are held by more than the contacts whose balance tells \
              when to set them free: they would stay frozen where they fall"
@@ -222,6 +233,20 @@ fn reduction(def: &WorldDef, settings: Reduction) -> Checked {
             "leave `reduction` or `cohesion` out".into(),
         )
     })
+}
+
+/// Whether a law has any force of attraction.
+fn attracts(cohesion: Cohesion) -> bool {
+    match cohesion {
+        Cohesion::None => false,
+        Cohesion::Force(force) => force > 0.0,
+        Cohesion::Energy(energy) => energy > 0.0,
+        Cohesion::Liquid {
+            volume,
+            surface_tension,
+            ..
+        } => volume > 0.0 && surface_tension > 0.0,
+    }
 }
 
 /// Whether steps can have so many sweeps.

@@ -9,8 +9,8 @@ use esker_world::{DeviceObstacle, ResidentDevice, StepError, World};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DeviceUnavailable {
     /// The scene has what GPUs do not compute.
-    #[error(transparent)]
-    Obstacle(#[from] DeviceObstacle),
+    #[error("{}", esker_scene::obstacle_in_words(*.0))]
+    Obstacle(DeviceObstacle),
     /// The program knows nothing of GPUs.
     #[error("this program was built without GPUs; `--features gpu` builds it with them")]
     NotBuilt,
@@ -61,20 +61,40 @@ fn open(_: DevicePrecision) -> Result<WorldDevice, DeviceUnavailable> {
     Err(DeviceUnavailable::NotBuilt)
 }
 
-/// What a choice of device means for a world: a GPU, or none for the processor. Mixed precision is
-/// that of whole steps on a GPU.
+/// What a choice of device comes to.
+#[derive(Debug)]
+pub enum ChosenDevice {
+    /// The processor, as was asked for.
+    Cpu,
+    /// A GPU.
+    Gpu(WorldDevice),
+    /// The processor, as no GPU can be used, for this reason.
+    NoGpu(DeviceUnavailable),
+}
+
+impl ChosenDevice {
+    /// The GPU, if it is one.
+    pub fn gpu(self) -> Option<WorldDevice> {
+        match self {
+            ChosenDevice::Gpu(device) => Some(device),
+            ChosenDevice::Cpu | ChosenDevice::NoGpu(_) => None,
+        }
+    }
+}
+
+/// What a choice of device means for a world. Mixed precision is that of whole steps on a GPU.
 pub fn device_for(
     choice: Device,
     precision: DevicePrecision,
     def: &WorldDef,
-) -> Result<Option<WorldDevice>, DeviceUnavailable> {
+) -> Result<ChosenDevice, DeviceUnavailable> {
     let gpu = || match def.device_obstacle() {
-        Some(obstacle) => Err(obstacle.into()),
+        Some(obstacle) => Err(DeviceUnavailable::Obstacle(obstacle)),
         None => open(precision),
     };
     match choice {
-        Device::Cpu => Ok(None),
-        Device::Gpu => gpu().map(Some),
-        Device::Auto => Ok(gpu().ok()),
+        Device::Cpu => Ok(ChosenDevice::Cpu),
+        Device::Gpu => gpu().map(ChosenDevice::Gpu),
+        Device::Auto => Ok(gpu().map_or_else(ChosenDevice::NoGpu, ChosenDevice::Gpu)),
     }
 }

@@ -87,7 +87,7 @@ pub use esker_solver as solver;
 pub use esker_study as study;
 pub use esker_world as world;
 
-pub use device::{DeviceUnavailable, device_for};
+pub use device::{ChosenDevice, DeviceUnavailable, device_for};
 pub use error::Error;
 pub use loaded_scene::LoadedScene;
 pub use run::{Finding, Grade, SUMMARY_FILE_NAME, Simulation, Summary, Until, Verdict, duration};

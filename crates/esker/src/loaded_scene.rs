@@ -5,9 +5,7 @@ use std::io;
 use std::path::Path;
 
 use esker_record::{Recording, SceneIdentity};
-use esker_scene::{
-    Checked, Device, DevicePrecision, Files, GrainList, RunError, Scene, SceneErrors,
-};
+use esker_scene::{Checked, Files, GrainList, Overrides, RunError, Scene, SceneErrors};
 use esker_world::definition::ListedGrain;
 use esker_world::packing::PlacedGrains;
 use glam::DQuat;
@@ -98,13 +96,24 @@ impl Purpose {
 impl LoadedScene {
     /// Reads a scene file, checks it and places its grains.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, SceneErrors> {
-        LoadedScene::of_file(path.as_ref(), Purpose::Start)
+        LoadedScene::load_overridden(path, Overrides::default())
+    }
+
+    /// As [`LoadedScene::load`], with another device or precision than the file says.
+    pub fn load_overridden(
+        path: impl AsRef<Path>,
+        overrides: Overrides,
+    ) -> Result<Self, SceneErrors> {
+        LoadedScene::of_file(path.as_ref(), Purpose::Start, overrides)
     }
 
     /// Reads and checks a scene file whose run is to be continued: its grains are in a
     /// checkpoint.
-    pub fn load_to_resume(path: impl AsRef<Path>) -> Result<Self, SceneErrors> {
-        LoadedScene::of_file(path.as_ref(), Purpose::Resume)
+    pub fn load_to_resume(
+        path: impl AsRef<Path>,
+        overrides: Overrides,
+    ) -> Result<Self, SceneErrors> {
+        LoadedScene::of_file(path.as_ref(), Purpose::Resume, overrides)
     }
 
     /// Checks a scene that is given as text and places its grains. Files that it names are in
@@ -116,9 +125,9 @@ impl LoadedScene {
         })
     }
 
-    fn of_file(path: &Path, purpose: Purpose) -> Result<Self, SceneErrors> {
+    fn of_file(path: &Path, purpose: Purpose, overrides: Overrides) -> Result<Self, SceneErrors> {
         LoadedScene::with_files(SceneFolder::of_scene(path), |files| {
-            esker_scene::load_from(path, files, purpose.most_placed())
+            esker_scene::load_overridden(path, files, purpose.most_placed(), overrides)
         })
     }
 
@@ -145,18 +154,6 @@ impl LoadedScene {
     /// What the scene says.
     pub fn scene(&self) -> &Scene {
         &self.scene
-    }
-
-    /// Has the run computed by another device than the scene says. All devices that are stated
-    /// give the same results.
-    pub fn set_device(&mut self, device: Device) {
-        self.scene.run.device = device;
-        self.scene.device_is_given = true;
-    }
-
-    /// Has a graphics processor compute substeps in another precision than the scene says.
-    pub fn set_precision(&mut self, precision: DevicePrecision) {
-        self.scene.run.precision = precision;
     }
 
     /// What decides the course of its run: scenes that differ only in their words, their
@@ -189,8 +186,9 @@ impl LoadedScene {
         let removed = only_in(&before.physics, &self.scene.physics);
         let added = only_in(&self.scene.physics, &before.physics);
         Some(match (removed.as_slice(), added.as_slice()) {
-            ([], []) => "a file that the scene names was changed since the run began, \
-                         or an earlier version of the program began it"
+            ([], []) => "a file that the scene names was changed since the run began, an option \
+                         --precision or --device is not as it was then, or an earlier version of \
+                         the program began it"
                 .to_owned(),
             ([], _) => format!("added since the run began: {}", added.join(", ")),
             (_, []) => format!("removed since the run began: {}", removed.join(", ")),

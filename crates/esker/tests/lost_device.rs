@@ -107,9 +107,8 @@ impl ResidentDevice for Failing {
 }
 
 fn scene() -> LoadedScene {
-    let mut scene = LoadedScene::parse(SCENE, "bed", ".").expect("a right scene");
-    scene.set_device(esker::scene::Device::Cpu);
-    scene
+    let text = format!("device = \"cpu\"\n{SCENE}");
+    LoadedScene::parse(&text, "bed", ".").expect("a right scene")
 }
 
 fn nothing(_: &mut Simulation, _: &StepReport) -> Result<(), Error> {

@@ -91,11 +91,8 @@ fn a_run_that_is_stopped_and_resumed_ends_with_the_bits_of_an_unbroken_one() {
 #[test]
 fn a_resumed_run_keeps_its_order_of_sweeps_on_any_device() {
     let with_device = |is_stated: bool| {
-        let mut scene = LoadedScene::parse(PILE, "pile", ".").expect("a right scene");
-        if is_stated {
-            scene.set_device(esker::scene::Device::Cpu);
-        }
-        scene
+        let device = if is_stated { "device = \"cpu\"\n" } else { "" };
+        LoadedScene::parse(&format!("{device}{PILE}"), "pile", ".").expect("a right scene")
     };
     let hashes = [false, true].map(|begun_with| {
         let mut unbroken = Simulation::new(with_device(begun_with)).unwrap();

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use esker::SceneFolder;
-use esker_scene::Checked;
+use esker_scene::{Checked, Device, DevicePrecision, Scene};
+use esker_world::definition::WorldDef;
 
 use crate::exit_code::ExitCode;
 
@@ -45,7 +46,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let Checked { scene, grains } =
         esker_scene::load_from(path, &SceneFolder::of_scene(path), most_placed)?;
-    let estimate = esker_scene::estimate::estimate(&scene, None);
+    let mut estimate = esker_scene::estimate::estimate(&scene, None);
+    estimate.notes.extend(missing_gpu(&scene));
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&estimate)?);
     } else {
@@ -63,4 +65,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// That this machine has no GPU for a scene that names one.
+fn missing_gpu(scene: &Scene) -> Option<String> {
+    let device = scene.run.device;
+    if device == Device::Cpu || scene.world.device_obstacle().is_some() {
+        return None;
+    }
+    // Of a world without grains: whether the device opens is the question.
+    let reason =
+        esker::device_for(Device::Gpu, DevicePrecision::Double, &WorldDef::default()).err()?;
+    let then = match device {
+        Device::Auto => "the processor computes the run",
+        _ => "the run fails, unless `--device cpu` or `--device auto` is given",
+    };
+    Some(format!("no GPU here: {reason}; {then}"))
 }

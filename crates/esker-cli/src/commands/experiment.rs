@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::Args;
+use esker::{ChosenDevice, DeviceUnavailable};
 use esker_scene::{Device, DevicePrecision};
 use esker_study::DeviceSource;
 use esker_study::bibliography::{self, Reference};
@@ -75,6 +76,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         Size::Reduced
     };
+    if let Some(device) = arguments.device.as_deref().and_then(Device::named) {
+        // Asked for once, and before any case: who has no GPU is told so in one line.
+        let chosen = esker::device_for(device, DevicePrecision::Double, &WorldDef::default());
+        if let ChosenDevice::NoGpu(reason) = chosen.map_err(no_gpu)? {
+            eprintln!("device \"auto\": the CPU computes all cases: {reason}");
+        }
+    }
     let mut options = Options::new(arguments.output.clone(), size);
     options.threads = arguments.threads.max(1);
     options.device = arguments.device.as_deref().map(device_source);
@@ -133,7 +141,7 @@ fn device_source(name: &str) -> DeviceSource {
             return Ok(());
         }
         let device = esker::device_for(device, DevicePrecision::Double, def);
-        match device.map_err(|error| error.to_string())? {
+        match device.map_err(|error| error.to_string())?.gpu() {
             Some(device) => device.hand_to(world).map_err(|error| error.to_string()),
             None => Ok(()),
         }
@@ -143,6 +151,10 @@ fn device_source(name: &str) -> DeviceSource {
         Some(Device::Auto) => |def, world| hand(Device::Auto, def, world),
         _ => |def, world| hand(Device::Cpu, def, world),
     }
+}
+
+fn no_gpu(reason: DeviceUnavailable) -> anyhow::Error {
+    anyhow!("no GPU for this experiment: {reason}")
 }
 
 fn find(name: &str) -> anyhow::Result<&'static dyn Experiment> {

@@ -9,7 +9,8 @@ use clap::Args;
 use esker::{SceneFolder, recording_path};
 use esker_geometry::TriangleMesh;
 use esker_record::Checkpoint;
-use esker_scene::Checked;
+use esker_scene::{Checked, Device};
+use esker_world::definition::Split;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
@@ -23,7 +24,6 @@ use crate::run_folder::{open_recording, read_scalars};
 )]
 pub struct Arguments {
     /// Folder of a run, recording (.h5), checkpoint (.esker), scene (.toml) or mesh (.stl, .obj)
-    #[arg(required_unless_present = "devices")]
     file: Option<PathBuf>,
     /// Show the devices of this machine
     #[arg(long, conflicts_with = "file")]
@@ -33,7 +33,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// A fact: key, value for machines, words for people.
+/// A fact: key, value for machines, words for people (none: for machines alone).
 struct Fact(&'static str, Value, String);
 
 fn fact(key: &'static str, value: impl Into<Value>, words: impl Into<String>) -> Fact {
@@ -49,7 +49,8 @@ fn plain(key: &'static str, value: impl Into<Value> + ToString) -> Fact {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (title, facts) = match &arguments.file {
-        None => ("devices".to_owned(), of_devices()),
+        None if arguments.devices => ("devices".to_owned(), of_devices()),
+        None => bail!("give a FILE to show, or --devices to show what this machine computes with"),
         Some(file) => {
             let path = recording_path(file);
             let facts = match file.is_dir() {
@@ -67,7 +68,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         println!("{}", serde_json::to_string_pretty(&map)?);
     } else {
         println!("{title}");
-        for Fact(key, _, words) in facts {
+        for Fact(key, _, words) in facts.into_iter().filter(|fact| !fact.2.is_empty()) {
             println!("  {:<12} {words}", key.replace('_', " "));
         }
     }
@@ -78,21 +79,27 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn of_devices() -> Vec<Fact> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let instructions = format!("{:?}", esker_solver::lanes::Instructions::detect());
+    let cpu = fact(
+        "cpu",
+        json!({ "threads": cores, "instructions": instructions }),
+        format!("{cores} threads, {instructions}"),
+    );
+    std::iter::once(cpu).chain(gpus()).collect()
+}
+
+/// That there is no GPU, and why.
+fn no_gpu(reason: &str) -> Vec<Fact> {
     vec![
-        fact(
-            "cpu",
-            json!({ "threads": cores, "instructions": instructions }),
-            format!("{cores} threads, {instructions}"),
-        ),
-        gpus(),
+        fact("gpu", Value::Null, format!("none: {reason}")),
+        fact("gpu_reason", reason, ""),
     ]
 }
 
 #[cfg(feature = "gpu")]
-fn gpus() -> Fact {
+fn gpus() -> Vec<Fact> {
     let devices = match esker_gpu::devices() {
         Ok(devices) => devices,
-        Err(error) => return fact("gpu", Value::Null, format!("none: {error}")),
+        Err(error) => return no_gpu(&error.to_string()),
     };
     let in_words = devices.iter().map(|device| {
         let [major, minor] = device.capability;
@@ -111,13 +118,12 @@ fn gpus() -> Fact {
             "capability": device.capability,
         })
     });
-    fact("gpu", values.collect::<Vec<_>>(), words)
+    vec![fact("gpu", values.collect::<Vec<_>>(), words)]
 }
 
 #[cfg(not(feature = "gpu"))]
-fn gpus() -> Fact {
-    let reason = esker::DeviceUnavailable::NotBuilt;
-    fact("gpu", Value::Null, format!("none: {reason}"))
+fn gpus() -> Vec<Fact> {
+    no_gpu(&esker::DeviceUnavailable::NotBuilt.to_string())
 }
 
 /// Recognises a file by its first bytes, or else by its name.
@@ -239,6 +245,17 @@ fn of_scene(path: &Path) -> anyhow::Result<Vec<Fact>> {
         Some(every) => format!("every {every} s"),
         None => "first and last state".into(),
     };
+    let reduction = world.reduction.map(|reduction| match reduction.split {
+        Split::Balance => "balance",
+        Split::Trial(_) => "trial",
+    });
+    let frozen = match reduction {
+        Some(method) => format!("grains at rest are frozen (method {method:?})"),
+        None => "off".into(),
+    };
+    let is_stated =
+        |device: &&(&str, Device)| scene.device_is_given && device.1 == scene.run.device;
+    let device = Device::ALL.iter().find(is_stated).map(|(name, _)| *name);
     Ok(vec![
         plain("kind", "scene"),
         plain("scene", scene.name.as_str()),
@@ -257,6 +274,12 @@ fn of_scene(path: &Path) -> anyhow::Result<Vec<Fact>> {
         fact("grains", grains, format!("{grains} at the start")),
         plain("emitters", world.emitters.len()),
         plain("sinks", world.sinks.len()),
+        fact("reduction", json!(reduction), frozen),
+        fact(
+            "device",
+            json!(device),
+            device.unwrap_or("not stated: the CPU, in an order of its own"),
+        ),
         fact("record", json!(scene.record.every), record),
     ])
 }

@@ -7,11 +7,12 @@ use clap::Args;
 use esker_plot::{Axis, Plot, Series, escape, png_address};
 use esker_record::{ProbeColumn, ProbeRow, Recording, Scalars};
 use esker_world::{Stage, WallLoad};
+use serde_json::Value;
 
 use crate::exit_code::ExitCode;
 use crate::run_folder::{open_recording, read_scalars};
-use esker::output_file;
 use esker::picture::{Color, Drawing, Style};
+use esker::{SUMMARY_FILE_NAME, output_file};
 
 /// Write one HTML page with summary, plots, pictures and the scene of a run.
 #[derive(Args)]
@@ -42,13 +43,74 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (Some(path), _) => path.clone(),
         (None, folder) => folder.unwrap_or(Path::new("")).join("report.html"),
     };
-    let page = page(&recording)?;
+    let page = page(&recording, &reduction_of(recording.path()))?;
     output_file::write(&path, page.as_bytes())?;
     println!("{}", path.display());
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(recording: &Recording) -> anyhow::Result<String> {
+/// A figure of a summary: its key, its words, factor and unit.
+type Figure = (&'static str, &'static str, f64, &'static str);
+
+/// Figures of `reduction` in `summary.json`.
+const REDUCTION: [Figure; 11] = [
+    (
+        "frozen_contacts",
+        "contacts among frozen grains and walls at the end",
+        1.0,
+        "",
+    ),
+    ("merges", "grains frozen, each counted every time", 1.0, ""),
+    ("split_by_impact", "set free by impacts", 1.0, ""),
+    (
+        "split_by_imbalance",
+        "set free by imbalance of forces",
+        1.0,
+        "",
+    ),
+    (
+        "split_by_support",
+        "set free by loss of contact with what carries them",
+        1.0,
+        "",
+    ),
+    ("split_by_walls", "set free by walls", 1.0, ""),
+    ("split_by_sensor", "set free by sensors", 1.0, ""),
+    ("refreshed", "set free by refreshes", 1.0, ""),
+    ("energy_lost", "energy that freezing took", 1.0, " J"),
+    (
+        "mean_imbalance",
+        "mean imbalance of forces on frozen grains, of their weight",
+        100.0,
+        " %",
+    ),
+    (
+        "worst_imbalance",
+        "worst imbalance, of the threshold",
+        100.0,
+        " %",
+    ),
+];
+
+/// What the summary beside a recording says of frozen grains; nothing where there is none.
+fn reduction_of(recording: &Path) -> Vec<(&'static str, String)> {
+    let file = recording.with_file_name(SUMMARY_FILE_NAME);
+    let summary: Value = std::fs::read(file)
+        .ok()
+        .and_then(|text| serde_json::from_slice(&text).ok())
+        .unwrap_or_default();
+    let figures = REDUCTION.iter().filter_map(|&(key, words, factor, unit)| {
+        let number = factor * summary["reduction"][key].as_f64()?;
+        let text = match unit {
+            "" => format!("{number:.0}"),
+            _ => esker_plot::number(number, 3),
+        };
+        Some((words, text + unit))
+    });
+    figures.collect()
+}
+
+fn page(recording: &Recording, reduction: &[(&str, String)]) -> anyhow::Result<String> {
     let header = recording.header();
     let scalars = read_scalars(recording)?;
     let name = escape(&header.name);
@@ -57,7 +119,7 @@ fn page(recording: &Recording) -> anyhow::Result<String> {
          <meta name=\"viewport\" content=\"width=device-width\">\
          <title>{name}</title><style>{STYLE}</style></head><body><h1>{name}</h1>"
     );
-    page.push_str(&summary(recording, &scalars));
+    page.push_str(&summary(recording, &scalars, reduction));
     page.push_str(&pictures(recording)?);
     page.push_str("<h2>Over time</h2><div class=\"plots\">");
     let probes = probe_plots(recording)?;
@@ -73,7 +135,7 @@ fn page(recording: &Recording) -> anyhow::Result<String> {
     Ok(page)
 }
 
-fn summary(recording: &Recording, scalars: &Scalars) -> String {
+fn summary(recording: &Recording, scalars: &Scalars, reduction: &[(&str, String)]) -> String {
     let header = recording.header();
     let last = |name: &str| scalars.get(name).and_then(|list| list.last().copied());
     let sum = |name: &str| scalars.get(name).map(|list| list.iter().sum::<f64>());
@@ -82,6 +144,12 @@ fn summary(recording: &Recording, scalars: &Scalars) -> String {
         list.into_iter().filter(|x| !x.is_nan()).reduce(f64::max)
     };
     let whole = |x: Option<f64>| x.map(|x| format!("{x:.0}"));
+    let frozen = frozen_shares(scalars);
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let touching = match frozen.is_empty() {
+        true => "contacts touching at the end",
+        false => "contacts of free grains touching at the end",
+    };
     let wall: f64 = Stage::ALL
         .iter()
         .filter_map(|stage| sum(&format!("seconds_{}", stage.name())))
@@ -97,7 +165,15 @@ fn summary(recording: &Recording, scalars: &Scalars) -> String {
         ("grains emitted", whole(sum("emitted"))),
         ("grains removed by sinks", whole(sum("removed"))),
         ("grains lost", whole(sum("lost"))),
-        ("contacts touching at the end", whole(last("touching"))),
+        (
+            "grains frozen on average",
+            (!frozen.is_empty()).then(|| percent(frozen.iter().sum::<f64>() / frozen.len() as f64)),
+        ),
+        (
+            "grains frozen at the end",
+            frozen.last().copied().map(percent),
+        ),
+        (touching, whole(last("touching"))),
         (
             "kinetic energy at the end",
             last("kinetic_energy").map(|e| format!("{e:.3e} J")),
@@ -121,10 +197,11 @@ fn summary(recording: &Recording, scalars: &Scalars) -> String {
         ("program", Some(format!("esker {}", header.version))),
     ];
     let mut table = String::from("<table>");
-    for (what, value) in rows
+    let rows = rows
         .iter()
-        .filter_map(|(what, value)| Some((what, value.as_ref()?)))
-    {
+        .filter_map(|(what, value)| Some((*what, value.as_ref()?)));
+    let reduction = reduction.iter().map(|(what, value)| (*what, value));
+    for (what, value) in rows.chain(reduction) {
         _ = write!(table, "<tr><td>{what}</td><td>{}</td></tr>", escape(value));
     }
     table + "</table>"
@@ -199,7 +276,15 @@ fn plots(scalars: &Scalars) -> Vec<Plot> {
     let stages = Stage::ALL
         .iter()
         .map(|s| curve(&format!("seconds_{}", s.name()), 1e3));
-    vec![
+    let frozen = (!frozen_shares(scalars).is_empty()).then(|| {
+        plot(
+            "Frozen grains",
+            "share of grains (%)",
+            false,
+            vec![curve("frozen_share", 100.0)],
+        )
+    });
+    let plots = [
         plot(
             "Kinetic energy",
             "energy (J)",
@@ -237,7 +322,16 @@ fn plots(scalars: &Scalars) -> Vec<Plot> {
             true,
             stages.collect(),
         ),
-    ]
+    ];
+    plots.into_iter().chain(frozen).collect()
+}
+
+/// Shares of frozen grains after each step; none where `reduction` was off or they were not
+/// recorded.
+fn frozen_shares(scalars: &Scalars) -> Vec<f64> {
+    let mut shares = scalars.get("frozen_share").unwrap_or_default();
+    shares.retain(|share| !share.is_nan());
+    shares
 }
 
 /// A number of a load.

@@ -105,7 +105,9 @@ pub(crate) fn build(
         world: world?,
         run: RunDef {
             duration: root.number("duration")?,
-            device: Device::named(root.text("device")?)?,
+            device: root
+                .text("device")
+                .map_or(Some(Device::Cpu), Device::named)?,
             precision: DevicePrecision::named(root.text("precision")?)?,
         },
         material_colors,
@@ -473,7 +475,7 @@ impl Builder<'_, '_> {
                     &node.at("name"),
                     format!("the name \"{name}\" is taken already, by `{first}`"),
                 )
-                .advice("names must be unique among walls and bodies, among joints, among drives, among emitters, among sinks and among probes");
+                .advice("names must be unique among walls and bodies, among joints, among drives, among emitters, among sinks, among sensors and among probes");
             self.push(finding);
         } else {
             seen.insert(name.clone(), node.path.clone());

@@ -130,8 +130,13 @@ impl Color {
         let needed = [Some(GrainField::Position), Some(GrainField::Radius), own];
         let mut needed = needed.into_iter().flatten();
         if let Some(field) = needed.find(|f| !settings.fields.contains(f)) {
-            let field = field.name();
-            return Err(PictureError::NoField { field });
+            // Runs record aggregates by themselves where grains may be frozen.
+            return Err(match field {
+                GrainField::Aggregate => PictureError::NoAggregates,
+                field => PictureError::NoField {
+                    field: field.name(),
+                },
+            });
         }
         if self.needs_contacts() && !settings.contacts {
             return Err(PictureError::NoContacts);

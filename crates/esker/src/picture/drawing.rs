@@ -22,6 +22,11 @@ pub enum PictureError {
         /// Its name.
         field: &'static str,
     },
+    /// No grain was ever frozen.
+    #[error(
+        "the recording holds no aggregates of frozen grains: its scene has no `reduction = \"on\"`"
+    )]
+    NoAggregates,
     /// Contacts are not in the recording.
     #[error("the recording holds no contacts; set contacts = true in [record] of the scene")]
     NoContacts,

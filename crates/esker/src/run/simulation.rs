@@ -12,7 +12,7 @@ use super::folder::ResultFolder;
 use super::output::{Output, Sums, recording_header};
 use super::summary::Summary;
 use super::totals::Totals;
-use crate::device::device_for;
+use crate::device::{ChosenDevice, device_for};
 use crate::{Error, LoadedScene};
 
 /// Share of a step by which an end may be missed through rounding.
@@ -128,9 +128,16 @@ impl Simulation {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.world.set_max_threads(cores);
         let scene = self.scene.scene();
-        if let Some(device) = device_for(scene.run.device, scene.run.precision, &scene.world)? {
-            let handed = device.hand_to(&mut self.world);
-            handed.map_err(|source| self.failed(source))?;
+        match device_for(scene.run.device, scene.run.precision, &scene.world)? {
+            ChosenDevice::Cpu => {}
+            ChosenDevice::Gpu(device) => {
+                let handed = device.hand_to(&mut self.world);
+                handed.map_err(|source| self.failed(source))?;
+            }
+            ChosenDevice::NoGpu(reason) => {
+                let warning = format!("device \"auto\": the CPU computes the run: {reason}");
+                self.warnings.push(warning);
+            }
         }
         Ok(self)
     }

@@ -257,6 +257,7 @@ impl Summary {
         });
         let worst_contact = WorstSummary::new(world, &totals.worst);
         let energy = EnergySummary::new(world);
+        let reduction = ReductionSummary::new(world, scene.world.reduction);
         let steps = world.steps_done() as f64;
         let tool_force =
             (totals.tool_energy_sum > 0.0).then(|| totals.tool_force_sum / totals.tool_energy_sum);
@@ -277,6 +278,7 @@ impl Summary {
                 .as_ref()
                 .map(|a| (ratio(totals.missed, steps), a.missed.reasons())),
             energy_error: energy.as_ref().map(EnergySummary::error),
+            frozen_imbalance: reduction.as_ref().map(ReductionSummary::imbalance),
             escaped: escaped(world, totals),
         });
         Summary {
@@ -318,7 +320,7 @@ impl Summary {
             bodies: (0..world.bodies().len())
                 .map(|body| BodySummary::new(world, body))
                 .collect(),
-            reduction: ReductionSummary::new(world),
+            reduction,
             machines: MachineSummary::new(world),
             tool_force_error: tool_force,
             mean_residual: seen.then(|| totals.residual_sum / totals.residual_count),
@@ -420,16 +422,28 @@ impl Summary {
             format!(" ({})", flow.join(", "))
         };
         lines.push(format!("  grains      {}{flow}", self.particles));
-        lines.push(format!(
-            "  contacts    {} touching, {} with those about to",
-            self.touching_contacts, self.contacts
-        ));
-        lines.push(format!(
-            "  overlap     mean {:.4} %, largest {:.3} % of a diameter at the end; largest ever {:.2} %",
-            100.0 * self.mean_overlap,
-            100.0 * self.max_overlap,
-            100.0 * self.worst_overlap
-        ));
+        let frozen = self.reduction.as_ref();
+        let (touching, predicted) = (self.touching_contacts, self.contacts);
+        lines.push(match frozen {
+            None => format!("  contacts    {touching} touching, {predicted} with those about to"),
+            Some(frozen) => format!(
+                "  contacts    {touching} touching among free grains (and with them), {predicted} with those about to; \
+                 {} among frozen grains and walls",
+                frozen.contacts()
+            ),
+        });
+        let of_free = frozen.map_or("", |_| " (contacts of free grains)");
+        let worst = 100.0 * self.worst_overlap;
+        lines.push(match self.touching_contacts {
+            0 if frozen.is_some() => {
+                format!("  overlap     no contact of a free grain at the end; largest ever {worst:.2} %")
+            }
+            _ => format!(
+                "  overlap     mean {:.4} %, largest {:.3} % of a diameter at the end{of_free}; largest ever {worst:.2} %",
+                100.0 * self.mean_overlap,
+                100.0 * self.max_overlap,
+            ),
+        });
         lines.push(format!(
             "  energy      {:.3e} J kinetic",
             self.kinetic_energy

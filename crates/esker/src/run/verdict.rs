@@ -30,6 +30,10 @@ const MISSED: [f64; 2] = [0.1, 0.5];
 /// Share of the energy that went through the ledger and is unaccounted for.
 const ENERGY: [f64; 2] = [0.05, 0.25];
 
+/// Mean imbalance of forces on frozen grains, over their weight. Walls get the balance all the same,
+/// so that it makes no run wrong.
+const FROZEN_IMBALANCE: [f64; 2] = [0.1, f64::INFINITY];
+
 /// How far a run can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -87,6 +91,8 @@ pub(super) struct Evidence {
     pub missed: Option<(f64, String)>,
     /// Imbalance of the energy ledger over its throughput, where there is one.
     pub energy_error: Option<f64>,
+    /// Mean imbalance of forces on frozen grains over their weight, where grains may be frozen.
+    pub frozen_imbalance: Option<f64>,
     /// Grains that left closed containers, and the containers' names.
     pub escaped: Option<(u64, String)>,
 }
@@ -215,6 +221,16 @@ impl Verdict {
                 "a shorter `step`".into(),
             ]
         });
+        judge(e.frozen_imbalance.unwrap_or(0.0), FROZEN_IMBALANCE, &|| {
+            [
+                    format!(
+                        "forces on frozen grains are out of balance by {:.0} % of their weight on average: grains were frozen that were not at rest",
+                        100.0 * e.frozen_imbalance.unwrap_or(0.0)
+                    ),
+                    "leave the thresholds of `reduction` at their defaults or lower them, or compare with a run without `reduction`"
+                        .into(),
+                ]
+        });
         if let Some((count, walls)) = &e.escaped {
             judge(*count as f64, [0.0, 0.0], &|| {
                 [
@@ -315,6 +331,23 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(grade(lost), Grade::Wrong);
+    }
+
+    #[test]
+    fn forces_on_frozen_grains_that_do_not_balance_are_doubtful() {
+        let imbalance = |share: f64| Evidence {
+            frozen_imbalance: Some(share),
+            ..Default::default()
+        };
+        assert_eq!(grade(imbalance(0.03)), Grade::Good);
+        let verdict = Verdict::new(&imbalance(0.5568));
+        assert_eq!(verdict.grade, Grade::Doubtful);
+        let lines = verdict.lines().join("\n");
+        assert!(
+            lines.contains("56 %") && lines.contains("thresholds"),
+            "{lines}"
+        );
+        assert_eq!(grade(imbalance(f64::NAN)), Grade::Wrong);
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub fn run(quick: bool, json: bool) -> anyhow::Result<ExitCode> {
                 Precision::Double => DevicePrecision::Double,
                 Precision::Mixed => DevicePrecision::Mixed,
             };
-            if let Some(device) = device_for(Device::Gpu, choice, &WorldDef::default())? {
+            if let Some(device) = device_for(Device::Gpu, choice, &WorldDef::default())?.gpu() {
                 device.name().clone_into(&mut report.device);
                 device.hand_to(&mut world)?;
             }

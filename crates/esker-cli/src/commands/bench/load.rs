@@ -69,7 +69,7 @@ pub fn drum(
 ) -> anyhow::Result<ExitCode> {
     let def = drum_of_balls();
     let mut world = World::new(&def)?;
-    if let Some(device) = device_for(device, precision, &def)? {
+    if let Some(device) = device_for(device, precision, &def)?.gpu() {
         world.set_device_order(true);
         device.hand_to(&mut world)?;
         world.leave_on_device(true);

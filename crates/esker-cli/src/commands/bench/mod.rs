@@ -10,6 +10,7 @@ mod threads;
 
 use std::time::Instant;
 
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use esker_parallel::Team;
 use esker_scene::{Device, DevicePrecision};
@@ -48,8 +49,8 @@ pub struct Arguments {
     #[arg(long, value_name = "PRECISION", value_parser = ["double", "mixed"], requires = "load")]
     precision: Option<String>,
     /// Sizes of the beds of `--load rest` [default: 10,000, 100,000 and, unless quick, 1,000,000]
-    #[arg(long, value_name = "N,N", value_delimiter = ',', requires = "load")]
-    grains: Vec<usize>,
+    #[arg(long, value_name = "N,N", value_delimiter = ',', requires = "load", value_parser = clap::value_parser!(u32).range(1..))]
+    grains: Vec<u32>,
     /// Steps of `--load rest` that are timed
     #[arg(long, value_name = "N", default_value_t = 2000, requires = "load", value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
@@ -145,13 +146,23 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 load::drum(on, threads, arguments.json)
             }
             load::Load::Rest => {
+                let stated = [
+                    ("--device", &arguments.device),
+                    ("--precision", &arguments.precision),
+                ];
+                if let Some((option, _)) = stated.iter().find(|(_, value)| value.is_some()) {
+                    bail!(
+                        "--load rest has no {option}: it measures the CPU, which is faster where \
+                         nearly all grains are frozen; --load drum has one"
+                    );
+                }
                 let sizes = match (&arguments.grains[..], arguments.quick) {
-                    ([], true) => &[10_000, MANY][..],
-                    ([], false) => &[10_000, MANY, 1_000_000],
-                    (given, _) => given,
+                    ([], true) => vec![10_000, MANY],
+                    ([], false) => vec![10_000, MANY, 1_000_000],
+                    (given, _) => given.iter().map(|&grains| grains as usize).collect(),
                 };
                 let options = rest::Options {
-                    sizes: sizes.to_vec(),
+                    sizes,
                     steps: arguments.steps as usize,
                     threads,
                 };

@@ -40,8 +40,9 @@ struct BedTime {
     /// The same with grains at rest frozen, on as many of the threads as are faster, from the
     /// first step on: mean, refreshes included.
     reduced_mean: f64,
-    /// Mean of the steps in which nearly all grains are frozen, and how many there are.
-    calm_mean: f64,
+    /// Mean of the steps in which nearly all grains are frozen, if there are any, and how many there
+    /// are.
+    calm_mean: Option<f64>,
     calm_steps: usize,
     steps: usize,
     /// Steps before which everybody was set free.
@@ -121,7 +122,7 @@ fn measure(settled: &SettledBox, grains: usize, options: &Options) -> anyhow::Re
         threads: options.threads,
         all_grains,
         reduced_mean: mean(&seconds),
-        calm_mean: mean(&calm),
+        calm_mean: (!calm.is_empty()).then(|| mean(&calm)),
         calm_steps: calm.len(),
         steps: options.steps,
         refreshes,
@@ -137,9 +138,19 @@ fn measure(settled: &SettledBox, grains: usize, options: &Options) -> anyhow::Re
 
 fn print(time: &BedTime) {
     let ms = |seconds: f64| 1e3 * seconds;
+    let frozen = format!("with more than {:.1} % of the grains frozen", 100.0 * CALM);
+    let calm = match time.calm_mean {
+        None => format!("no step {frozen} (--steps: take more)"),
+        Some(mean) => format!(
+            "{:.3} ms in the {} steps {frozen} ({:.0} times less)",
+            ms(mean),
+            time.calm_steps,
+            time.all_grains / mean
+        ),
+    };
     println!(
         "bed of {} grains at rest, {} threads: {:.2} ms per step; with grains at rest frozen {:.3} ms \
-         over {} steps ({:.1} times less, {} refreshes), {:.3} ms in the {} calm ones ({:.0} times less); \
+         over {} steps ({:.1} times less, {} refreshes), {calm}; \
          {:.1} % frozen on average, {} free and {} contacts at the end, {:.0} and {:.0} bytes per grain",
         time.grains,
         time.threads,
@@ -148,9 +159,6 @@ fn print(time: &BedTime) {
         time.steps,
         time.all_grains / time.reduced_mean,
         time.refreshes,
-        ms(time.calm_mean),
-        time.calm_steps,
-        time.all_grains / time.calm_mean,
         100.0 * time.level,
         time.free,
         time.contacts,

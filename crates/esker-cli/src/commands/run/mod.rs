@@ -10,7 +10,7 @@ use clap::Args;
 use esker::{Error, Grade, LoadedScene, Simulation, Until};
 use esker_record::fclib::{self, FclibProblem};
 use esker_record::problem_file::write_problem;
-use esker_scene::{Device, DevicePrecision};
+use esker_scene::{Device, DevicePrecision, Overrides};
 use esker_world::World;
 
 use crate::exit_code::ExitCode;
@@ -34,11 +34,13 @@ pub struct Arguments {
     /// [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// What computes substeps; results do not depend on it [default: `device` of the scene]
+    /// What computes steps. cpu, gpu and auto give the same results to the bit; without any, the CPU
+    /// sweeps contacts in an order of its own, with other last digits [default: `device` of the scene,
+    /// or none]
     #[arg(long, value_name = "DEVICE", value_parser = ["cpu", "gpu", "auto"])]
     device: Option<String>,
-    /// Numbers that a GPU computes substeps with: mixed is faster and has bits of its own
-    /// [default: `precision` of the scene]
+    /// Numbers that a GPU computes whole steps with: mixed is faster and has bits of its own; the CPU
+    /// computes in double precision [default: `precision` of the scene, or double]
     #[arg(long, value_name = "PRECISION", value_parser = ["double", "mixed"])]
     precision: Option<String>,
     /// Stop after so many steps
@@ -117,18 +119,14 @@ const WRONG: u8 = 2;
 
 /// Loads the scene and starts or resumes its run.
 fn begin(arguments: &Arguments) -> anyhow::Result<Simulation> {
-    let load = match arguments.resume {
-        true => LoadedScene::load_to_resume,
-        false => LoadedScene::load,
+    let overrides = Overrides {
+        device: arguments.device.as_deref().and_then(Device::named),
+        precision: (arguments.precision.as_deref()).and_then(DevicePrecision::named),
     };
-    let mut scene = load(&arguments.scene)?;
-    if let Some(device) = arguments.device.as_deref().and_then(Device::named) {
-        scene.set_device(device);
-    }
-    let precision = arguments.precision.as_deref();
-    if let Some(precision) = precision.and_then(DevicePrecision::named) {
-        scene.set_precision(precision);
-    }
+    let scene = match arguments.resume {
+        true => LoadedScene::load_to_resume(&arguments.scene, overrides)?,
+        false => LoadedScene::load_overridden(&arguments.scene, overrides)?,
+    };
     for warning in scene.warnings() {
         eprintln!("warning: {warning}");
     }
@@ -150,16 +148,24 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Simulation> {
     }
     simulation.leave_on_device(true);
     let obstacle = simulation.world_mut().resident_obstacle();
-    if let Some(device) = simulation.world().device() {
-        match obstacle {
-            None => match simulation.scene().scene().run.precision {
-                DevicePrecision::Double => eprintln!("steps on {}", device.name()),
-                DevicePrecision::Mixed => eprintln!(
-                    "steps on {} in mixed precision, with bits of its own",
-                    device.name()
-                ),
-            },
-            Some(why) => eprintln!("substeps on {} (all else by the CPU: {why})", device.name()),
+    let is_mixed = simulation.scene().scene().run.precision == DevicePrecision::Mixed;
+    match (simulation.world().device(), obstacle) {
+        (None, _) if is_mixed => {
+            eprintln!("precision \"mixed\" has no effect: the CPU computes in double precision");
+        }
+        (None, _) => {}
+        (Some(device), None) if is_mixed => eprintln!(
+            "steps on {} in mixed precision, with bits of its own",
+            device.name()
+        ),
+        (Some(device), None) => eprintln!("steps on {}", device.name()),
+        (Some(device), Some(why)) => {
+            let effect = match is_mixed {
+                true => "; precision \"mixed\" has no effect on them",
+                false => "",
+            };
+            let name = device.name();
+            eprintln!("substeps on {name} (all else by the CPU: {why}){effect}");
         }
     }
     if arguments.resume {
