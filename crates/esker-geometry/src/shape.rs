@@ -311,6 +311,16 @@ impl WallShape {
         }
     }
 
+    /// Whether no triangle of a mesh is within a ball, in the wall's local frame: what
+    /// [`WallShape::is_clear_of`] does not find out, which knows the box around a mesh alone. False
+    /// in case of doubt, and for other walls.
+    pub fn is_clear_of_mesh(&self, centre: DVec3, radius: f64) -> bool {
+        match self.surface() {
+            WallSurface::Mesh(mesh) => !mesh.bvh.is_any_near(centre, radius),
+            _ => false,
+        }
+    }
+
     /// Whether this is a container without an open face: grains inside and outside never mix.
     pub fn is_closed_container(&self) -> bool {
         match self.surface() {

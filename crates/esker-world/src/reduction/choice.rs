@@ -3,15 +3,12 @@
 
 use esker_geometry::Region;
 
+use super::approach::{PUSHING, STILL};
 use super::merge::{WallFriction, sides};
-use super::{Aggregates, gather};
+use super::{Aggregates, Scratch, gather};
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
 use crate::grains::Grains;
-
-/// Normal velocity of a wall without friction relative to the group, in units of the speed of
-/// rest, up to which it does not push what rests there.
-const PUSHING: f64 = 1e-3;
 
 /// What grains at rest may rest on.
 struct Ground<'a> {
@@ -77,9 +74,9 @@ impl Ground<'_> {
                     return false;
                 }
                 let surface = wall.surface_velocity_at(contact.point, contact.normal);
-                let group = groups.get(own).twist.at(contact.point);
-                self.is_held_on(row, w)
-                    || contact.normal.dot(surface - group).abs() > PUSHING * self.speed
+                let relative = surface - groups.get(own).twist.at(contact.point);
+                let rubs = relative.length() > STILL * self.speed && self.is_held_on(row, w);
+                rubs || contact.normal.dot(relative).abs() > PUSHING * self.speed
             }
         }
     }
@@ -127,10 +124,15 @@ impl World {
             watched: &self.watched,
             speed,
         };
+        let approaching = self.approaching(aggregates);
         let work = &self.workspace;
         let is_loaded = |i: usize| work.impulses[i].normal > 0.0;
         self.team.fill(&mut scratch.blocked, free, |row| {
-            ground.grains.rest[row].steps < steps || ground.is_watched(row)
+            let is_moving = ground.grains.rest[row].steps < steps;
+            let grain = (ground.grains, row);
+            is_moving
+                || ground.is_watched(row)
+                || approaching.meet(grain, aggregates, ground.friction)
         });
         let blocked = &scratch.blocked;
         let is_open = |row: u32| blocked.get(row as usize).is_some_and(|blocked| !blocked);
@@ -177,7 +179,30 @@ impl World {
                 aggregates.pending.freeze.push(row);
             }
         }
+        self.try_other_groups(aggregates, &mut scratch, speed);
         aggregates.scratch = scratch;
+    }
+
+    /// Lets grains at rest that nothing of their group carries try the next one that stands still
+    /// relative to it: a wall that pushed them and stopped is at rest with what they lie on.
+    fn try_other_groups(&mut self, aggregates: &Aggregates, scratch: &mut Scratch, speed: f64) {
+        let groups = &aggregates.groups;
+        let count = groups.len();
+        for row in 0..scratch.blocked.len() {
+            let root = find(&mut scratch.parent, row as u32);
+            if count < 2 || scratch.blocked[row] || scratch.carried[root as usize] {
+                continue;
+            }
+            let place = self.grains.position[row];
+            let group = &mut self.grains.rest[row].group;
+            let own = groups.get(*group).twist.at(place);
+            let others = (1..count).map(|next| ((*group as usize + next) % count) as u8);
+            let still = |other: &u8| groups.get(*other).twist.at(place).distance(own);
+            let mut others = others.filter(|other| still(other) <= STILL * speed);
+            if let Some(other) = others.next() {
+                *group = other;
+            }
+        }
     }
 }
 

@@ -15,12 +15,14 @@
 //! rest, to a wall of the group that friction holds it on. A step in which it becomes faster, slow
 //! as it is, is none of rest where little more than two contacts carry it: a column that is about to
 //! fall begins so. What more contacts hold may tremble, as a heap does under what falls on it.
-//! Whoever touches anything else that moves stays free, and so do grains in sensors,
-//! emitters and sinks.
+//! Whoever touches anything else that moves, or is about to, stays free, and so do grains in
+//! sensors, emitters and sinks.
 //!
 //! # Who is set free
 //!
 //! * Members that a free grain is about to hit, or slips on, at more than `v_c`: with two layers.
+//! * Members that a wall, or a member of another group, meets which moves relative to theirs: with
+//!   two layers (`approach.rs`).
 //! * Members out of balance. With the forces of their internal contacts, which are known from the
 //!   time they were frozen, and those of contacts with free grains, in a group of acceleration `a`,
 //!
@@ -44,6 +46,7 @@
 //! What is decided at the end of a step happens as the next one begins: between two steps contacts
 //! and grains belong together.
 
+mod approach;
 mod balance;
 mod choice;
 mod grid;
@@ -79,7 +82,7 @@ pub struct ReductionTotals {
     pub level: f64,
     /// Grains frozen.
     pub merges: u64,
-    /// Grains set free because something hit them or slipped on them.
+    /// Grains set free because something, a wall too, hit them or slipped on them.
     pub split_by_impact: u64,
     /// Because of their imbalance (1).
     pub split_by_imbalance: u64,
