@@ -147,6 +147,9 @@ pub struct StoredContact {
     pub point: DVec3,
     /// Overlap of spheres, m; zero where it is not known: at walls that stay with them.
     pub overlap: f64,
+    /// From the centre of the owner to the point along the normal, and from the point to the centre
+    /// of the other, m; zero at a wall.
+    pub arms: [f64; 2],
     /// Impulse of a substep.
     pub impulse: Impulse,
 }
@@ -443,11 +446,14 @@ impl World {
                 let radii = first.grain.radius + members.get(second).grain.radius;
                 (radii - branch.length()).max(0.0)
             });
+            let arm = |grain: &FrozenGrain| grain.radius - 0.5 * overlap;
+            let own = arm(&first.grain);
             StoredContact {
                 key,
                 normal,
-                point: centre + normal * (first.grain.radius - 0.5 * overlap),
+                point: centre + normal * own,
                 overlap,
+                arms: [own, second.map_or(0.0, |m| arm(&members.get(m).grain))],
                 impulse,
             }
         });
