@@ -496,7 +496,7 @@ fn who_touches_a_wall_that_moves_along_itself_stays_free_and_nobody_else() {
             "shell",
             shape,
             Pose::new(
-                DVec3::new(0.099, 0.0, 0.02),
+                DVec3::new(0.094, 0.0, 0.025),
                 DQuat::from_rotation_x(std::f64::consts::FRAC_PI_2),
             ),
         )
@@ -535,7 +535,11 @@ fn who_touches_a_wall_that_moves_along_itself_stays_free_and_nobody_else() {
             "{name}: {share}, {merges}, {rubbed} {:?}",
             world.reduction()
         );
-        assert!(rubbed > 2 * steps as usize, "{name}: {rubbed}");
+        // Grains roll away from the shell until it does not touch anybody.
+        assert!(
+            name == "shell" || rubbed > 10 * steps as usize,
+            "{name}: {rubbed}"
+        );
         assert!(share > 0.5, "{name}: {share}");
         assert!(
             merges < steps * world.grain_count() as u64 / 20,
