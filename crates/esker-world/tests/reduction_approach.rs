@@ -150,7 +150,7 @@ fn run_looking(world: &mut World, seconds: f64) -> f64 {
     let mut deepest = 0.0_f64;
     while world.time() < end - 0.5 * world.step_length() {
         world.step().unwrap();
-        if world.steps_done() % 4 == 0 {
+        if world.steps_done().is_multiple_of(4) {
             deepest = deepest.max(deepest_overlap(world));
         }
     }
@@ -185,7 +185,6 @@ fn a_plunger_does_the_same_work_on_a_frozen_bed_as_on_a_free_one() {
         assert!(reduction.is_none() || frozen_share(&world) == 1.0);
         pressed(&mut world, 0.7)
     });
-    println!("{full:?} {reduced:?}");
     assert!(full[0] > 5.0, "{} J", full[0]);
     for k in 0..2 {
         let ratio = reduced[k] / full[k];
@@ -214,14 +213,12 @@ fn a_plunger_presses_frozen_disordered_beds_as_free_ones() {
         for (world, sums) in [&mut full, &mut reduced].into_iter().zip(&mut sums) {
             assert_eq!(world.walls()[1].total_load.work, 0.0);
             let of = pressed(world, 0.6);
-            println!("{of:?} {}", frozen_share(world));
             for k in 0..3 {
                 sums[k] += of[k];
             }
         }
     }
     let [full, reduced] = sums;
-    println!("{full:?} {reduced:?}");
     for k in 0..2 {
         let ratio = reduced[k] / full[k];
         assert!((ratio - 1.0).abs() < 0.15, "{reduced:?}, not {full:?}");
@@ -275,16 +272,13 @@ fn a_scraper_holds_a_frozen_bed_that_a_belt_carries() {
             let mut world = World::new(&scraper(is_mesh, reduction)).unwrap();
             run(&mut world, 0.6);
             let frozen = frozen_share(&world);
-            println!("{frozen}");
             assert!(reduction.is_none() || frozen > 0.8, "{frozen}");
             let overlap = run_looking(&mut world, 1.4);
             let all = world.all_grains();
             let through = all.position().iter().filter(|x| x.x > 0.115 && x.z < 0.06);
             let load = &world.walls()[1].total_load;
-            println!("{:?}", world.reduction());
             [through.count() as f64, load.impulse.x, overlap]
         });
-        println!("{full:?} {reduced:?}");
         // Some fall over it.
         assert!(
             (full[0] - reduced[0]).abs() < 5.0,
@@ -334,14 +328,12 @@ fn grains_frozen_to_a_plate_push_those_frozen_to_a_shelf() {
         assert!(reduction.is_none() || frozen_share(&world) > 0.95);
         // The first ones touch each other after 0.71 s, and would meet the shelf after 0.78 s.
         let overlap = run_looking(&mut world, 0.46);
-        println!("{:?}", world.reduction());
         let all = world.all_grains();
         let order = all.in_id_order();
         let on_shelf = &order[all.len() / 2..];
         let pushed = on_shelf.iter().map(|&i| all.position()[i].x).sum::<f64>();
         [overlap, pushed / on_shelf.len() as f64]
     });
-    println!("{full:?} {reduced:?}");
     assert!(reduced[0] < full[0] + 1e-3, "{reduced:?}, not {full:?}");
     assert!(full[1] > 0.1273, "{full:?}");
     assert!(
@@ -350,8 +342,8 @@ fn grains_frozen_to_a_plate_push_those_frozen_to_a_shelf() {
     );
 }
 
-/// Neither a paddle above a bed, nor a lid that moves away from it, nor a shell that turns in
-/// itself around the bin concern anybody; on a shell beside it rests who touches it.
+/// Neither a paddle above a bed, nor a lid that moves away from it, nor a shell that rotates around
+/// the bin concerns anybody.
 #[test]
 fn a_wall_that_moves_far_from_frozen_grains_wakes_nobody() {
     let paddle = WallDef {
@@ -404,21 +396,47 @@ fn a_wall_that_moves_far_from_frozen_grains_wakes_nobody() {
 #[test]
 fn a_wall_of_another_group_that_stands_still_beside_a_bed_lets_it_freeze() {
     let mut pusher = block("pusher", DVec3::X * -0.06, DVec3::new(0.02, 0.06, 0.2));
-    pusher.motion = translate(DVec3::X * 0.05, 0.1, 0.2);
-    let mut world = World::new(&scene(
-        vec![bin(), pusher],
-        &[bed()],
-        Some(Reduction {
-            refresh_time: 1e4,
-            ..Default::default()
-        }),
-    ))
-    .unwrap();
-    run(&mut world, 1.2);
+    pusher.motion = translate(DVec3::X * 0.1, 0.5, 0.75);
+    let [low, high] = bed();
+    let beds = [[low, high + DVec3::Z * 0.02]];
+    let mut def = disordered(scene(vec![bin(), pusher], &beds, None));
+    def.reduction = Some(Reduction {
+        refresh_time: 1e4,
+        ..Default::default()
+    });
+    let mut world = World::new(&def).unwrap();
+    run(&mut world, 2.0);
+    let pushed = world.walls()[1].load.force.x;
+    assert!(pushed < -1.0, "{pushed} N");
     assert!(frozen_share(&world) > 0.95, "{:?}", world.reduction());
     let totals = *world.reduction().unwrap();
     run(&mut world, 0.4);
-    assert_eq!(world.reduction().unwrap().merges, totals.merges);
+    let merges = world.reduction().unwrap().merges - totals.merges;
+    assert!(merges < 10, "{merges}");
+}
+
+/// What a plate that has stopped carries is frozen to it, and what a shelf carries to that.
+#[test]
+fn beds_on_walls_that_have_stopped_are_frozen() {
+    let size = DVec3::new(0.1, 0.06, 0.01);
+    let plate = WallDef {
+        motion: translate(DVec3::Z * 0.05, 0.0, 0.2),
+        ..block("plate", DVec3::Z * -0.005, size)
+    };
+    let shelf = block("shelf", DVec3::new(0.2, 0.0, -0.005), size);
+    let [low, high] = [
+        DVec3::new(-0.03, -0.02, 0.0),
+        DVec3::new(0.03, 0.02, 0.0105),
+    ];
+    let beds = [0.0, 0.2].map(|x| [low, high].map(|corner| corner + DVec3::X * x));
+    let def = scene(vec![plate, shelf], &beds, Some(Reduction::default()));
+    let mut world = World::new(&def).unwrap();
+    run(&mut world, 0.4);
+    let all = world.all_grains();
+    for (id, x) in all.id().iter().zip(all.position()) {
+        let group = if x.x < 0.1 { 1 } else { 2 };
+        assert_eq!(world.aggregate_of(*id), group, "{x}");
+    }
 }
 
 /// A plane that comes down on a bed used to pass it.
@@ -531,10 +549,6 @@ fn who_touches_a_wall_that_moves_along_itself_stays_free_and_nobody_else() {
         }
         let share = frozen_share(&world);
         let merges = world.reduction().unwrap().merges - before.merges;
-        println!(
-            "{name}: {share}, {merges}, {rubbed} {:?}",
-            world.reduction()
-        );
         // Grains roll away from the shell until it does not touch anybody.
         assert!(
             name == "shell" || rubbed > 10 * steps as usize,
@@ -598,7 +612,6 @@ fn a_plunger_presses_a_bed_with_trial_steps_too() {
         assert!(reduction.is_none() || frozen_share(&world) == 1.0);
         pressed(&mut world, 0.7)
     });
-    println!("{full:?} {tried:?}");
     assert!(
         (tried[0] / full[0] - 1.0).abs() < 0.05,
         "{tried:?}, not {full:?}"

@@ -23,8 +23,8 @@
 //! near its surface, and never more than twice `N`. Of two groups the members of the smaller one
 //! look into the grid of the other, of those that are near where that one's members are.
 
-use esker_geometry::{Pose, Probe, WallShape};
-use glam::DVec3;
+use esker_geometry::{Face, OpenFaces, Pose, Probe, WallShape};
+use glam::{DAffine3, DVec3};
 
 use super::merge::WallFriction;
 use super::{Aggregates, gather};
@@ -39,6 +39,8 @@ pub(super) const STILL: f64 = 1e-6;
 /// Normal velocity of a wall without friction relative to the group, in units of the speed of
 /// rest, up to which it does not push what rests there.
 pub(super) const PUSHING: f64 = 1e-3;
+/// Rounding of a rotation relative to a group.
+const TURN_ROUNDING: f64 = 1e-12;
 /// Gap up to which a member is met that is approached head-on, in radii. The nearest point of an
 /// edge or of a round wall wanders while a grain goes along (1) by [`TRAVEL`], which changes the gap
 /// by less than `TRAVEL²/8 = 0.031` radii where the centre is a radius away.
@@ -64,39 +66,61 @@ enum Passed {
 struct Passage {
     group: u8,
     passed: Passed,
-    /// The group's frame there as the time begins and ends.
-    frames: [Pose; 2],
+    /// Faces of a box that meet nobody.
+    ignored: OpenFaces,
     /// How long it is, s.
     span: f64,
+    /// From the group's frame to the other one as the time begins.
+    from: DAffine3,
+    /// From a point of the group's frame to its way.
+    way: DAffine3,
+    /// The same from where the point is in the other frame as the time begins.
+    moved: DAffine3,
+    /// How much longer the way of a point may be than that of another one, over their distance.
+    turn: f64,
 }
 
 impl Passage {
+    fn new(group: u8, passed: Passed, frames: [Pose; 2], span: f64) -> Self {
+        let [from, to] = frames
+            .map(|frame| DAffine3::from_rotation_translation(frame.orientation, frame.position));
+        let way = match frames[0] == frames[1] {
+            true => DAffine3::ZERO,
+            false => DAffine3 {
+                matrix3: to.matrix3 - from.matrix3,
+                translation: to.translation - from.translation,
+            },
+        };
+        // Of rotations: |R₁ − R₀| is twice the sine of half the angle.
+        let half = frames[1].orientation * frames[0].orientation.conjugate();
+        Passage {
+            group,
+            passed,
+            ignored: OpenFaces::NONE,
+            span,
+            from,
+            way,
+            moved: way * from.inverse(),
+            turn: 2.0 * half.xyz().length(),
+        }
+    }
+
     /// Whether anything moves.
     fn moves(&self) -> bool {
-        self.frames[0] != self.frames[1]
+        self.way != DAffine3::ZERO
     }
 
     /// Where a point of the group's frame is as the time begins, and where it goes from there.
     fn way(&self, point: DVec3) -> (DVec3, DVec3) {
-        let [from, to] = self.frames.map(|frame| frame.to_world(point));
-        (from, to - from)
+        let from = self.from.transform_point3(point);
+        (from, self.way.transform_point3(point))
     }
 
-    /// Where a point of the other frame, which moves with the group, goes.
-    fn moved(&self, point: DVec3) -> DVec3 {
-        let [from, to] = &self.frames;
-        to.to_world(from.to_local(point)) - point
-    }
-
-    /// Longest way of the points in a ball of the group's frame, m.
-    fn longest_way(&self, centre: DVec3, radius: f64) -> f64 {
-        let [from, to] = &self.frames;
-        // Of rotations: |R₁ − R₀| is twice the sine of half the angle.
-        let turn = 2.0
-            * (to.orientation * from.orientation.conjugate())
-                .xyz()
-                .length();
-        self.way(centre).1.length() + turn * radius
+    /// A ball that holds the ways of all points of a ball of the group's frame.
+    fn swept(&self, centre: DVec3, radius: f64) -> (DVec3, f64) {
+        let (from, way) = self.way(centre);
+        let longest = way.length() + self.turn * radius;
+        (from + 0.5 * way, radius + 0.5 * longest)
     }
 }
 
@@ -110,13 +134,12 @@ struct Surface<'a> {
 }
 
 /// A grain that something may meet, in the frame of its group.
-#[derive(Clone, Copy)]
-struct Met {
+struct Met<F> {
     place: DVec3,
     radius: f64,
     material: u16,
     /// Whether it rests on the wall already.
-    rests: bool,
+    rests: F,
 }
 
 impl<'a> Surface<'a> {
@@ -130,23 +153,28 @@ impl<'a> Surface<'a> {
     }
 
     /// Whether it moves against a grain, with this velocity relative to it, m/s, at a touch.
-    fn moves_against(&self, grain: &Met, normal: DVec3, velocity: DVec3) -> bool {
+    fn moves_against(
+        &self,
+        grain: &Met<impl Fn() -> bool>,
+        normal: DVec3,
+        velocity: DVec3,
+    ) -> bool {
         let along = normal.dot(velocity);
         let rubs = || self.friction.at(grain.material, self.index) > 0.0;
         let is_moving = velocity.length_squared() > (STILL * self.speed).powi(2);
         is_moving
             && (along.abs() > PUSHING * self.speed
-                || along < -STILL * self.speed && !grain.rests
+                || along < -STILL * self.speed && !(grain.rests)()
                 || rubs())
     }
 
     /// Whether it meets a grain on its way.
-    fn meets(&self, passage: &Passage, grain: &Met) -> bool {
+    fn meets(&self, passage: &Passage, grain: &Met<impl Fn() -> bool>) -> bool {
         let (from, way) = passage.way(grain.place);
         let (radius, length) = (grain.radius, way.length());
         let shape = &self.wall.shape;
         let reach = radius * (1.0 + MARGIN) + 0.5 * length;
-        if is_far_from(shape, from + 0.5 * way, reach) {
+        if shape.is_surface_clear_of(from + 0.5 * way, reach, passage.ignored) {
             return false;
         }
         let parts = (length / (TRAVEL * radius)).ceil().max(1.0);
@@ -166,7 +194,7 @@ impl<'a> Surface<'a> {
             shape.touches_of(&probe, &mut touches);
             touches.iter().any(|touch| {
                 let n = touch.normal;
-                let moved = passage.moved(touch.point);
+                let moved = passage.moved.transform_point3(touch.point);
                 let approach = n.dot(moved);
                 let near = match is_far_travelled {
                     true => half * length,
@@ -181,28 +209,49 @@ impl<'a> Surface<'a> {
         })
     }
 
-    /// Whether it meets nobody of a group, as can be said of planes at once: every touch has the
-    /// same normal.
-    fn meets_nobody(&self, passage: &Passage) -> bool {
-        if !matches!(self.wall.shape, WallShape::HalfSpace) {
-            return false;
-        }
-        let [from, to] = &passage.frames;
+    /// Whether a plane face with this normal meets nobody of a group, wherever they are: it goes
+    /// with the group, or, without friction, along itself.
+    fn is_harmless(
+        &self,
+        passage: &Passage,
+        normal: DVec3,
+        is_there: impl Fn(u16) -> bool,
+    ) -> bool {
         let slack = STILL * self.speed;
-        let [a, b] = [from, to].map(|frame| frame.inverse_rotate(DVec3::Z));
-        let rise = (to.position - from.position).z / passage.span;
-        let keeps_distance = a.distance(b) <= f64::EPSILON * 4.0 && rise.abs() <= slack;
-        let belt = self.wall.surface_velocity * (DVec3::ONE - DVec3::Z);
-        let moved = (to.position - from.position) / passage.span;
-        let goes_along =
-            from.orientation == to.orientation && belt.distance(moved - DVec3::Z * rise) <= slack;
-        keeps_distance && (goes_along || self.friction.is_smooth(self.index))
+        let DAffine3 {
+            matrix3: turn,
+            translation,
+        } = passage.moved;
+        let rise = translation.dot(normal) / passage.span;
+        let stays = (turn.transpose() * normal).length() <= TURN_ROUNDING && rise.abs() <= slack;
+        let belt = self.wall.surface_velocity.reject_from_normalized(normal);
+        let is_turned = turn.to_cols_array().iter().any(|x| x.abs() > TURN_ROUNDING);
+        let goes_along = !is_turned && belt.distance(translation / passage.span) <= slack;
+        stays && (goes_along || self.friction.is_smooth(self.index, is_there))
     }
-}
 
-/// Whether a ball in the wall's frame meets no part of its surface.
-fn is_far_from(shape: &WallShape, centre: DVec3, radius: f64) -> bool {
-    shape.is_clear_of(centre, radius) || shape.is_clear_of_mesh(centre, radius)
+    /// What a group passes of the wall, in which there are grains of some materials; `None` where
+    /// that meets nobody.
+    fn passed(&self, passage: Passage, is_there: impl Fn(u16) -> bool) -> Option<Passage> {
+        if !passage.moves() && self.wall.surface_velocity == DVec3::ZERO {
+            return None;
+        }
+        let ignored: OpenFaces = match self.wall.shape {
+            WallShape::HalfSpace if self.is_harmless(&passage, DVec3::Z, &is_there) => return None,
+            WallShape::Box { .. } => {
+                let faces = Face::ALL.into_iter().zip(0..6);
+                let harmless = faces.filter(|(_, k)| {
+                    // Both faces across an axis have the same normal but for its sign.
+                    self.is_harmless(&passage, DVec3::AXES[k / 2], &is_there)
+                });
+                harmless.map(|(face, _)| face).collect()
+            }
+            _ => OpenFaces::NONE,
+        };
+        // A box all of whose faces are harmless is none of it.
+        let is_some_left = Face::ALL.iter().any(|face| !ignored.contains(*face));
+        is_some_left.then_some(Passage { ignored, ..passage })
+    }
 }
 
 /// Whether two balls, of which one goes along this way from here relative to the other one, touch
@@ -224,19 +273,21 @@ impl World {
         let friction = WallFriction::new(&self.walls, &self.pairs);
         let mut met: Vec<u32> = Vec::new();
         let members = &aggregates.members;
-        for passage in self.passages(aggregates, self.step, |group| members.count_of(group) > 0) {
+        let is_asked = |group: u8| members.count_of(group) > 0;
+        let is_there = |material: u16| members.may_be_of(material);
+        for passage in self.passages(aggregates, self.step, is_asked, is_there) {
             match passage.passed {
                 Passed::Wall(wall) => {
                     let near = members_near_wall(aggregates, &passage, &self.walls[wall as usize]);
                     let surface = Surface::new(wall, friction, speed);
                     met.extend(gather(&mut self.team, near.len(), |k, met| {
                         let grain = &members.get(near[k]).grain;
-                        let mut walls = members.wall_contacts(near[k]);
+                        let rests = || members.wall_contacts(near[k]).any(|(own, _)| own == wall);
                         let grain = Met {
                             place: grain.pose.position,
                             radius: grain.bounding_radius(),
                             material: grain.material,
-                            rests: walls.any(|(own, _)| own == wall),
+                            rests,
                         };
                         if surface.meets(&passage, &grain) {
                             met.push(near[k]);
@@ -273,7 +324,7 @@ impl World {
         let span = STEPS_AHEAD * self.next_step_length();
         Approaching {
             time: self.time(),
-            passages: self.passages(aggregates, span, |_| true),
+            passages: self.passages(aggregates, span, |_| true, |_| true),
             speed: self.speed_of_rest(aggregates),
         }
     }
@@ -283,12 +334,14 @@ impl World {
         aggregates.settings.rest_speed * self.reduction_scales(aggregates).speed
     }
 
-    /// What the groups pass from now on for so long, s, of which `is_asked` says so.
+    /// What the groups pass from now on for so long, s, of which `is_asked` says so, with grains of
+    /// the materials that are there.
     fn passages(
         &self,
         aggregates: &Aggregates,
         span: f64,
         is_asked: impl Fn(u8) -> bool,
+        is_there: impl Fn(u16) -> bool,
     ) -> Vec<Passage> {
         let mut passages = Vec::new();
         let time = self.time();
@@ -301,36 +354,20 @@ impl World {
         for group in (0..groups.len() as u8).filter(|&group| is_asked(group)) {
             let own = groups.get(group);
             for (index, wall) in (0..).zip(&self.walls) {
-                let is_there = wall.is_present_in(time, self.next_step_length());
-                if !is_there || groups.carries_shape(group, wall) {
+                let is_present = wall.is_present_in(time, self.next_step_length());
+                if !is_present || groups.carries_shape(group, wall) {
                     continue;
                 }
                 let frame = |time: f64| wall.pose_at(time).inverse() * own.frame(time);
-                let passage = Passage {
-                    group,
-                    passed: Passed::Wall(index),
-                    frames: times.map(frame),
-                    span,
-                };
-                let moves = passage.moves() || wall.surface_velocity != DVec3::ZERO;
-                let surface = Surface::new(index, friction, speed);
-                if moves && !surface.meets_nobody(&passage) {
-                    passages.push(passage);
-                }
+                let passage = Passage::new(group, Passed::Wall(index), times.map(frame), span);
+                passages.extend(Surface::new(index, friction, speed).passed(passage, &is_there));
             }
             let others = (0..groups.len() as u8).filter(|&other| other != group);
             for other in others.filter(|&other| members.count_of(other) > 0) {
                 let of = groups.get(other);
                 let frame = |time: f64| of.frame(time).inverse() * own.frame(time);
-                let passage = Passage {
-                    group,
-                    passed: Passed::Group(other),
-                    frames: times.map(frame),
-                    span,
-                };
-                if passage.moves() {
-                    passages.push(passage);
-                }
+                let passage = Passage::new(group, Passed::Group(other), times.map(frame), span);
+                passages.extend(passage.moves().then_some(passage));
             }
         }
         passages
@@ -366,7 +403,7 @@ impl Approaching {
                     radius,
                     material: grains.material[row],
                     // What pushes it so slowly is no reason to stay free.
-                    rests: true,
+                    rests: || true,
                 };
                 Surface::new(index, friction, self.speed).meets(passage, &grain)
             }
@@ -386,10 +423,10 @@ fn members_near_wall(aggregates: &Aggregates, passage: &Passage, wall: &Wall) ->
     let members = &aggregates.members;
     let beyond = members.max_radius() * (1.0 + MARGIN);
     let is_far = |centre: DVec3, radius: f64| {
-        let (from, way) = passage.way(centre);
-        let longest = passage.longest_way(centre, radius);
-        let reach = radius + beyond + 0.5 * longest;
-        is_far_from(&wall.shape, from + 0.5 * way, reach)
+        let (centre, swept) = passage.swept(centre, radius);
+        let reach = swept + beyond;
+        wall.shape
+            .is_surface_clear_of(centre, reach, passage.ignored)
     };
     let found = |member| near.push(member);
     members.grid.each_outside(passage.group, is_far, found);
@@ -405,9 +442,9 @@ fn members_near_group(aggregates: &Aggregates, passage: &Passage, other: u8) -> 
     };
     let beyond = members.max_radius() * (2.0 + MARGIN);
     let is_far = |centre: DVec3, radius: f64| {
-        let (from, _) = passage.way(centre);
-        let reach = radius + beyond + passage.longest_way(centre, radius);
-        bounds.distance_squared(from) > reach * reach
+        let (centre, swept) = passage.swept(centre, radius);
+        let reach = swept + beyond;
+        bounds.distance_squared(centre) > reach * reach
     };
     let found = |member| near.push(member);
     members.grid.each_outside(passage.group, is_far, found);
@@ -425,12 +462,11 @@ fn each_met(
 ) {
     let members = &aggregates.members;
     let (from, way) = passage.way(place);
-    let moved = passage.longest_way(place, radius);
-    if moved <= STILL * speed * passage.span {
+    if way.length() + passage.turn * radius <= STILL * speed * passage.span {
         return;
     }
-    let beyond = radius + members.max_radius() * (1.0 + MARGIN) + 0.5 * moved;
-    let around = (from + 0.5 * way, beyond);
+    let (centre, swept) = passage.swept(place, radius);
+    let around = (centre, swept + members.max_radius() * (1.0 + MARGIN));
     members.grid.within(other, around, |member| {
         let grain = &members.get(member).grain;
         let branch = grain.pose.position - from;

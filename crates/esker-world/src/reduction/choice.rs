@@ -4,11 +4,12 @@
 use esker_geometry::Region;
 
 use super::approach::{PUSHING, STILL};
+use super::groups::Groups;
 use super::merge::{WallFriction, sides};
 use super::{Aggregates, Scratch, gather};
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
-use crate::grains::Grains;
+use crate::grains::{Grains, Rest};
 
 /// What grains at rest may rest on.
 struct Ground<'a> {
@@ -116,6 +117,7 @@ impl World {
     /// `speed`, m/s, are frozen.
     pub(super) fn choose_frozen(&mut self, aggregates: &mut Aggregates, steps: u16, speed: f64) {
         let free = self.grains.free_count();
+        self.take_first_groups(&aggregates.groups, steps, speed);
         let mut scratch = std::mem::take(&mut aggregates.scratch);
         let ground = Ground {
             aggregates,
@@ -179,28 +181,35 @@ impl World {
                 aggregates.pending.freeze.push(row);
             }
         }
-        self.try_other_groups(aggregates, &mut scratch, speed);
+        self.try_next_groups(&aggregates.groups, &mut scratch, speed);
         aggregates.scratch = scratch;
     }
 
+    /// Lets grains that have been at rest for just so many steps be of the first group that stands
+    /// still relative to theirs: a wall that pushed some of them and stopped is at rest with what
+    /// all of them lie on, and contacts between groups are never stored.
+    fn take_first_groups(&mut self, groups: &Groups, steps: u16, speed: f64) {
+        for row in 0..self.grains.free_count() {
+            let Rest { steps: own, group } = self.grains.rest[row];
+            if own == steps && groups.len() > 1 {
+                let still = groups.still_with(group, self.grains.position[row], STILL * speed);
+                self.grains.rest[row].group = still.min().unwrap_or(group);
+            }
+        }
+    }
+
     /// Lets grains at rest that nothing of their group carries try the next one that stands still
-    /// relative to it: a wall that pushed them and stopped is at rest with what they lie on.
-    fn try_other_groups(&mut self, aggregates: &Aggregates, scratch: &mut Scratch, speed: f64) {
-        let groups = &aggregates.groups;
-        let count = groups.len();
+    /// relative to it.
+    fn try_next_groups(&mut self, groups: &Groups, scratch: &mut Scratch, speed: f64) {
         for row in 0..scratch.blocked.len() {
-            let root = find(&mut scratch.parent, row as u32);
-            if count < 2 || scratch.blocked[row] || scratch.carried[root as usize] {
+            if groups.len() < 2 || scratch.blocked[row] {
                 continue;
             }
-            let place = self.grains.position[row];
-            let group = &mut self.grains.rest[row].group;
-            let own = groups.get(*group).twist.at(place);
-            let others = (1..count).map(|next| ((*group as usize + next) % count) as u8);
-            let still = |other: &u8| groups.get(*other).twist.at(place).distance(own);
-            let mut others = others.filter(|other| still(other) <= STILL * speed);
-            if let Some(other) = others.next() {
-                *group = other;
+            let root = find(&mut scratch.parent, row as u32);
+            if !scratch.carried[root as usize] {
+                let group = self.grains.rest[row].group;
+                let mut still = groups.still_with(group, self.grains.position[row], STILL * speed);
+                self.grains.rest[row].group = still.next().unwrap_or(group);
             }
         }
     }
