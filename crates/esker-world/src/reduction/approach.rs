@@ -18,10 +18,11 @@
 //! Bodies that are no spheres are met where the balls that hold them are.
 //!
 //! Nothing is kept for this: all of it follows from the state as a step begins. What does not move
-//! relative to a group costs a comparison of motions. Of what does, boxes of the group's cells are
-//! halved until they are clear of the wall or one cell: `O(n log N)` of `N` cells with `n` of them
-//! near its surface, and never more than twice `N`. Of two groups the members of the smaller one
-//! look into the grid of the other, of those that are near where that one's members are.
+//! relative to a group costs a comparison of motions, and so do planes, and faces of boxes, that go
+//! with it or along themselves without friction. For the others boxes of the group's cells are halved
+//! until they are clear of them or one cell: `O(n log N)` of `N` cells with `n` of them near the
+//! surface, never more than twice `N`, and a few hundred instructions per member there. Of two groups
+//! the members of the smaller one that are where the other one's are look into its grid.
 
 use esker_geometry::{Face, OpenFaces, Pose, Probe, WallShape};
 use glam::{DAffine3, DVec3};
