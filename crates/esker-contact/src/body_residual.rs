@@ -110,8 +110,12 @@ impl ResidualSum {
         self.carried += map.d * (impulse.normal.powi(2) + impulse.friction.length_squared());
         let squares = a.velocity.length_squared() + b.velocity.length_squared();
         self.rounding += ROUNDING * ROUNDING * (squares + target * target) / map.d;
-        if contact.rolling > 0.0 || contact.twisting > 0.0 {
-            let s_r = rows.rolling_mobility(a, b);
+        let s_r = match contact.rolling > 0.0 || contact.twisting > 0.0 {
+            true => rows.rolling_mobility(a, b),
+            false => 0.0,
+        };
+        // Bodies that do not rotate have no such rows: there is nothing that they could solve.
+        if s_r > 0.0 {
             let sigma_r = compliance.rolling * s_r;
             let d_r = s_r + sigma_r;
             let angular_velocity = rows.relative_angular_velocity(a, b);
@@ -173,6 +177,43 @@ mod tests {
 
     use super::*;
     use crate::Contact;
+
+    /// Bodies that do not rotate: the residual of a contact with rolling resistance was no number.
+    #[test]
+    fn rows_that_turn_what_does_not_rotate_do_not_exist() {
+        let frictionless = Contact::frictionless([0, 1], DVec3::X, [0.01, 0.01]);
+        let body = |speed: f64| BodyState {
+            velocity: DVec3::X * speed,
+            inverse_mass: 1e3,
+            angular_velocity: DVec3::ZERO,
+            inverse_inertia: 0.0,
+        };
+        let compliance = RowCompliance {
+            normal: 0.0,
+            tangent: 0.0,
+            rolling: 0.1,
+        };
+        let residuals = [0.0, 0.2].map(|rolling| {
+            let contact = Contact {
+                rolling,
+                twisting: rolling,
+                ..frictionless
+            };
+            let (now, free) = ([body(0.1), body(0.0)], [body(0.3), body(-0.2)]);
+            let impulse = Impulse {
+                normal: 1e-4,
+                ..Default::default()
+            };
+            let [now, free] = [&now, &free].map(|[a, b]| [a, b]);
+            let mut sum = ResidualSum::default();
+            sum.add(contact.radial(), 0.0, compliance, now, free, &impulse);
+            sum.relative()
+        });
+        assert!(
+            residuals[0] > 0.0 && residuals[0] == residuals[1],
+            "{residuals:?}"
+        );
+    }
 
     /// A contact that an impact has left just where its row is met: in a drum that was
     /// filled, one such step made the residual of the whole run infinite.

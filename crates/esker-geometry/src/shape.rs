@@ -311,6 +311,27 @@ impl WallShape {
         }
     }
 
+    /// Whether a ball, in the wall's local frame, meets no part of the surface but for these faces
+    /// of a box. Takes longer than [`WallShape::is_clear_of`], and knows more of solids, of which
+    /// the inside is clear, and of meshes. False in case of doubt.
+    pub fn is_surface_clear_of(&self, centre: DVec3, radius: f64, ignored: OpenFaces) -> bool {
+        match self.surface() {
+            WallSurface::Box {
+                half_extents,
+                side,
+                open,
+            } => {
+                let open = match side {
+                    Side::Inside => OpenFaces(open.0 | ignored.0),
+                    Side::Outside => ignored,
+                };
+                squared_distance_to_box(half_extents, open, centre) > radius * radius
+            }
+            WallSurface::Mesh(mesh) => !mesh.bvh.is_any_near(centre, radius),
+            _ => self.is_clear_of(centre, radius),
+        }
+    }
+
     /// Whether this is a container without an open face: grains inside and outside never mix.
     pub fn is_closed_container(&self) -> bool {
         match self.surface() {
@@ -507,6 +528,19 @@ mod tests {
                 shape.touches(place, inner, gap, &mut touches);
                 let is_clear = shape.is_clear_of(centre, radius);
                 assert!(!is_clear || touches.is_empty(), "{shape:?} at {centre}");
+                let is_inside = matches!(
+                    shape,
+                    WallShape::Box {
+                        side: Side::Outside,
+                        ..
+                    }
+                ) && shape.encloses(place);
+                assert!(
+                    touches.is_empty()
+                        || is_inside
+                        || !shape.is_surface_clear_of(centre, radius, OpenFaces::NONE),
+                    "{shape:?} at {centre}"
+                );
                 clear += usize::from(is_clear);
                 touched += usize::from(!touches.is_empty());
             }
@@ -543,6 +577,28 @@ mod tests {
         };
         assert!(tray.is_clear_of(DVec3::Z, 0.9));
         assert!(!tray.is_clear_of(DVec3::Z, 1.1));
+    }
+
+    #[test]
+    fn a_ball_at_faces_that_are_ignored_or_away_from_all_triangles_is_clear() {
+        let solid = WallShape::Box {
+            half_extents: DVec3::ONE,
+            side: Side::Outside,
+            open: OpenFaces::NONE,
+        };
+        let ignored = OpenFaces::NONE.with(Face::Top);
+        let near_top = (DVec3::Z * 1.1, 0.5);
+        assert!(!solid.is_surface_clear_of(near_top.0, near_top.1, OpenFaces::NONE));
+        assert!(solid.is_surface_clear_of(near_top.0, near_top.1, ignored));
+        assert!(!solid.is_surface_clear_of(DVec3::new(0.8, 0.0, 1.1), 0.5, ignored));
+        assert!(solid.is_surface_clear_of(DVec3::ZERO, 0.9, OpenFaces::NONE));
+        let soup = crate::TriangleSoup {
+            vertices: vec![DVec3::ZERO, DVec3::X, DVec3::ONE],
+            triangles: vec![[0, 1, 2]],
+        };
+        let mesh = WallShape::Mesh(Arc::new(TriangleMesh::new(soup).unwrap()));
+        assert!(!mesh.is_surface_clear_of(DVec3::splat(0.5), 0.1, OpenFaces::NONE));
+        assert!(mesh.is_surface_clear_of(DVec3::splat(3.0), 1.0, OpenFaces::NONE));
     }
 
     #[test]

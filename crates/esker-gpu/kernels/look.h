@@ -233,8 +233,9 @@ DEVICE void add_residual(const struct Advance *s, u32 group, u32 i, double *sums
     sums[4] += ROUNDING_SHARE * ROUNDING_SHARE * (squares + map.target * map.target) / map.d;
     double rolling_limit = t->rolls ? t->rolling_limit[q] : 0.0;
     double twisting_limit = t->rolls ? t->twisting_limit[q] : 0.0;
-    if (rolling_limit > 0.0 || twisting_limit > 0.0) {
-        double s_r = now[0].inverse_inertia + now[1].inverse_inertia;
+    double s_r = now[0].inverse_inertia + now[1].inverse_inertia;
+    /* Bodies that do not rotate have no such rows. */
+    if ((rolling_limit > 0.0 || twisting_limit > 0.0) && s_r > 0.0) {
         double sigma = s->rolling_compliance * s_r, d = s_r + sigma;
         struct Vector w = minus(now[1].spin, now[0].spin);
         double twist = dot(n, w) + sigma * twisting;

@@ -242,6 +242,73 @@ fn the_stress_of_a_column_is_the_weight_above_over_the_area() {
     }
 }
 
+/// Contacts of frozen grains are solved by nobody: their stress was zero.
+#[test]
+fn the_bulk_of_a_frozen_bed_is_that_of_a_free_one() {
+    let d = 0.01;
+    let grains = (0..360).map(|i| {
+        let place = DVec3::new((i % 6) as f64, (i / 6 % 6) as f64, (i / 36) as f64) * 1.1 * d;
+        let shift = DVec3::new((i * 7 % 5) as f64, (i * 11 % 7) as f64, 0.0) * 0.02 * d;
+        let radius = (0.5 - 0.01 * (i % 6) as f64) * d;
+        grain(place + shift + DVec3::Z * 0.5 * d, DVec3::ZERO, radius)
+    });
+    let mut def = world(grains.collect());
+    def.gravity = DVec3::NEG_Z * G;
+    def.step = 2e-3;
+    def.pairs = vec![PairDef {
+        materials: [0, 0],
+        law: PairLaw {
+            friction: 0.5,
+            rolling: 0.1,
+            ..Default::default()
+        },
+    }];
+    let wall = |name: &str, point: DVec3, normal: DVec3| {
+        let pose = Pose::new(point, glam::DQuat::from_rotation_arc(DVec3::Z, normal));
+        WallDef::new(name, WallShape::HalfSpace, pose)
+    };
+    def.walls = vec![
+        floor(),
+        wall("left", DVec3::NEG_X * 0.5 * d, DVec3::X),
+        wall("right", DVec3::X * 6.2 * d, DVec3::NEG_X),
+        wall("front", DVec3::NEG_Y * 0.5 * d, DVec3::Y),
+        wall("back", DVec3::Y * 6.2 * d, DVec3::NEG_Y),
+    ];
+    let mut settled = World::new(&def).unwrap();
+    for _ in 0..800 {
+        settled.step().unwrap();
+    }
+    let [full, reduced] = [None, Some(Reduction::default())].map(|reduction| {
+        let def = WorldDef {
+            reduction,
+            ..def.clone()
+        };
+        let mut world = World::restore(&def, settled.state()).unwrap();
+        for _ in 0..30 {
+            world.step().unwrap();
+        }
+        assert!(reduction.is_none() || world.frozen_count() > 340);
+        // It cuts grains and contacts, at walls too.
+        let low = DVec3::new(-0.4, 0.5, -0.1) * d;
+        let def = probe(bulk(low, DVec3::new(4.3, 6.5, 5.2) * d), 4e-3);
+        let row = rows(&mut world, &def, 4).swap_remove(0);
+        row.values
+    });
+    let pressure = full[full.len() - 1];
+    assert!(pressure > 100.0, "{pressure} Pa");
+    // Grains, mass and packing, then stresses.
+    for k in [0, 1, 2] {
+        assert!(
+            (reduced[k] / full[k] - 1.0).abs() < 1e-3,
+            "{reduced:?}, not {full:?}"
+        );
+    }
+    for k in 7..14 {
+        let error = (reduced[k] - full[k]).abs();
+        assert!(error < 0.02 * pressure, "{reduced:?}, not {full:?}");
+    }
+}
+
 #[test]
 fn stress_does_not_depend_on_where_the_origin_is() {
     let stress = |origin: DVec3| {

@@ -221,6 +221,11 @@ impl PairTable {
         self.count == 1
     }
 
+    /// How many materials there are.
+    pub(crate) fn materials(&self) -> usize {
+        self.count
+    }
+
     /// The law with this index.
     #[inline]
     pub fn at(&self, index: usize) -> &PairConstants {

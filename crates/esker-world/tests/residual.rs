@@ -180,3 +180,23 @@ fn impacts_and_rebounds_leave_no_residual_above_one() {
     let worst = residuals(&mut world, 300).into_iter().fold(0.0, f64::max);
     assert!(worst <= 1.0, "{worst}");
 }
+
+/// Rolling rows of grains that do not rotate have no mobility: the residual was no number, and the
+/// verdict of every such run "wrong".
+#[test]
+fn grains_that_do_not_rotate_have_the_residual_of_those_without_rolling_resistance() {
+    let residuals = [0.1, 0.0].map(|rolling| {
+        let mut def = heap_def(sub_stepped(25));
+        def.rotation = false;
+        def.pairs[0].law.rolling = rolling;
+        let mut world = World::new(&def).unwrap();
+        let mut residuals = Vec::new();
+        for _ in 0..60 {
+            residuals.extend(world.step().unwrap().residual);
+        }
+        residuals
+    });
+    assert!(!residuals[0].is_empty());
+    assert!(residuals[0].iter().all(|r| r.is_finite()), "{residuals:?}");
+    assert_eq!(residuals[0], residuals[1]);
+}

@@ -7,6 +7,7 @@
 use super::{NodeRecord, TriangleSoup};
 use crate::Aabb;
 use glam::DVec3;
+use std::ops::{ControlFlow, Range};
 
 const LEAF_SIZE: usize = 4;
 
@@ -58,6 +59,27 @@ impl Bvh {
 
     /// Calls `visit` with every triangle whose leaf is nearer than `range` to the point.
     pub(crate) fn for_each_near(&self, point: DVec3, range: f64, mut visit: impl FnMut(usize)) {
+        let _ = self.near_leaves(point, range, |triangles| {
+            triangles.for_each(&mut visit);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Whether some leaf is nearer than `range` to the point.
+    pub(crate) fn is_any_near(&self, point: DVec3, range: f64) -> bool {
+        let found = self.near_leaves(point, range, |_| ControlFlow::Break(()));
+        found.is_break()
+    }
+
+    /// Calls `visit` with the triangles of the leaves that are nearer than `range` to the point,
+    /// until it breaks off.
+    #[inline]
+    fn near_leaves(
+        &self,
+        point: DVec3,
+        range: f64,
+        mut visit: impl FnMut(Range<usize>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let squared = range * range;
         let mut waiting = [0_u32; 32];
         let mut depth = 0;
@@ -73,10 +95,10 @@ impl Bvh {
             }
             if is_near {
                 let first = node.first as usize;
-                (first..first + node.count as usize).for_each(&mut visit);
+                visit(first..first + node.count as usize)?;
             }
             if depth == 0 {
-                return;
+                return ControlFlow::Continue(());
             }
             depth -= 1;
             at = waiting[depth] as usize;

@@ -188,35 +188,68 @@ impl Gauge for Bulk {
 }
 
 impl Bulk {
-    /// Σ s f ⊗ l over contacts, J.
+    /// Σ s f ⊗ l over contacts, J: those that were solved, and those of frozen grains.
     fn contact_stress(&self, world: &World) -> DMat3 {
-        let per_second = 1.0 / world.substep();
-        let near = self.region.bounds();
         let mut stress = DMat3::ZERO;
-        for (contact, impulse) in world.contacts() {
-            let reach = contact.arms[0].max(contact.arms[1]);
-            let force = contact.normal * impulse.normal + impulse.friction;
-            if force == DVec3::ZERO {
-                continue;
+        let mut add = |branch: Branch, normal: f64, friction: DVec3| {
+            let force = (branch.normal * normal + friction) / world.substep();
+            if force != DVec3::ZERO {
+                stress += self.share_of_branch(world, branch, force);
             }
+        };
+        for (contact, impulse) in world.contacts() {
             let beyond = match contact.partner {
                 Partner::Grain(_) => contact.arms[1],
                 Partner::Wall(_) => 0.0,
             };
-            for point in world.images(contact.point) {
-                if near.distance_squared(point) > reach * reach {
-                    continue;
-                }
-                let from = point - contact.normal * contact.arms[0];
-                let to = point + contact.normal * beyond;
-                let share = self.region.share_of_segment(from, to);
-                if share > 0.0 {
-                    stress += outer(force * (share * per_second), to - from);
-                }
+            let branch = Branch {
+                point: contact.point,
+                normal: contact.normal,
+                arms: [contact.arms[0], beyond],
+            };
+            add(branch, impulse.normal, impulse.friction);
+        }
+        for contact in world.stored_contacts() {
+            let branch = Branch {
+                point: contact.point,
+                normal: contact.normal,
+                arms: contact.arms,
+            };
+            add(branch, contact.impulse.normal, contact.impulse.friction);
+        }
+        stress
+    }
+
+    /// s f ⊗ l of a contact and its images, J.
+    fn share_of_branch(&self, world: &World, branch: Branch, force: DVec3) -> DMat3 {
+        let Branch {
+            point,
+            normal,
+            arms,
+        } = branch;
+        let near = self.region.bounds();
+        let reach = arms[0].max(arms[1]);
+        let mut stress = DMat3::ZERO;
+        for point in world.images(point) {
+            if near.distance_squared(point) > reach * reach {
+                continue;
+            }
+            let (from, to) = (point - normal * arms[0], point + normal * arms[1]);
+            let share = self.region.share_of_segment(from, to);
+            if share > 0.0 {
+                stress += outer(force * share, to - from);
             }
         }
         stress
     }
+}
+
+/// The line from the centre of a grain over a contact point to the centre of its partner.
+struct Branch {
+    point: DVec3,
+    normal: DVec3,
+    /// On both sides of the point, m.
+    arms: [f64; 2],
 }
 
 /// `a ⊗ b`: rows are the components of `a`.

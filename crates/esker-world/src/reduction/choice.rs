@@ -3,15 +3,13 @@
 
 use esker_geometry::Region;
 
+use super::approach::{PUSHING, STILL};
+use super::groups::Groups;
 use super::merge::{WallFriction, sides};
-use super::{Aggregates, gather};
+use super::{Aggregates, Scratch, gather};
 use crate::World;
 use crate::contact::{ContactGeometry, Partner};
-use crate::grains::Grains;
-
-/// Normal velocity of a wall without friction relative to the group, in units of the speed of
-/// rest, up to which it does not push what rests there.
-const PUSHING: f64 = 1e-3;
+use crate::grains::{Grains, Rest};
 
 /// What grains at rest may rest on.
 struct Ground<'a> {
@@ -77,9 +75,9 @@ impl Ground<'_> {
                     return false;
                 }
                 let surface = wall.surface_velocity_at(contact.point, contact.normal);
-                let group = groups.get(own).twist.at(contact.point);
-                self.is_held_on(row, w)
-                    || contact.normal.dot(surface - group).abs() > PUSHING * self.speed
+                let relative = surface - groups.get(own).twist.at(contact.point);
+                let rubs = relative.length() > STILL * self.speed && self.is_held_on(row, w);
+                rubs || contact.normal.dot(relative).abs() > PUSHING * self.speed
             }
         }
     }
@@ -119,6 +117,7 @@ impl World {
     /// `speed`, m/s, are frozen.
     pub(super) fn choose_frozen(&mut self, aggregates: &mut Aggregates, steps: u16, speed: f64) {
         let free = self.grains.free_count();
+        self.take_first_groups(&aggregates.groups, steps, speed);
         let mut scratch = std::mem::take(&mut aggregates.scratch);
         let ground = Ground {
             aggregates,
@@ -127,10 +126,15 @@ impl World {
             watched: &self.watched,
             speed,
         };
+        let approaching = self.approaching(aggregates);
         let work = &self.workspace;
         let is_loaded = |i: usize| work.impulses[i].normal > 0.0;
         self.team.fill(&mut scratch.blocked, free, |row| {
-            ground.grains.rest[row].steps < steps || ground.is_watched(row)
+            let is_moving = ground.grains.rest[row].steps < steps;
+            let grain = (ground.grains, row);
+            is_moving
+                || ground.is_watched(row)
+                || approaching.meet(grain, aggregates, ground.friction)
         });
         let blocked = &scratch.blocked;
         let is_open = |row: u32| blocked.get(row as usize).is_some_and(|blocked| !blocked);
@@ -177,7 +181,37 @@ impl World {
                 aggregates.pending.freeze.push(row);
             }
         }
+        self.try_next_groups(&aggregates.groups, &mut scratch, speed);
         aggregates.scratch = scratch;
+    }
+
+    /// Lets grains that have been at rest for just so many steps be of the first group that stands
+    /// still relative to theirs: a wall that pushed some of them and stopped is at rest with what
+    /// all of them lie on, and contacts between groups are never stored.
+    fn take_first_groups(&mut self, groups: &Groups, steps: u16, speed: f64) {
+        for row in 0..self.grains.free_count() {
+            let Rest { steps: own, group } = self.grains.rest[row];
+            if own == steps && groups.len() > 1 {
+                let still = groups.still_with(group, self.grains.position[row], STILL * speed);
+                self.grains.rest[row].group = still.min().unwrap_or(group);
+            }
+        }
+    }
+
+    /// Lets grains at rest that nothing of their group carries try the next one that stands still
+    /// relative to it.
+    fn try_next_groups(&mut self, groups: &Groups, scratch: &mut Scratch, speed: f64) {
+        for row in 0..scratch.blocked.len() {
+            if groups.len() < 2 || scratch.blocked[row] {
+                continue;
+            }
+            let root = find(&mut scratch.parent, row as u32);
+            if !scratch.carried[root as usize] {
+                let group = self.grains.rest[row].group;
+                let mut still = groups.still_with(group, self.grains.position[row], STILL * speed);
+                self.grains.rest[row].group = still.next().unwrap_or(group);
+            }
+        }
     }
 }
 

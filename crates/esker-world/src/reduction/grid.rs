@@ -277,6 +277,56 @@ impl Grid {
         });
     }
 
+    /// A box that holds the members of a group; `None` where it never had any.
+    pub(super) fn bounds(&self, group: u8) -> Option<Aabb> {
+        Some(self.ranges.get(&group)?.bounds(self.edge))
+    }
+
+    /// Calls `found` with every member of a group, but for those in cells within balls of which
+    /// `is_far` says that nobody is wanted there, by their centre and radius, m. Boxes of cells are
+    /// halved until it says so, or until they are one cell.
+    pub(super) fn each_outside(
+        &self,
+        group: u8,
+        is_far: impl Fn(DVec3, f64) -> bool,
+        mut found: impl FnMut(u32),
+    ) {
+        let Some(&occupied) = self.ranges.get(&group) else {
+            return;
+        };
+        let is_far = |range: Range| {
+            let bounds = range.bounds(self.edge);
+            is_far(bounds.centre(), 0.5 * bounds.size().length())
+        };
+        let mut look = |member, place: DVec3| {
+            // Those that have left a layout are nowhere.
+            if place.is_finite() {
+                found(member);
+            }
+        };
+        let (mut waiting, mut wanted) = (vec![occupied], Vec::new());
+        while let Some(range) = waiting.pop() {
+            if is_far(range) {
+                continue;
+            }
+            match range.halves() {
+                Some(halves) => waiting.extend(halves),
+                None => wanted.push(range),
+            }
+            if wanted.len() > self.cells.len() {
+                // Most of them are empty: members lie far apart.
+                let cells = self.cells.iter().filter(|((own, _), _)| *own == group);
+                let wanted = cells.map(|(&(_, cell), _)| Range::of(cell));
+                let wanted = wanted.filter(|&cell| !is_far(cell));
+                wanted.for_each(|cell| self.each_in(group, cell, &mut look));
+                return;
+            }
+        }
+        for cell in wanted {
+            self.each_in(group, cell, &mut look);
+        }
+    }
+
     /// Calls `look` with the members of a group in a range of cells, and with their places.
     fn each_in(&self, group: u8, range: Range, mut look: impl FnMut(u32, DVec3)) {
         if let Some(laid_out) = self.laid_out.iter().find(|l| l.group == group) {
@@ -362,6 +412,29 @@ impl Range {
             low: std::array::from_fn(|k| self.low[k].max(other.low[k])),
             high: std::array::from_fn(|k| self.high[k].min(other.high[k])),
         }
+    }
+
+    /// The box of its cells, which are so wide, m, and a little more: places are rounded.
+    fn bounds(&self, edge: f64) -> Aabb {
+        let corner = |cell: [i32; 3]| DVec3::from_array(cell.map(f64::from)) * edge;
+        // Cell zero begins where those below it end: rounding is that of the numbers.
+        let (low, high) = (corner(self.low), corner(self.high) + edge);
+        Aabb::new(low, high).inflated(1e-9 * (edge + low.abs().max(high.abs()).max_element()))
+    }
+
+    /// Two halves, across its longest side; `None` of one cell.
+    fn halves(self) -> Option<[Range; 2]> {
+        let lengths: [i64; 3] =
+            std::array::from_fn(|k| i64::from(self.high[k]) - i64::from(self.low[k]));
+        let axis = (0..3).max_by_key(|&k| lengths[k])?;
+        if lengths[axis] == 0 {
+            return None;
+        }
+        let middle = i64::from(self.low[axis]) + lengths[axis] / 2;
+        let (mut lower, mut upper) = (self, self);
+        lower.high[axis] = middle as i32;
+        upper.low[axis] = middle as i32 + 1;
+        Some([lower, upper])
     }
 
     fn size(&self) -> [usize; 3] {

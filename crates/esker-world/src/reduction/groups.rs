@@ -100,6 +100,20 @@ impl Groups {
         self.of_wall[wall] = None;
     }
 
+    /// All groups that have the velocity of this one at a point, up to `slack`, m/s: those after
+    /// it, then those before it and itself.
+    pub(crate) fn still_with(
+        &self,
+        group: u8,
+        point: DVec3,
+        slack: f64,
+    ) -> impl Iterator<Item = u8> {
+        let own = self.get(group).twist.at(point);
+        let count = self.len();
+        let others = (1..=count).map(move |next| ((usize::from(group) + next) % count) as u8);
+        others.filter(move |&other| self.get(other).twist.at(point).distance(own) <= slack)
+    }
+
     /// Sets how groups move from `time` on over `step`.
     pub(crate) fn set_twists(&mut self, time: f64, step: f64) {
         for group in &mut self.groups {

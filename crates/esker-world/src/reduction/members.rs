@@ -254,6 +254,8 @@ pub(crate) struct Members {
     seen: Vec<AtomicU32>,
     /// Largest radius of a ball that holds a member, m.
     max_radius: f64,
+    /// By material, whether there were members of it since there were none.
+    materials: Vec<bool>,
 }
 
 impl Members {
@@ -286,6 +288,11 @@ impl Members {
     /// Largest radius of a ball that holds a member, m.
     pub(crate) fn max_radius(&self) -> f64 {
         self.max_radius
+    }
+
+    /// Whether there may be members of a material.
+    pub(super) fn may_be_of(&self, material: u16) -> bool {
+        self.materials.get(material as usize) == Some(&true)
     }
 
     pub(crate) fn get(&self, member: u32) -> &Member {
@@ -428,6 +435,11 @@ impl Members {
         self.counts[group as usize] += 1;
         self.masses[group as usize].add(&grain, 1.0);
         self.max_radius = self.max_radius.max(grain.bounding_radius());
+        let material = grain.material as usize;
+        if self.materials.len() <= material {
+            self.materials.resize(material + 1, false);
+        }
+        self.materials[material] = true;
         index
     }
 
@@ -445,6 +457,7 @@ impl Members {
         self.seen.clear();
         self.search = 0;
         self.max_radius = 0.0;
+        self.materials.clear();
     }
 
     /// Adds a contact between members, or of a member with a wall. Forces on the members are

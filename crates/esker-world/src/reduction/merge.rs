@@ -130,6 +130,13 @@ impl<'a> WallFriction<'a> {
         self.pairs.at(pair).law.friction
     }
 
+    /// Whether nothing of the materials of which `is_there` says so rubs on a wall.
+    pub(super) fn is_smooth(&self, wall: u32, is_there: impl Fn(u16) -> bool) -> bool {
+        let materials = 0..self.pairs.materials() as u16;
+        let mut there = materials.filter(|&material| is_there(material));
+        there.all(|material| self.at(material, wall) == 0.0)
+    }
+
     /// Whether it holds a grain of a group on a wall of it.
     fn carries(&self, aggregates: &Aggregates, group: u8, grain: &FrozenGrain, wall: u32) -> bool {
         aggregates.groups.of_wall(wall as usize) == Some(group)

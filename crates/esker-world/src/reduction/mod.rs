@@ -15,12 +15,14 @@
 //! rest, to a wall of the group that friction holds it on. A step in which it becomes faster, slow
 //! as it is, is none of rest where little more than two contacts carry it: a column that is about to
 //! fall begins so. What more contacts hold may tremble, as a heap does under what falls on it.
-//! Whoever touches anything else that moves stays free, and so do grains in sensors,
-//! emitters and sinks.
+//! Whoever touches anything else that moves, or is about to, stays free, and so do grains in
+//! sensors, emitters and sinks.
 //!
 //! # Who is set free
 //!
 //! * Members that a free grain is about to hit, or slips on, at more than `v_c`: with two layers.
+//! * Members that a wall, or a member of another group, meets which moves relative to theirs: with
+//!   two layers (`approach.rs`).
 //! * Members out of balance. With the forces of their internal contacts, which are known from the
 //!   time they were frozen, and those of contacts with free grains, in a group of acceleration `a`,
 //!
@@ -44,6 +46,7 @@
 //! What is decided at the end of a step happens as the next one begins: between two steps contacts
 //! and grains belong together.
 
+mod approach;
 mod balance;
 mod choice;
 mod grid;
@@ -79,7 +82,7 @@ pub struct ReductionTotals {
     pub level: f64,
     /// Grains frozen.
     pub merges: u64,
-    /// Grains set free because something hit them or slipped on them.
+    /// Grains set free because something, a wall too, hit them or slipped on them.
     pub split_by_impact: u64,
     /// Because of their imbalance (1).
     pub split_by_imbalance: u64,
@@ -144,6 +147,9 @@ pub struct StoredContact {
     pub point: DVec3,
     /// Overlap of spheres, m; zero where it is not known: at walls that stay with them.
     pub overlap: f64,
+    /// From the centre of the owner to the point along the normal, and from the point to the centre
+    /// of the other, m; zero at a wall.
+    pub arms: [f64; 2],
     /// Impulse of a substep.
     pub impulse: Impulse,
 }
@@ -440,11 +446,14 @@ impl World {
                 let radii = first.grain.radius + members.get(second).grain.radius;
                 (radii - branch.length()).max(0.0)
             });
+            let arm = |grain: &FrozenGrain| grain.radius - 0.5 * overlap;
+            let own = arm(&first.grain);
             StoredContact {
                 key,
                 normal,
-                point: centre + normal * (first.grain.radius - 0.5 * overlap),
+                point: centre + normal * own,
                 overlap,
+                arms: [own, second.map_or(0.0, |m| arm(&members.get(m).grain))],
                 impulse,
             }
         });

@@ -51,7 +51,7 @@ impl Aggregates {
     }
 
     /// Sets members free with so many layers around each.
-    fn release_with_layers(
+    pub(super) fn release_with_layers(
         &mut self,
         seeds: &[(u32, u32)],
         counter: impl FnOnce(&mut ReductionTotals) -> &mut u64,
@@ -102,6 +102,7 @@ impl World {
             aggregates.members.grid.prepare(rows);
             self.wake_by_sensors(&mut aggregates);
             self.wake_by_impacts(&mut aggregates);
+            self.wake_by_approach(&mut aggregates);
             self.release_pending(&mut aggregates);
             self.hold_near(&mut aggregates);
         }
