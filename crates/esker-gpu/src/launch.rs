@@ -421,6 +421,15 @@ mod tests {
             panic!("{:?}", sweeps[3]);
         };
         assert_eq!([colours & 0xffff, colours >> 16], [3, MOST_COLOURS as u32]);
+        // Bodies without contacts of these last colours need not wait for them.
+        let repeats = own
+            .launches()
+            .into_iter()
+            .filter_map(|launch| match launch.kernel {
+                Kernel::RepeatChanges { last_colours, .. } => Some(last_colours),
+                _ => None,
+            });
+        assert_eq!(repeats.collect::<Vec<_>>(), [3, 3]);
         let rounded = own.rounded_up();
         assert!(rounded.covers(&own));
         // Small colours come and go.
