@@ -410,7 +410,10 @@ impl Cuda {
         match kernel {
             Kernel::BeginStep => (f.begin_step, [0; 2]),
             Kernel::ApplyImpulses { colour } => (f.apply_impulses, [colour, 0]),
-            Kernel::RepeatChanges { substep } => (f.repeat_changes, [substep, 0]),
+            Kernel::RepeatChanges {
+                substep,
+                last_colours,
+            } => (f.repeat_changes, [substep, last_colours]),
             Kernel::JoinCopies { substep } => (f.join_copies, [substep, 0]),
             Kernel::Sweep { colour, substep } => (f.sweep, [colour, substep]),
             Kernel::SweepRolling { colour, substep } => (f.sweep_rolling, [colour, substep]),
