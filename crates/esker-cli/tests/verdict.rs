@@ -114,3 +114,36 @@ fn summaries_leave_out_what_trial_steps_do_not_measure() {
     assert!(printed.contains("freezing took"), "{printed}");
     assert!(!printed.contains("of the threshold"), "{printed}");
 }
+
+/// A plunger presses a few grains of a bed by a quarter of their diameter. Where the others were frozen, the
+/// mean was that of the few, and the run wrong.
+#[test]
+fn a_run_with_frozen_grains_is_judged_by_all_contacts() {
+    let scene = r#"
+duration = 2
+step = 2e-3
+material.glass = { density = 2500, young = 5e7 }
+pair = [{ materials = ["glass", "glass"], friction = 0.6, rolling = 0.1 }]
+[[wall]]
+name = "bin"
+shape = "box"
+position = [0, 0, 0.1]
+size = [0.1, 0.06, 0.2]
+open = ["top"]
+[[wall]]
+name = "plunger"
+shape = "box"
+side = "outside"
+position = [0, 0, 0.12]
+size = [0.03, 0.03, 0.05]
+motion = { type = "translate", velocity = [0, 0, -0.05], stop = 1.5 }
+[[grains]]
+place = "lattice"
+region = { box = [[-0.05, -0.03, 0.0], [0.05, 0.03, 0.04]] }
+diameter = 0.01
+"#;
+    for reduction in ["", "reduction = \"on\"\n"] {
+        let (_, verdict, printed) = run(&format!("{reduction}{scene}"));
+        assert_eq!(verdict["grade"], "doubtful", "{printed}");
+    }
+}

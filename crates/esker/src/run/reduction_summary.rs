@@ -1,7 +1,7 @@
 //! What freezing grains at rest did in a run.
 
-use esker_world::World;
 use esker_world::definition::{Reduction, Split};
+use esker_world::{StoredContact, World};
 use serde::Serialize;
 
 /// What freezing grains at rest did.
@@ -36,6 +36,18 @@ pub(super) struct ReductionSummary {
     /// mean diameter `d`.
     speed_scale: f64,
     time_scale: f64,
+    /// Overlaps of contacts among frozen grains at the end, in diameters: sum and how many.
+    #[serde(skip)]
+    overlaps: (f64, f64),
+}
+
+/// Sum of overlaps in diameters, and how many there are.
+fn overlaps_of(contacts: &[StoredContact]) -> (f64, f64) {
+    let touching = contacts.iter().filter(|contact| contact.overlap > 0.0);
+    touching.fold((0.0, 0.0), |(sum, count), contact| {
+        let diameter = contact.arms[0] + contact.arms[1] + contact.overlap;
+        (sum + contact.overlap / diameter, count + 1.0)
+    })
 }
 
 impl ReductionSummary {
@@ -47,10 +59,11 @@ impl ReductionSummary {
         let radii = &all.radius()[..all.count()];
         let diameter = 2.0 * radii.iter().sum::<f64>() / radii.len().max(1) as f64;
         let gravity = world.gravity().length();
+        let stored = world.stored_contacts();
         Some(ReductionSummary {
             mean_level: totals.mean_level(),
             level: world.frozen_count() as f64 / world.grain_count().max(1) as f64,
-            frozen_contacts: world.stored_contacts().len(),
+            frozen_contacts: stored.len(),
             merges: totals.merges,
             split_by_impact: totals.split_by_impact,
             split_by_imbalance: totals.split_by_imbalance,
@@ -64,12 +77,23 @@ impl ReductionSummary {
             worst_imbalance: (!is_trial).then_some(totals.largest_imbalance),
             speed_scale: (gravity * diameter).sqrt(),
             time_scale: (diameter / gravity).sqrt(),
+            overlaps: overlaps_of(&stored),
         })
     }
 
     /// Mean imbalance of forces on frozen grains, over their weight.
     pub(super) fn imbalance(&self) -> f64 {
         self.mean_imbalance
+    }
+
+    /// Mean overlap of all contacts that touch, in diameters, by that of so many contacts of free
+    /// grains: where most grains are frozen the few that are free are those that something loads.
+    pub(super) fn mean_overlap(&self, of_free: f64, touching: f64) -> f64 {
+        let (sum, count) = self.overlaps;
+        match touching + count > 0.0 {
+            true => (of_free * touching + sum) / (touching + count),
+            false => 0.0,
+        }
     }
 
     /// Contacts among frozen grains and walls at the end, which no step solves.

@@ -262,7 +262,9 @@ impl Summary {
         let tool_force =
             (totals.tool_energy_sum > 0.0).then(|| totals.tool_force_sum / totals.tool_energy_sum);
         let verdict = Verdict::new(&Evidence {
-            mean_overlap: totals.mean_overlap,
+            mean_overlap: reduction.as_ref().map_or(totals.mean_overlap, |reduction| {
+                reduction.mean_overlap(totals.mean_overlap, totals.touching)
+            }),
             high_excess: ratio(totals.high_excess_sum, totals.judged),
             worst_contact: worst_contact.as_ref().map(WorstSummary::words),
             worst_travel: totals.worst_travel,
