@@ -20,40 +20,26 @@ DEVICE u64 kept_longest(void) {
     return hint;
 }
 
-DEVICE double load_hinted(const double *at, u64 hint) {
-    double x;
-    asm volatile("ld.global.cg.L2::cache_hint.f64 %0, [%1], %2;"
-                 : "=d"(x) : "l"(at), "l"(hint) : "memory");
-    return x;
-}
+#define HINTED_LOAD(type, suffix, in) \
+    DEVICE type load_hinted(const type *at, u64 hint) { \
+        type x; \
+        asm volatile("ld.global.cg.L2::cache_hint." suffix " %0, [%1], %2;" \
+                     : in(x) : "l"(at), "l"(hint) : "memory"); \
+        return x; \
+    }
+HINTED_LOAD(double, "f64", "=d")
+HINTED_LOAD(float, "f32", "=f")
+HINTED_LOAD(u32, "u32", "=r")
 
-DEVICE float load_hinted(const float *at, u64 hint) {
-    float x;
-    asm volatile("ld.global.cg.L2::cache_hint.f32 %0, [%1], %2;"
-                 : "=f"(x) : "l"(at), "l"(hint) : "memory");
-    return x;
-}
-
-DEVICE u32 load_hinted(const u32 *at, u64 hint) {
-    u32 x;
-    asm volatile("ld.global.cg.L2::cache_hint.u32 %0, [%1], %2;"
-                 : "=r"(x) : "l"(at), "l"(hint) : "memory");
-    return x;
-}
-
-DEVICE double2 load_hinted(const double2 *at, u64 hint) {
-    double2 v;
-    asm volatile("ld.global.cg.L2::cache_hint.v2.f64 {%0, %1}, [%2], %3;"
-                 : "=d"(v.x), "=d"(v.y) : "l"(at), "l"(hint) : "memory");
-    return v;
-}
-
-DEVICE float2 load_hinted(const float2 *at, u64 hint) {
-    float2 v;
-    asm volatile("ld.global.cg.L2::cache_hint.v2.f32 {%0, %1}, [%2], %3;"
-                 : "=f"(v.x), "=f"(v.y) : "l"(at), "l"(hint) : "memory");
-    return v;
-}
+#define HINTED_LOAD_OF_TWO(type, suffix, in) \
+    DEVICE type load_hinted(const type *at, u64 hint) { \
+        type v; \
+        asm volatile("ld.global.cg.L2::cache_hint.v2." suffix " {%0, %1}, [%2], %3;" \
+                     : in(v.x), in(v.y) : "l"(at), "l"(hint) : "memory"); \
+        return v; \
+    }
+HINTED_LOAD_OF_TWO(double2, "f64", "=d")
+HINTED_LOAD_OF_TWO(float2, "f32", "=f")
 
 DEVICE float4 load_hinted(const float4 *at, u64 hint) {
     float4 v;
