@@ -242,6 +242,18 @@ fn the_stress_of_a_column_is_the_weight_above_over_the_area() {
     }
 }
 
+/// Grains that rub and resist rolling, as those that come to rest.
+fn rough() -> PairDef {
+    PairDef {
+        materials: [0, 0],
+        law: PairLaw {
+            friction: 0.5,
+            rolling: 0.1,
+            ..Default::default()
+        },
+    }
+}
+
 /// Contacts of frozen grains are solved by nobody: their stress was zero.
 #[test]
 fn the_bulk_of_a_frozen_bed_is_that_of_a_free_one() {
@@ -255,14 +267,7 @@ fn the_bulk_of_a_frozen_bed_is_that_of_a_free_one() {
     let mut def = world(grains.collect());
     def.gravity = DVec3::NEG_Z * G;
     def.step = 2e-3;
-    def.pairs = vec![PairDef {
-        materials: [0, 0],
-        law: PairLaw {
-            friction: 0.5,
-            rolling: 0.1,
-            ..Default::default()
-        },
-    }];
+    def.pairs = vec![rough()];
     let wall = |name: &str, point: DVec3, normal: DVec3| {
         let pose = Pose::new(point, glam::DQuat::from_rotation_arc(DVec3::Z, normal));
         WallDef::new(name, WallShape::HalfSpace, pose)
@@ -536,14 +541,7 @@ fn flow_counts_frozen_grains_that_are_set_free() {
     def.gravity = DVec3::NEG_Z * G;
     def.step = 2e-3;
     def.reduction = Some(Reduction::default());
-    def.pairs = vec![PairDef {
-        materials: [0, 0],
-        law: PairLaw {
-            friction: 0.5,
-            rolling: 0.1,
-            ..Default::default()
-        },
-    }];
+    def.pairs = vec![rough()];
     def.walls = vec![
         floor(),
         wall("left", DVec3::NEG_X * 0.55 * d, DVec3::X),
