@@ -41,6 +41,9 @@ typedef double real;
 /* A kernel with its parameters, numbers of 32 bits; what it works on is the STEP. */
 #define KERNEL(name, threads, ...) \
     extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
+/* The same, so many thread blocks of which a multiprocessor is to have at a time. */
+#define KERNEL_OF_MANY(name, threads, blocks, ...) \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) name(__VA_ARGS__)
 /* Constant memory: addresses in it are operands of instructions and take no registers. */
 #define STEP (&esker_step)
 #define DECLARE_STEP(type) extern "C" __constant__ type esker_step
@@ -64,6 +67,7 @@ typedef double real;
 #define ATOMIC_MAX_U32(address, value) atomicMax(address, value)
 #define ATOMIC_MIN_U32(address, value) atomicMin(address, value)
 #define ATOMIC_OR_U32(address, value) atomicOr(address, value)
+#define ATOMIC_OR_U64(address, value) atomicOr(address, value)
 /* These return what was there before. */
 #define FETCH_ADD_U32(address, value) atomicAdd(address, value)
 #define NEXT_PLACE(count) next_place(count)
@@ -75,6 +79,18 @@ typedef double real;
 #define WATCHED_U32(address) (*(volatile u32 *)(address))
 #define WATCHED_U64(address) (*(volatile u64 *)(address))
 #define IN_ORDER() __threadfence_block()
+/* How thread blocks wait for one another: writes that come first are seen by whoever sees what one
+ * of the warp announces after them, and reads ACQUIRED values until one has come. All threads of a
+ * warp come by. Who waits for half a minute waits for ever: that is an error, and ends the kernel. */
+#define WRITES_COME_FIRST() (__threadfence(), __syncwarp())
+#define ANNOUNCE(address, value) (*(volatile u32 *)(address) = (value))
+#define ACQUIRED(address) load_acquired(address)
+#define WAIT_UNTIL(condition) \
+    for (u32 polls = 0; !(condition); polls++) { \
+        if (polls == MOST_POLLS) __trap(); \
+    }
+#define MOST_POLLS 0x4000000u
+#define COUNT_BITS(bits) ((u32)__popcll(bits))
 /* The lowest and the highest bit of a number that has one. */
 #define LOWEST_BIT(bits) ((u32)__ffsll((long long)(bits)) - 1)
 #define HIGHEST_BIT(bits) (63 - (u32)__clzll((long long)(bits)))
@@ -117,14 +133,14 @@ typedef double2 Two;
 #endif
 #define LOAD_TWO(address, out) \
     do { \
-        Two two = __ldcg((const Two *)(address)); \
-        (out)[0] = two.x, (out)[1] = two.y; \
+        Two loaded = __ldcg((const Two *)(address)); \
+        (out)[0] = loaded.x, (out)[1] = loaded.y; \
     } while (0)
 #define STORE_TWO(address, in) (*(Two *)(address) = TWO_OF(in))
 #define LOAD_TWO_STREAMED(address, out) \
     do { \
-        Two two = load_hinted((const Two *)(address), dropped_first()); \
-        (out)[0] = two.x, (out)[1] = two.y; \
+        Two loaded = load_hinted((const Two *)(address), dropped_first()); \
+        (out)[0] = loaded.x, (out)[1] = loaded.y; \
     } while (0)
 #define STREAM_TWO(address, in) __stcs((Two *)(address), TWO_OF(in))
 /* Half of what memory moves at a time, 32 bytes. */
@@ -167,6 +183,12 @@ typedef Two Word;
 #define FLOAT_OF(bits) __int_as_float((int)(bits))
 
 #include "hints.h"
+
+DEVICE u32 load_acquired(const u32 *address) {
+    u32 value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+}
 
 /* The word of the thread beside. */
 DEVICE Word exchanged(Word word) {
@@ -273,6 +295,7 @@ DEVICE u32 next_place(u32 *count) {
 #else
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Threads of a thread block at most. */
@@ -296,6 +319,7 @@ struct Launch {
 #else
 #define KERNEL(name, most, ...) void name(struct Launch launch, ##__VA_ARGS__)
 #endif
+#define KERNEL_OF_MANY(name, most, blocks, ...) KERNEL(name, most, ##__VA_ARGS__)
 #define LOAD_FOUR(address, out) \
     do { \
         const real *four = (address); \
@@ -304,6 +328,15 @@ struct Launch {
 #define WATCHED_U32(address) (*(address))
 #define WATCHED_U64(address) (*(address))
 #define IN_ORDER() ((void)0)
+/* Threads run one after the other: what one waits for must be there. */
+#define WRITES_COME_FIRST() ((void)0)
+#define ANNOUNCE(address, value) (*(address) = (value))
+#define ACQUIRED(address) (*(address))
+#define WAIT_UNTIL(condition) \
+    do { \
+        if (!(condition)) abort(); \
+    } while (0)
+#define COUNT_BITS(bits) ((u32)__builtin_popcountll(bits))
 #define LOWEST_BIT(bits) ((u32)__builtin_ctzll(bits))
 #define HIGHEST_BIT(bits) (63 - (u32)__builtin_clzll(bits))
 #define ALIGNED(bytes) __attribute__((aligned(bytes)))
@@ -364,6 +397,7 @@ struct Launch {
         if (new_min < *at_min) *at_min = new_min; \
     } while (0)
 #define ATOMIC_OR_U32(address, value) (*(address) |= (value))
+#define ATOMIC_OR_U64(address, value) (*(address) |= (value))
 
 DEVICE u32 FETCH_ADD_U32(u32 *address, u32 value) {
     u32 before = *address;

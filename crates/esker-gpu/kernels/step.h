@@ -19,6 +19,14 @@
 #define BODY_THREADS 256
 /* Threads of a thread block that sweeps contacts of one colour of a flat plan, at most. */
 #define FLAT_THREADS 256
+/* Threads of a thread block of a kernel that does all substeps, and such blocks that a multiprocessor
+ * has at a time at least. */
+#define TURN_THREADS 64
+#ifdef MIXED
+#define TURN_BLOCKS 12
+#else
+#define TURN_BLOCKS 8
+#endif
 /* Colours of a flat plan at most; others have eight parities and the block behind them. */
 #define MOST_COLOURS 64
 /* Places of a group in a flat plan. */
@@ -32,7 +40,9 @@
 #define UNTRACKED 0xffffffffu
 /* `wake` of a group that was woken in substep k: this and k. Below are the substeps that
  * sleeping groups wait for, and zero for groups that take part in every one. */
-#define WOKEN 0x10000u
+#define WOKEN 0x80000000u
+/* `wake` of a group that sleeps through all substeps of the step. */
+#define ASLEEP_ALL_STEP (WOKEN - 1)
 
 /* What all contacts of one law share. */
 struct Law {
@@ -56,6 +66,15 @@ struct Block {
     u32 body_count;
     u32 groups;
     u32 groups_end;
+};
+
+/* What a body meets in the sweeps of a step, where bodies meet contacts in turn. */
+struct Turns {
+    /* Colours of its contacts, a bit each. */
+    u64 colours;
+    /* Turns taken since the step began. */
+    u32 taken;
+    u32 unused;
 };
 
 /* A body with copies. */
@@ -107,6 +126,8 @@ struct Step {
     /* Colours of the contacts of every movable body, a bit each, of a flat plan; null where they are
      * not known. */
     const u64 *colours_of;
+    /* Of every movable body. */
+    struct Turns *turns;
     /* What impacts have changed in this substep, six numbers. */
     real *change;
     u32 *impacted;

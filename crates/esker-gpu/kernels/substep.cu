@@ -107,6 +107,8 @@ struct Contact {
     u32 turns;
     u32 impacts;
     u32 was_impact;
+    /* Whether it was open before and after. */
+    u32 stays_open;
 };
 
 /* What a contact has in memory beside its bodies; `rolls` is whether any contact does, which is
@@ -261,11 +263,11 @@ DEVICE void add_change(const struct Step *s, u32 substep, u32 body, const real *
                        const real *angular) {
     if (body >= s->movable) return;
     real *change = s->change + 6 * (u64)body;
-    int is_first = s->impacted[body] != substep + 1;
+    int is_first = FRESH(s->impacted + body) != substep + 1;
     s->impacted[body] = substep + 1;
     for (int k = 0; k < 3; k++) {
-        change[k] = is_first ? linear[k] : change[k] + linear[k];
-        change[3 + k] = is_first ? angular[k] : change[3 + k] + angular[k];
+        change[k] = is_first ? linear[k] : FRESH(change + k) + linear[k];
+        change[3 + k] = is_first ? angular[k] : FRESH(change + 3 + k) + angular[k];
     }
 }
 
@@ -323,22 +325,14 @@ DEVICE void count_impact(const struct Step *s, const struct Bodies *bodies, u32 
 }
 
 /* One contact of a sweep: updates (1) to (4). Returns whether its bodies have other velocities
- * now, which the caller stores. */
+ * now, which the caller stores, as it does the row. */
 DEVICE u32 relax(const struct Step *s, const struct Bodies *bodies, u32 substep, u32 rolls,
                   struct Contact *c, struct Motions *m) {
-    u32 place = c->place;
     real *va = m->a[0], *vb = m->b[0], *wa = m->a[1], *wb = m->b[1];
-    STREAM(s->overlap + place, c->overlap);
     if (c->turns) {
         if (R(0.0) < c->impulse) turn(c, va, vb, wa, wb);
-        for (int k = 0; k < 3; k++) {
-            c->normal[k] = c->turned[k];
-            STREAM(s->normal[k] + place, c->normal[k]);
-        }
-        for (int k = 0; k < 2; k++) {
-            c->arms[k] = c->turned_arms[k];
-            STREAM(s->arms[k] + place, c->arms[k]);
-        }
+        for (int k = 0; k < 3; k++) c->normal[k] = c->turned[k];
+        for (int k = 0; k < 2; k++) c->arms[k] = c->turned_arms[k];
     }
     const real *n = c->normal;
     real apart[3];
@@ -356,14 +350,9 @@ DEVICE u32 relax(const struct Step *s, const struct Bodies *bodies, u32 substep,
     real impulse = old_impulse - excess / (c->root * c->mobility + c->compliance);
     impulse = MAX(impulse, R(0.0));
     real larger = MAX(old_impulse, impulse);
-    if (!(R(0.0) < larger)) {
-        /* Open before and after: nothing else can change. */
-        if (c->was_impact) {
-            STREAM(s->impulse + place, R(0.0));
-            for (int k = 0; k < 3; k++) STREAM(s->friction[k] + place, R(0.0));
-            for (int k = 0; c->rolls && k < 3; k++) STREAM(s->rolling[k] + place, R(0.0));
-            if (c->rolls) STREAM(s->twisting + place, R(0.0));
-        }
+    c->stays_open = !(R(0.0) < larger);
+    if (c->stays_open) {
+        /* Nothing else can change. */
         if (c->impacts) count_impact(s, bodies, substep, rolls, c, old_impulse);
         return 0;
     }
@@ -428,13 +417,26 @@ DEVICE u32 relax(const struct Step *s, const struct Bodies *bodies, u32 substep,
         }
     }
     if (c->impacts) count_impact(s, bodies, substep, rolls, c, impulse);
-    STREAM(s->impulse + place, c->impacts ? R(0.0) - impulse : impulse);
+    c->impulse = c->impacts ? R(0.0) - impulse : impulse;
+    return 1;
+}
+
+/* Stores what a sweep has changed of a contact. */
+DEVICE void store_row(const struct Step *s, const struct Contact *c) {
+    u32 place = c->place;
+    STREAM(s->overlap + place, c->overlap);
+    if (c->turns) {
+        for (int k = 0; k < 3; k++) STREAM(s->normal[k] + place, c->normal[k]);
+        for (int k = 0; k < 2; k++) STREAM(s->arms[k] + place, c->arms[k]);
+    }
+    /* Impulses of an impact are forgotten also where it stays open. */
+    if (c->stays_open && !c->was_impact) return;
+    STREAM(s->impulse + place, c->impulse);
     for (int k = 0; k < 3; k++) STREAM(s->friction[k] + place, c->friction[k]);
     if (c->rolls) {
         for (int k = 0; k < 3; k++) STREAM(s->rolling[k] + place, c->rolling[k]);
         STREAM(s->twisting + place, c->twisting);
     }
-    return 1;
 }
 
 /* Equation (1) of `copies`: a body gets the mean of its copies. */
@@ -610,11 +612,13 @@ KERNEL(begin_step, BODY_THREADS) {
             if (i < s->movable) {
                 for (int k = 0; k < 8; k++) s->moved[8 * (u64)i + k] = R(0.0);
                 s->impacted[i] = 0;
+                s->turns[i].colours = s->turns[i].taken = 0;
             }
         }
         for (u32 g = first; g < s->groups; g += all) {
             double substeps = s->open_time[g] / s->step;
             u32 wake = after(0, MIN(substeps, s->longest_sleep));
+            if (wake >= s->substeps) wake = ASLEEP_ALL_STEP;
             /* Looks at sleeping groups need what both bodies moved. */
             s->wake[g] = s->last_body[g] < s->movable ? wake : 0;
         }
@@ -716,18 +720,26 @@ DEVICE u32 is_swept_late(const struct Step *s, u32 body, u32 colour) {
     return colour < MOST_COLOURS && s->colours_of[body] >> colour != 0;
 }
 
-/* Equation (1) of `substep` for two of a body's numbers; `waits` where kernels before may still change
- * what the body has now. */
-DEVICE void repeat_two(const struct Step *s, u32 substep, u32 two, u32 waits) {
-    u32 i = two / 4, part = two % 4;
+/* Bodies are passed over by two of their eight numbers, so that neighbours fetch what lies side by
+ * side. */
+#define TWOS_OF_BODY 4
+
+/* What no sweep writes of two numbers. */
+struct Repeat {
+    real before[2];
+    real moved[2];
+};
+
+DEVICE void fetch_repeat(const struct Step *s, u32 two, struct Repeat *repeat) {
+    LOAD_TWO(s->before + 2 * (u64)two, repeat->before);
+    LOAD_TWO_STREAMED(s->moved + 2 * (u64)two, repeat->moved);
+}
+
+/* Equation (1) of `substep` for two of a body's numbers. */
+DEVICE void repeat_two(const struct Step *s, u32 substep, u32 two, const struct Repeat *repeat) {
+    u32 i = two / TWOS_OF_BODY, part = two % TWOS_OF_BODY;
     u64 at = 2 * (u64)two;
-    real now[2], before[2], moved[2], next[2];
-    LOAD_TWO(s->before + at, before);
-    LOAD_TWO_STREAMED(s->moved + at, moved);
-    if (waits) {
-        WAIT_FOR_KERNELS_BEFORE();
-        LET_NEXT_KERNEL_BEGIN();
-    }
+    real now[2], moved[2], next[2];
     LOAD_TWO(s->state + at, now);
     /* Bodies with copies have to be joined before. */
     int is_subtracted = FRESH(s->impact_counts + substep - 1) && FRESH(s->impacted + i) == substep;
@@ -736,9 +748,10 @@ DEVICE void repeat_two(const struct Step *s, u32 substep, u32 two, u32 waits) {
     }
     for (u32 k = 0; k < 2; k++) {
         next[k] = now[k];
+        moved[k] = repeat->moved[k];
         /* Masses are last. */
         if (part % 2 == 1 && k == 1) continue;
-        next[k] = now[k] + (now[k] - before[k]);
+        next[k] = now[k] + (now[k] - repeat->before[k]);
         if (is_subtracted) {
             u32 axis = 3 * (part / 2) + 2 * (part % 2) + k;
             next[k] = next[k] - FRESH(s->change + 6 * (u64)i + axis);
@@ -752,24 +765,31 @@ DEVICE void repeat_two(const struct Step *s, u32 substep, u32 two, u32 waits) {
 
 /* Every body changes by as much as in the substep before, without what impacts changed. Bodies that
  * none of the last colours of a flat plan, from this one on, has contacts with need not wait for the
- * kernel that sweeps these. Two numbers a thread: neighbours fetch what lies side by side. */
+ * kernel that sweeps these. Two numbers a thread. */
 KERNEL(repeat_changes, BODY_THREADS, u32 substep, u32 last_colours) {
     const struct Step *s = STEP;
     OWN(u32, has_late);
     FOR_THREADS(thread) {
         *MINE(has_late, thread) = 0;
-        FOR_EACH(two, thread, 4 * s->movable) {
-            if (is_swept_late(s, two / 4, last_colours)) {
+        FOR_EACH(two, thread, TWOS_OF_BODY * s->movable) {
+            if (is_swept_late(s, two / TWOS_OF_BODY, last_colours)) {
                 *MINE(has_late, thread) = 1;
-            } else {
-                repeat_two(s, substep, two, 0);
+                continue;
             }
+            struct Repeat repeat;
+            fetch_repeat(s, two, &repeat);
+            repeat_two(s, substep, two, &repeat);
         }
     }
     FOR_THREADS(thread) {
         if (!*MINE(has_late, thread)) continue;
-        FOR_EACH(two, thread, 4 * s->movable) {
-            if (is_swept_late(s, two / 4, last_colours)) repeat_two(s, substep, two, 1);
+        FOR_EACH(two, thread, TWOS_OF_BODY * s->movable) {
+            if (!is_swept_late(s, two / TWOS_OF_BODY, last_colours)) continue;
+            struct Repeat repeat;
+            fetch_repeat(s, two, &repeat);
+            WAIT_FOR_KERNELS_BEFORE();
+            LET_NEXT_KERNEL_BEGIN();
+            repeat_two(s, substep, two, &repeat);
         }
     }
     WAIT_FOR_KERNELS_BEFORE();
@@ -894,6 +914,7 @@ PART_OF_KERNEL(sweep_colour, u32 colour, u32 substep, u32 rolls) {
                     if (relax(s, &bodies, substep, rolls, contact, &motions)) {
                         store_motions(&bodies, contact->bodies, &motions);
                     }
+                    store_row(s, contact);
                 }
             }
             BARRIER();
@@ -923,16 +944,15 @@ DEVICE struct Bodies all_bodies(const struct Step *s) {
     return bodies;
 }
 
-/* Loads a contact of a flat plan that is swept, and computes of it what velocities of now do not
+/* Computes of a contact of a flat plan that is swept, and has its row, what velocities of now do not
  * enter. All threads come by, here and below, so that neighbours fetch bodies together. */
-DEVICE void begin_flat(const struct Step *s, u32 is_swept, u32 substep, u32 rolls,
-                       struct Contact *c) {
+DEVICE void prepare_flat(const struct Step *s, u32 is_swept, u32 substep, u32 rolls,
+                         struct Contact *c) {
     struct Motions m;
     real before_a[4], before_b[4];
     load_pair_of_four(s->before, c->bodies, is_swept, before_a, before_b);
     if (!is_swept) return;
     c->rolls = rolls && c->law->rolls;
-    load_row(s, c->place, rolls, c);
     for (int k = 0; k < 3; k++) m.apart[k] = before_b[k] - before_a[k];
     /* Masses are in both places. */
     m.a[0][3] = before_a[3];
@@ -1012,8 +1032,9 @@ PART_OF_KERNEL(sweep_places, u32 colours, u32 substep, u32 rolls) {
                 c->law = s->laws + law;
                 *swept = law != EMPTY_PLACE && !is_asleep(c->wake);
                 if (is_due(c->wake, substep)) has_due = 1;
+                if (*swept) load_row(s, place, rolls, c);
             }
-            begin_flat(s, *swept, substep, rolls, c);
+            prepare_flat(s, *swept, substep, rolls, c);
         }
         BARRIER();
         if (has_due) {
@@ -1026,7 +1047,8 @@ PART_OF_KERNEL(sweep_places, u32 colours, u32 substep, u32 rolls) {
                     c->wake = s->wake[c->place / LANES];
                     is_woken = !is_asleep(c->wake);
                 }
-                begin_flat(s, is_woken, substep, rolls, c);
+                if (is_woken) load_row(s, c->place, rolls, c);
+                prepare_flat(s, is_woken, substep, rolls, c);
                 *MINE(is_swept, thread) |= is_woken;
             }
         }
@@ -1038,12 +1060,13 @@ PART_OF_KERNEL(sweep_places, u32 colours, u32 substep, u32 rolls) {
             FOR_THREADS(thread) {
                 struct Contact *c = MINE(own, thread);
                 u32 is_now = start_of_colour <= c->place && c->place < end_of_colour;
-                u32 is_moved = is_now && *MINE(is_swept, thread);
+                u32 now_swept = is_now && *MINE(is_swept, thread), is_moved = 0;
                 struct Motions m;
-                load_pair_of_eight(s->state, c->bodies, is_moved, m.a, m.b);
-                if (is_moved) is_moved = relax(s, &bodies, substep, rolls, c, &m);
+                load_pair_of_eight(s->state, c->bodies, now_swept, m.a, m.b);
+                if (now_swept) is_moved = relax(s, &bodies, substep, rolls, c, &m);
                 store_eight(s->state, c->bodies[0], is_moved, m.a);
                 store_eight(s->state, c->bodies[1], is_moved, m.b);
+                if (now_swept) store_row(s, c);
             }
             /* The next colour's threads see what this one's have done. */
             BARRIER();
@@ -1172,3 +1195,5 @@ KERNEL(finish_step, BODY_THREADS) {
         }
     }
 }
+
+#include "turns.h"

@@ -7,7 +7,7 @@ use esker_solver::backend::{SubstepProblem, SubstepRun};
 use esker_solver::energy_losses::GROUPS_PER_LOSS;
 use esker_solver::plan::{LANES, SweepPlan};
 
-use crate::layout::{BlockRecord, LawRecord, OriginalRecord, StepRecord};
+use crate::layout::{BlockRecord, LawRecord, OriginalRecord, StepRecord, TurnsRecord};
 use crate::memory::{Array, DeviceMemory, Layout};
 
 /// Arrays of the contacts' memory. Capacities of lists follow from the number of contacts, so
@@ -134,6 +134,7 @@ pub(crate) struct BodyArrays {
     pub(crate) before: Array<f64>,
     pub(crate) change: Array<f64>,
     pub(crate) impacted: Array<u32>,
+    pub(crate) turns: Array<TurnsRecord>,
 }
 
 /// Sizes of the bodies' memory.
@@ -197,6 +198,7 @@ impl BodyArrays {
             before: layout.array(8 * sizes.bodies),
             change: layout.array(6 * sizes.movable),
             impacted: layout.array(sizes.movable),
+            turns: layout.array(sizes.movable),
         }
     }
 }
@@ -218,6 +220,7 @@ pub(crate) fn addresses<M: DeviceMemory>(
         moved: b.moved.address(own),
         change: b.change.address(own),
         impacted: b.impacted.address(own),
+        turns: b.turns.address(own),
         open_time: c.open_time.address(contacts),
         last_body: c.last_body.address(contacts),
         wake: c.wake.address(contacts),

@@ -19,7 +19,7 @@ use cudarc::driver::sys;
 use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::launch::{Executor, Kernel, KernelLaunch, MOMENTS, ResidentLaunch, StepShape};
-use crate::layout::{Precision, RESIDENT_THREADS, StepRecord, fitting_bodies};
+use crate::layout::{Precision, RESIDENT_THREADS, StepRecord, TURN_THREADS, fitting_bodies};
 use crate::memory::{Array, DeviceMemory, Plain};
 use crate::resident::kernels;
 
@@ -176,6 +176,50 @@ pub fn devices() -> Result<Vec<DeviceInfo>, CudaError> {
         .collect()
 }
 
+/// How a kernel begins.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    /// Once the one before has ended.
+    InOrder,
+    /// Before it has, where the device can.
+    Early,
+    /// With all its thread blocks, which wait for one another.
+    AllAtOnce,
+}
+
+/// Thread blocks that a device has room for at one time, of kernels that do all substeps; none where
+/// it does not promise that all of a kernel are there at once.
+fn room_for_turns(
+    device: sys::CUdevice,
+    info: &DeviceInfo,
+    kernels: [sys::CUfunction; 2],
+) -> Result<[u32; 2], CudaError> {
+    use sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH;
+    // SAFETY: the device is one of the driver's.
+    let promises =
+        unsafe { result::device::get_attribute(device, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) }
+            .map_err(failed("cuDeviceGetAttribute"))?;
+    let mut room = [0; 2];
+    for (room, kernel) in room.iter_mut().zip(kernels) {
+        let mut per_multiprocessor = 0;
+        // SAFETY: writes to the number; the function is one of a loaded module.
+        unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut per_multiprocessor,
+                kernel,
+                TURN_THREADS as i32,
+                0,
+            )
+        }
+        .result()
+        .map_err(failed("cuOccupancyMaxActiveBlocksPerMultiprocessor"))?;
+        if promises != 0 {
+            *room = per_multiprocessor as u32 * info.multiprocessors as u32;
+        }
+    }
+    Ok(room)
+}
+
 /// A device in use.
 #[derive(Debug)]
 struct Context {
@@ -242,6 +286,9 @@ pub struct Cuda {
     functions: Functions,
     /// Whether kernels may begin before the one before has ended.
     overlaps: bool,
+    /// Thread blocks that the device has room for at one time, of each of the kernels that do all
+    /// substeps; none where it does not promise that they are.
+    room_for_turns: [u32; 2],
     /// Kernels of the other stages, by name.
     resident: HashMap<&'static str, sys::CUfunction>,
     /// Where kernels find what they work on.
@@ -272,6 +319,9 @@ struct Functions {
     sweep_flat_rolling: sys::CUfunction,
     find_losses: sys::CUfunction,
     sum_losses: sys::CUfunction,
+    list_turns: sys::CUfunction,
+    /// Where no contact resists rolling, and where some do.
+    substeps_in_turn: [sys::CUfunction; 2],
     finish_step: sys::CUfunction,
 }
 
@@ -347,6 +397,11 @@ impl Cuda {
             sweep_flat_rolling: function(c"sweep_flat_rolling")?,
             find_losses: function(c"find_losses")?,
             sum_losses: function(c"sum_losses")?,
+            list_turns: function(c"list_turns")?,
+            substeps_in_turn: [
+                function(c"substeps_in_turn")?,
+                function(c"substeps_in_turn_rolling")?,
+            ],
             finish_step: function(c"finish_step")?,
         };
         // SAFETY: as for functions.
@@ -379,6 +434,7 @@ impl Cuda {
             unsafe { result::function::set_function_attribute(function, attribute, shared_bytes) }
                 .map_err(failed("cuFuncSetAttribute"))?;
         }
+        let room_for_turns = room_for_turns(device, &info, functions.substeps_in_turn)?;
         let event = || {
             let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
             result::event::create(flags).map_err(failed("cuEventCreate"))
@@ -391,6 +447,7 @@ impl Cuda {
             shared_bytes: shared_bytes as usize,
             functions,
             overlaps,
+            room_for_turns,
             resident,
             step,
             graph: None,
@@ -424,6 +481,9 @@ impl Cuda {
             }
             Kernel::FindLosses => (f.find_losses, [0; 2]),
             Kernel::SumLosses => (f.sum_losses, [0; 2]),
+            Kernel::ListTurns => (f.list_turns, [0; 2]),
+            Kernel::SubstepsInTurn => (f.substeps_in_turn[0], [0; 2]),
+            Kernel::SubstepsInTurnRolling => (f.substeps_in_turn[1], [0; 2]),
             Kernel::FinishStep => (f.finish_step, [0; 2]),
         }
     }
@@ -436,15 +496,25 @@ impl Cuda {
             (&raw mut *first).cast::<c_void>(),
             (&raw mut *second).cast(),
         ];
-        let size = [launch.thread_blocks, launch.threads, launch.shared_bytes];
+        let thread_blocks = match launch.kernel {
+            Kernel::SubstepsInTurn => launch.thread_blocks.min(self.room_for_turns[0]),
+            Kernel::SubstepsInTurnRolling => launch.thread_blocks.min(self.room_for_turns[1]),
+            _ => launch.thread_blocks,
+        };
+        let size = [thread_blocks, launch.threads, launch.shared_bytes];
+        let how = match (launch.is_all_at_once, launch.begins_early) {
+            (true, _) => How::AllAtOnce,
+            (false, true) => How::Early,
+            (false, false) => How::InOrder,
+        };
         // SAFETY: the kernel's parameters are up to two numbers of 32 bits.
         self.context.call("cuLaunchKernelEx", || unsafe {
-            self.begin(function, size, launch.begins_early, &mut arguments)
+            self.begin(function, size, how, &mut arguments)
         })
     }
 
     /// Begins a kernel of so many thread blocks, threads of each and bytes that each has for
-    /// itself; where the device can, before the one before has ended if that is said.
+    /// itself.
     ///
     /// # Safety
     /// The arguments are those that the kernel has, and a kernel that begins early waits by itself.
@@ -452,15 +522,31 @@ impl Cuda {
         &self,
         function: sys::CUfunction,
         [thread_blocks, threads, shared_bytes]: [u32; 3],
-        begins_early: bool,
+        how: How,
         arguments: &mut [*mut c_void],
     ) -> Result<(), DriverError> {
+        use sys::CUlaunchAttributeID as Id;
+        let (id, value) = match how {
+            How::AllAtOnce => (
+                Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+                sys::CUlaunchAttributeValue { cooperative: 1 },
+            ),
+            How::Early | How::InOrder => (
+                Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                sys::CUlaunchAttributeValue {
+                    programmaticStreamSerializationAllowed: 1,
+                },
+            ),
+        };
+        let has_attribute = match how {
+            How::AllAtOnce => true,
+            How::Early => self.overlaps,
+            How::InOrder => false,
+        };
         let mut attribute = sys::CUlaunchAttribute {
-            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            id,
             pad: [0; 4],
-            value: sys::CUlaunchAttributeValue {
-                programmaticStreamSerializationAllowed: 1,
-            },
+            value,
         };
         let config = sys::CUlaunchConfig {
             gridDimX: thread_blocks,
@@ -472,7 +558,7 @@ impl Cuda {
             sharedMemBytes: shared_bytes,
             hStream: self.context.stream,
             attrs: &raw mut attribute,
-            numAttrs: (self.overlaps && begins_early).into(),
+            numAttrs: has_attribute.into(),
         };
         // SAFETY: of the arguments, the caller's; the driver copies them and the configuration
         // before it returns.
@@ -485,6 +571,11 @@ impl Cuda {
             )
             .result()
         }
+    }
+
+    /// Whether one kernel can do all substeps.
+    fn takes_turns(&self) -> bool {
+        self.room_for_turns.iter().all(|&room| room > 0)
     }
 
     /// Makes the graph of a step.
@@ -696,12 +787,15 @@ impl Executor for Cuda {
         let function = self.resident[launch.kernel.name];
         let (mut record, mut number) = (launch.record, launch.number);
         let mut arguments = [(&raw mut record).cast::<c_void>(), (&raw mut number).cast()];
-        let begins_early = self.context.ends_with_kernel.swap(true, Ordering::Relaxed);
+        let how = match self.context.ends_with_kernel.swap(true, Ordering::Relaxed) {
+            true => How::Early,
+            false => How::InOrder,
+        };
         let size = [launch.thread_blocks, RESIDENT_THREADS, 0];
         // SAFETY: the kernel's parameters are an address and a number of 32 bits; all these kernels
         // wait before they do anything.
         self.context.call_on("cuLaunchKernelEx", || unsafe {
-            self.begin(function, size, begins_early, &mut arguments)
+            self.begin(function, size, how, &mut arguments)
         })
     }
 
@@ -721,6 +815,10 @@ impl Executor for Cuda {
     }
 
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
+        let shape = &StepShape {
+            is_in_turn: shape.is_in_turn && self.takes_turns(),
+            ..shape.clone()
+        };
         let is_current = |graph: &Graph| graph.shape.covers(shape);
         if !self.graph.as_ref().is_some_and(is_current) {
             self.capture(shape)?;

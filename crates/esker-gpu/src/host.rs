@@ -58,6 +58,12 @@ macro_rules! substep_kernels {
                 fn find_losses(launch: Launch);
                 #[link_name = concat!("sum_losses", $suffix)]
                 fn sum_losses(launch: Launch);
+                #[link_name = concat!("list_turns", $suffix)]
+                fn list_turns(launch: Launch);
+                #[link_name = concat!("substeps_in_turn", $suffix)]
+                fn substeps_in_turn(launch: Launch);
+                #[link_name = concat!("substeps_in_turn_rolling", $suffix)]
+                fn substeps_in_turn_rolling(launch: Launch);
                 #[link_name = concat!("finish_step", $suffix)]
                 fn finish_step(launch: Launch);
             }
@@ -86,6 +92,9 @@ macro_rules! substep_kernels {
                         }
                         Kernel::FindLosses => find_losses(at),
                         Kernel::SumLosses => sum_losses(at),
+                        Kernel::ListTurns => list_turns(at),
+                        Kernel::SubstepsInTurn => substeps_in_turn(at),
+                        Kernel::SubstepsInTurnRolling => substeps_in_turn_rolling(at),
                         Kernel::FinishStep => finish_step(at),
                     }
                 }
@@ -103,6 +112,7 @@ pub struct Host {
     shared_bytes: usize,
     memory_bytes: usize,
     precision: Precision,
+    takes_turns: bool,
     moments: [Instant; MOMENTS],
 }
 
@@ -112,6 +122,7 @@ impl Default for Host {
             shared_bytes: 200 << 10,
             memory_bytes: usize::MAX,
             precision: Precision::Double,
+            takes_turns: true,
             moments: [Instant::now(); MOMENTS],
         }
     }
@@ -129,6 +140,14 @@ impl Host {
     /// One that computes substeps in this precision.
     pub fn with_precision(self, precision: Precision) -> Self {
         Host { precision, ..self }
+    }
+
+    /// One that sweeps colour by colour of a flat plan, a kernel each, instead of all in turn.
+    pub fn with_kernels_of_colours(self) -> Self {
+        Host {
+            takes_turns: false,
+            ..self
+        }
     }
 
     /// One that has so many bytes for a memory.
@@ -272,7 +291,11 @@ impl Executor for Host {
 
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
         let step = step as *const StepRecord;
-        for launch in shape.rounded_up().launches() {
+        let shape = StepShape {
+            is_in_turn: shape.is_in_turn && self.takes_turns,
+            ..shape.rounded_up()
+        };
+        for launch in shape.launches() {
             // SAFETY: the record and all that it names are memories of this file, laid out as
             // the kernels have it.
             unsafe { execute(self.precision, launch, step) };
@@ -292,6 +315,14 @@ impl Executor for Host {
 /// # Safety
 /// `step` and all that it names are valid for the kernel.
 unsafe fn execute(precision: Precision, launch: KernelLaunch, step: *const StepRecord) {
+    // One runs after the other: none can wait for the next.
+    let launch = KernelLaunch {
+        thread_blocks: match launch.is_all_at_once {
+            true => 1,
+            false => launch.thread_blocks,
+        },
+        ..launch
+    };
     for thread_block in 0..launch.thread_blocks {
         // SAFETY: passed on to the caller.
         unsafe { execute_block(precision, launch, thread_block, step) };

@@ -3,8 +3,8 @@
 use esker_solver::device::{DeviceError, DeviceWork};
 
 use crate::layout::{
-    BODY_THREADS, FLAT_THREADS, LAST_COLOURS_THREADS, MOST_COLOURS, SWEEP_THREADS, shared_bytes,
-    sweep_threads,
+    BODY_THREADS, FLAT_THREADS, LAST_COLOURS_THREADS, MOST_COLOURS, SWEEP_THREADS, TURN_THREADS,
+    shared_bytes, sweep_threads,
 };
 use crate::memory::{Array, DeviceMemory, Plain};
 
@@ -23,6 +23,9 @@ pub enum Kernel {
     SweepFlatRolling { colours: u32, substep: u32 },
     FindLosses,
     SumLosses,
+    ListTurns,
+    SubstepsInTurn,
+    SubstepsInTurnRolling,
     FinishStep,
 }
 
@@ -33,13 +36,25 @@ impl Kernel {
     pub fn may_overlap(self, before: Kernel) -> bool {
         match self {
             Kernel::RepeatChanges { .. } => before.is_sweep(),
-            Kernel::ApplyImpulses { .. } | Kernel::ApplyFlat { .. } | Kernel::FinishStep => true,
+            Kernel::ApplyImpulses { .. } | Kernel::ApplyFlat { .. } => true,
+            Kernel::FinishStep => !before.takes_turns(),
             Kernel::BeginStep
             | Kernel::JoinCopies { .. }
             | Kernel::FindLosses
-            | Kernel::SumLosses => false,
+            | Kernel::SumLosses
+            | Kernel::ListTurns
+            | Kernel::SubstepsInTurn
+            | Kernel::SubstepsInTurnRolling => false,
             _ => self.is_sweep(),
         }
+    }
+
+    /// Whether it does all substeps of a step.
+    fn takes_turns(self) -> bool {
+        matches!(
+            self,
+            Kernel::SubstepsInTurn | Kernel::SubstepsInTurnRolling
+        )
     }
 
     fn is_sweep(self) -> bool {
@@ -66,6 +81,8 @@ pub struct KernelLaunch {
     pub shared_bytes: u32,
     /// Whether it may begin before the launch before it has ended.
     pub begins_early: bool,
+    /// Whether thread blocks wait for one another: there are as many as can be at one time, at most.
+    pub is_all_at_once: bool,
 }
 
 /// What decides which launches a step has. Steps of one shape need the same ones; all else they
@@ -78,6 +95,9 @@ pub struct StepShape {
     pub blocks: Vec<u32>,
     /// Whether the plan is flat: contacts of a colour share no body.
     pub is_flat: bool,
+    /// Whether one kernel does all substeps of a flat plan, if it can: there are neither copies nor
+    /// losses then.
+    pub is_in_turn: bool,
     /// Bodies that a block keeps in its own memory at most.
     pub cached_bodies: u32,
     /// Bodies and groups to pass over, about.
@@ -105,6 +125,7 @@ impl StepShape {
                 .map(|&n| if n > 1 { up(n) } else { n })
                 .collect(),
             is_flat: self.is_flat,
+            is_in_turn: self.is_in_turn,
             cached_bodies: up(self.cached_bodies),
             bodies: up(self.bodies),
             rolls: self.rolls,
@@ -121,6 +142,7 @@ impl StepShape {
             && self.has_copies == other.has_copies
             && self.has_losses == other.has_losses
             && self.is_flat == other.is_flat
+            && self.is_in_turn == other.is_in_turn
             && self.has_blocks_of(other)
             && near(self.cached_bodies, other.cached_bodies)
             && near(self.bodies, other.bodies)
@@ -129,6 +151,9 @@ impl StepShape {
     /// Whether there are thread blocks for all colours of `other`, and not far too many.
     fn has_blocks_of(&self, other: &StepShape) -> bool {
         let near = |own: u32, theirs: u32| theirs <= own && own <= 2 * theirs + 2 * ROUNDING;
+        if self.takes_turns() {
+            return true;
+        }
         if self.is_flat {
             // Any number is right; what is slow is to have far too few or too many.
             let rest = |shape: &StepShape| {
@@ -150,6 +175,11 @@ impl StepShape {
                 .all(|(&own, &theirs)| near(own, theirs))
     }
 
+    /// Whether one kernel does all substeps.
+    fn takes_turns(&self) -> bool {
+        self.is_in_turn && self.is_flat && !self.has_copies && !self.has_losses
+    }
+
     /// Colours of a flat plan that have launches of their own; all others are swept one after
     /// the other by one thread block.
     fn large_colours(&self) -> usize {
@@ -167,6 +197,7 @@ impl StepShape {
             threads,
             shared_bytes: 0,
             begins_early: false,
+            is_all_at_once: false,
         };
         let own: Vec<_> = self.blocks[..large].to_vec();
         (0..=large).map(move |colour| match own.get(colour) {
@@ -187,8 +218,25 @@ impl StepShape {
             threads: BODY_THREADS,
             shared_bytes: 0,
             begins_early: false,
+            is_all_at_once: false,
         };
         let mut launches = vec![over_bodies(Kernel::BeginStep)];
+        if self.takes_turns() {
+            let places: u32 = self.blocks.iter().sum();
+            launches.push(over_bodies(Kernel::ListTurns));
+            launches.push(KernelLaunch {
+                kernel: match self.rolls {
+                    false => Kernel::SubstepsInTurn,
+                    true => Kernel::SubstepsInTurnRolling,
+                },
+                thread_blocks: places.max(self.bodies).div_ceil(TURN_THREADS).max(1),
+                threads: TURN_THREADS,
+                is_all_at_once: true,
+                ..launches[0]
+            });
+            launches.push(over_bodies(Kernel::FinishStep));
+            return launches;
+        }
         let sweep = |launches: &mut Vec<KernelLaunch>, kernel: &dyn Fn(u32) -> Kernel| {
             if self.is_flat {
                 launches.extend(self.flat_launches(kernel));
@@ -202,6 +250,7 @@ impl StepShape {
                         threads: sweep_threads(self.cached_bodies),
                         shared_bytes: shared_bytes(self.cached_bodies as usize) as u32,
                         begins_early: false,
+                        is_all_at_once: false,
                     });
                 }
             }
@@ -247,6 +296,7 @@ impl StepShape {
                     threads: SWEEP_THREADS,
                     shared_bytes: 0,
                     begins_early: false,
+                    is_all_at_once: false,
                 });
                 launches.push(over_bodies(Kernel::SumLosses));
             }

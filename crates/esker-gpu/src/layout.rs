@@ -18,6 +18,8 @@ pub enum Precision {
 pub const MOST_COLOURS: usize = esker_solver::colouring::MOST_COLOURS;
 /// Threads of a thread block that sweeps contacts of a colour of a flat plan.
 pub const FLAT_THREADS: u32 = 64;
+/// Threads of a thread block of the kernel that does all substeps of a flat plan.
+pub const TURN_THREADS: u32 = 64;
 /// Threads of the thread block that sweeps its last, small colours.
 pub const LAST_COLOURS_THREADS: u32 = 256;
 /// Law of a place without contact.
@@ -63,7 +65,7 @@ pub fn fitting_bodies(bytes: usize) -> usize {
 }
 
 /// `wake` of groups that were woken, and more.
-pub const WOKEN: u32 = 0x10000;
+pub const WOKEN: u32 = 0x8000_0000;
 
 /// What all contacts of one law share.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,6 +107,15 @@ pub struct BlockRecord {
     pub bodies: [u32; 2],
     /// Its groups.
     pub groups: [u32; 2],
+}
+
+/// What a body meets in the sweeps of a step; kernels alone write and read it.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(16))]
+pub struct TurnsRecord {
+    colours: u64,
+    taken: u32,
+    unused: u32,
 }
 
 /// A body with copies.
@@ -173,6 +184,7 @@ pub struct StepRecord {
     pub before: u64,
     pub moved: u64,
     pub colours_of: u64,
+    pub turns: u64,
     pub change: u64,
     pub impacted: u64,
     pub open_time: u64,

@@ -15,7 +15,7 @@ use esker_parallel::SharedSlice;
 use esker_solver::device::DeviceError;
 use glam::{DQuat, DVec3};
 
-use crate::layout::{BlockRecord, LawRecord, OriginalRecord, StepRecord};
+use crate::layout::{BlockRecord, LawRecord, OriginalRecord, StepRecord, TurnsRecord};
 
 /// Types for which all bits are a value.
 ///
@@ -41,6 +41,7 @@ plain!(
     LawRecord,
     OriginalRecord,
     StepRecord,
+    TurnsRecord,
     DVec3,
     DQuat
 );

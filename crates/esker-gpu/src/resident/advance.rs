@@ -701,6 +701,7 @@ impl<E: Executor> Advancer<E> {
             substeps: input.settings.substeps as u32,
             blocks: numbers.colours.sizes(),
             is_flat,
+            is_in_turn: true,
             cached_bodies: numbers.cached_bodies,
             bodies: (grains + numbers.fixed as usize) as u32,
             rolls: input.settings.laws.iter().any(|law| law.rolls),
