@@ -79,17 +79,20 @@ typedef double real;
 #define WATCHED_U32(address) (*(volatile u32 *)(address))
 #define WATCHED_U64(address) (*(volatile u64 *)(address))
 #define IN_ORDER() __threadfence_block()
-/* How thread blocks wait for one another: writes that come first are seen by whoever sees what one
- * of the warp announces after them, and reads ACQUIRED values until one has come. All threads of a
- * warp come by. Who waits for half a minute waits for ever: that is an error, and ends the kernel. */
-#define WRITES_COME_FIRST() (__threadfence(), __syncwarp())
-#define ANNOUNCE(address, value) (*(volatile u32 *)(address) = (value))
-#define ACQUIRED(address) load_acquired(address)
-#define WAIT_UNTIL(condition) \
-    for (u32 polls = 0; !(condition); polls++) { \
-        if (polls == MOST_POLLS) __trap(); \
-    }
+/* How thread blocks wait for one another, in loops: says whether what is waited for is there. Who
+ * waits for half a minute waits for ever: that is an error, and ends the kernel. */
+#define POLLED(is_there, polls) \
+    do { \
+        if (!(is_there) && ++(polls) == MOST_POLLS) __trap(); \
+    } while (0)
 #define MOST_POLLS 0x4000000u
+/* Where it is so, what a thread has written is seen by who sees what its warp writes after this. All
+ * threads of a warp come by. */
+#define WRITES_COME_FIRST(is_so) \
+    do { \
+        if (is_so) __threadfence(); \
+        __syncwarp(); \
+    } while (0)
 #define COUNT_BITS(bits) ((u32)__popcll(bits))
 /* The lowest and the highest bit of a number that has one. */
 #define LOWEST_BIT(bits) ((u32)__ffsll((long long)(bits)) - 1)
@@ -157,8 +160,8 @@ typedef Two Word;
 /* Two numbers of 32 bits side by side, likewise. */
 #define LOAD_PAIR(address, out) \
     do { \
-        uint2 pair = __ldcg((const uint2 *)(address)); \
-        (out)[0] = pair.x, (out)[1] = pair.y; \
+        uint2 loaded = __ldcg((const uint2 *)(address)); \
+        (out)[0] = loaded.x, (out)[1] = loaded.y; \
     } while (0)
 /* Four of them, at an address that is a multiple of their size, by one load. */
 #define LOAD_QUAD(address, out) \
@@ -183,12 +186,6 @@ typedef Two Word;
 #define FLOAT_OF(bits) __int_as_float((int)(bits))
 
 #include "hints.h"
-
-DEVICE u32 load_acquired(const u32 *address) {
-    u32 value;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
-    return value;
-}
 
 /* The word of the thread beside. */
 DEVICE Word exchanged(Word word) {
@@ -283,6 +280,39 @@ DEVICE void store_eight(real *numbers, u32 place, u32 is_stored, const real (*in
 #endif
 }
 
+/* Four numbers from a place of as many, and a store of them; `alone`, where not all threads of the warp
+ * come by. */
+DEVICE void load_four_alone(const real *numbers, u32 place, real *out) {
+#ifdef MIXED
+    Word word = load_hinted((const Word *)numbers + place, kept_longest());
+    NUMBERS_OF(word, out);
+#else
+    for (u32 k = 0; k < 2; k++) {
+        Word word = load_hinted((const Word *)numbers + 2 * (u64)place + k, kept_longest());
+        NUMBERS_OF(word, out + 2 * k);
+    }
+#endif
+}
+
+DEVICE void load_four(const real *numbers, u32 place, u32 is_wanted, real *out) {
+    if (!is_wanted) place = 0;
+#ifdef MIXED
+    load_four_alone(numbers, place, out);
+#else
+    Word words[1][2];
+    load_words<1>((const Word *)numbers, &place, words);
+    for (u32 k = 0; k < 2; k++) NUMBERS_OF(words[0][k], out + 2 * k);
+#endif
+}
+
+DEVICE void store_four(real *numbers, u32 place, u32 is_stored, const real *in) {
+#ifdef MIXED
+    if (is_stored) store_hinted((Word *)numbers + place, WORD_OF(in), kept_longest());
+#else
+    store_words((Word *)numbers, place, is_stored, WORD_OF(in), WORD_OF(in + 2));
+#endif
+}
+
 /* A place in a list of so many, and one for every other thread that comes by: one of a warp
  * takes them for all. */
 DEVICE u32 next_place(u32 *count) {
@@ -329,13 +359,12 @@ struct Launch {
 #define WATCHED_U64(address) (*(address))
 #define IN_ORDER() ((void)0)
 /* Threads run one after the other: what one waits for must be there. */
-#define WRITES_COME_FIRST() ((void)0)
-#define ANNOUNCE(address, value) (*(address) = (value))
-#define ACQUIRED(address) (*(address))
-#define WAIT_UNTIL(condition) \
+#define POLLED(is_there, polls) \
     do { \
-        if (!(condition)) abort(); \
+        (polls)++; \
+        if (!(is_there)) abort(); \
     } while (0)
+#define WRITES_COME_FIRST(is_so) ((void)(is_so))
 #define COUNT_BITS(bits) ((u32)__builtin_popcountll(bits))
 #define LOWEST_BIT(bits) ((u32)__builtin_ctzll(bits))
 #define HIGHEST_BIT(bits) (63 - (u32)__builtin_clzll(bits))
@@ -440,6 +469,18 @@ DEVICE void store_eight(real *numbers, u32 place, u32 is_stored, const real (*in
     if (!is_stored) return;
     STORE_FOUR(numbers + 8 * (u64)place, in[0]);
     STORE_FOUR(numbers + 8 * (u64)place + 4, in[1]);
+}
+
+DEVICE void load_four_alone(const real *numbers, u32 place, real *out) {
+    LOAD_FOUR(numbers + 4 * (u64)place, out);
+}
+
+DEVICE void load_four(const real *numbers, u32 place, u32 is_wanted, real *out) {
+    if (is_wanted) load_four_alone(numbers, place, out);
+}
+
+DEVICE void store_four(real *numbers, u32 place, u32 is_stored, const real *in) {
+    if (is_stored) STORE_FOUR(numbers + 4 * (u64)place, in);
 }
 
 DEVICE u64 BITS_OF(double x) {

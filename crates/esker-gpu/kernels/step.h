@@ -21,11 +21,11 @@
 #define FLAT_THREADS 256
 /* Threads of a thread block of a kernel that does all substeps, and such blocks that a multiprocessor
  * has at a time at least. */
-#define TURN_THREADS 64
+#define TURN_THREADS 32
 #ifdef MIXED
-#define TURN_BLOCKS 12
+#define TURN_BLOCKS 24
 #else
-#define TURN_BLOCKS 8
+#define TURN_BLOCKS 16
 #endif
 /* Colours of a flat plan at most; others have eight parities and the block behind them. */
 #define MOST_COLOURS 64
@@ -72,9 +72,8 @@ struct Block {
 struct Turns {
     /* Colours of its contacts, a bit each. */
     u64 colours;
-    /* Turns taken since the step began. */
-    u32 taken;
-    u32 unused;
+    /* Its inverse mass and moment of inertia. */
+    real masses[2];
 };
 
 /* A body with copies. */
@@ -126,8 +125,9 @@ struct Step {
     /* Colours of the contacts of every movable body, a bit each, of a flat plan; null where they are
      * not known. */
     const u64 *colours_of;
-    /* Of every movable body. */
+    /* Of every body; and how many contacts movable ones meet in a sweep. */
     struct Turns *turns;
+    u32 *contacts_of;
     /* What impacts have changed in this substep, six numbers. */
     real *change;
     u32 *impacted;
@@ -144,6 +144,9 @@ struct Step {
     const u32 *group;
     const u16 *law;
     const u32 *tracked;
+    /* `struct PlaceInTurn`, two numbers; masses of both bodies, and moments of inertia. */
+    u32 *in_turn;
+    real *masses[4];
     /* Place in the order of the plan; where losses are wanted alone, as all of losses. */
     const u32 *plan_place;
     real *normal[3];

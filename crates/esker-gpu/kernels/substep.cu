@@ -23,6 +23,7 @@
  * taken back before the next substep.
  */
 #include "step.h"
+#include "tags.h"
 
 /* What kernels work on. */
 DECLARE_STEP(struct Step);
@@ -305,18 +306,17 @@ DEVICE void turn(struct Contact *c, real *va, real *vb, real *wa, real *wb) {
 
 /* What an impact of these impulses changes of its bodies, as `ContactRows::apply` does it. */
 DEVICE void count_impact(const struct Step *s, const struct Bodies *bodies, u32 substep,
-                         u32 rolls, const struct Contact *c, real impulse) {
-    const real *a = bodies->state + (u64)bodies->stride * c->bodies[0];
-    const real *b = bodies->state + (u64)bodies->stride * c->bodies[1];
+                         u32 rolls, const struct Contact *c, const struct Motions *m,
+                         real impulse) {
     real moment[3], linear_a[3], linear_b[3], angular_a[3], angular_b[3];
     cross(c->normal, c->friction, moment);
     for (int k = 0; k < 3; k++) {
         real linear = c->normal[k] * impulse + c->friction[k];
         real torque = rolls ? c->rolling[k] + c->normal[k] * c->twisting : R(0.0);
-        linear_a[k] = R(0.0) - linear * a[3];
-        linear_b[k] = R(0.0) + linear * b[3];
-        angular_a[k] = R(0.0) - (moment[k] * c->arms[0] + torque) * a[7];
-        angular_b[k] = R(0.0) - (moment[k] * c->arms[1] - torque) * b[7];
+        linear_a[k] = R(0.0) - linear * m->a[0][3];
+        linear_b[k] = R(0.0) + linear * m->b[0][3];
+        angular_a[k] = R(0.0) - (moment[k] * c->arms[0] + torque) * m->a[1][3];
+        angular_b[k] = R(0.0) - (moment[k] * c->arms[1] - torque) * m->b[1][3];
     }
     add_change(s, substep, body_of(bodies, c->bodies[0]), linear_a, angular_a);
     add_change(s, substep, body_of(bodies, c->bodies[1]), linear_b, angular_b);
@@ -353,7 +353,7 @@ DEVICE u32 relax(const struct Step *s, const struct Bodies *bodies, u32 substep,
     c->stays_open = !(R(0.0) < larger);
     if (c->stays_open) {
         /* Nothing else can change. */
-        if (c->impacts) count_impact(s, bodies, substep, rolls, c, old_impulse);
+        if (c->impacts) count_impact(s, bodies, substep, rolls, c, m, old_impulse);
         return 0;
     }
     real linear[3];
@@ -416,7 +416,7 @@ DEVICE u32 relax(const struct Step *s, const struct Bodies *bodies, u32 substep,
             sum[7] += c->twisting;
         }
     }
-    if (c->impacts) count_impact(s, bodies, substep, rolls, c, impulse);
+    if (c->impacts) count_impact(s, bodies, substep, rolls, c, m, impulse);
     c->impulse = c->impacts ? R(0.0) - impulse : impulse;
     return 1;
 }
@@ -533,35 +533,42 @@ DEVICE int is_due(u32 wake, u32 substep) {
     return is_asleep(wake) && wake <= substep;
 }
 
-/* The time, s, that a contact stays open from now on at least. */
-DEVICE real time_open(const struct Step *s, const struct Bodies *bodies, u32 place) {
+/* What a look at a sleeping contact needs of its bodies: the sum of how fast one was from the other in
+ * the substeps done, and how fast it is towards the other now. */
+struct Look {
+    real moved[3];
+    real approach[3];
+};
+
+DEVICE void look_at(const struct Step *s, const struct Bodies *bodies, u32 place,
+                    struct Look *look) {
     u32 i = s->contact_bodies[2 * place], j = s->contact_bodies[2 * place + 1];
     const real *moved_a = s->moved + 8 * (u64)body_of(bodies, i);
     const real *moved_b = s->moved + 8 * (u64)body_of(bodies, j);
     const real *before_a = bodies->before + (u64)bodies->stride * i;
     const real *before_b = bodies->before + (u64)bodies->stride * j;
     int is_cached = bodies->list != 0;
-    real n[3], moved[3], approach[3];
     for (int k = 0; k < 3; k++) {
-        n[k] = FRESH(s->normal[k] + place);
-        moved[k] = FRESH(moved_b + k) - FRESH(moved_a + k);
-        approach[k] = is_cached ? before_a[k] - before_b[k]
-                                : FRESH(before_a + k) - FRESH(before_b + k);
+        look->moved[k] = FRESH(moved_b + k) - FRESH(moved_a + k);
+        look->approach[k] = is_cached ? before_a[k] - before_b[k]
+                                      : FRESH(before_a + k) - FRESH(before_b + k);
     }
-    real gap = dot(n, moved) * R(s->step) - FRESH(s->overlap + place);
-    real speed = dot(n, approach), closing = s->closing[place];
+}
+
+/* The time, s, that a contact stays open from now on at least. */
+DEVICE real time_open(const struct Step *s, u32 place, const struct Look *look) {
+    real n[3];
+    for (int k = 0; k < 3; k++) n[k] = FRESH(s->normal[k] + place);
+    real gap = dot(n, look->moved) * R(s->step) - FRESH(s->overlap + place);
+    real speed = dot(n, look->approach), closing = s->closing[place];
     return gap / MAX(closing, speed);
 }
 
 /* Brings an open contact to where its bodies are after the substeps done. */
-DEVICE void bring_up_to_date(const struct Step *s, const struct Bodies *bodies, u32 place) {
-    const real *a = s->moved + 8 * (u64)body_of(bodies, s->contact_bodies[2 * place]);
-    const real *b = s->moved + 8 * (u64)body_of(bodies, s->contact_bodies[2 * place + 1]);
-    real n[3], apart[3];
-    for (int k = 0; k < 3; k++) {
-        n[k] = FRESH(s->normal[k] + place);
-        apart[k] = FRESH(b + k) - FRESH(a + k);
-    }
+DEVICE void bring_up_to_date(const struct Step *s, u32 place, const struct Look *look) {
+    const real *apart = look->moved;
+    real n[3];
+    for (int k = 0; k < 3; k++) n[k] = FRESH(s->normal[k] + place);
     real overlap = FRESH(s->overlap + place);
     if (!s->laws[s->law[place]].follows) {
         s->overlap[place] = overlap - dot(n, apart) * R(s->step);
@@ -589,46 +596,55 @@ DEVICE void join_before(const struct Step *s, u32 block, u32 thread, u32 threads
     }
 }
 
-/* Begins a step: remembers velocities, lets bodies fall, puts groups to sleep. */
-KERNEL(begin_step, BODY_THREADS) {
-    const struct Step *s = STEP;
-    LET_NEXT_KERNEL_BEGIN();
-    FOR_THREADS(thread) {
-        u32 first = THREAD_BLOCK * THREADS + thread, all = THREAD_BLOCKS * THREADS;
-        for (u32 i = first; i < s->bodies; i += all) {
-            real *body = s->state + 8 * (u64)i;
-            for (int k = 0; k < 8; k++) s->before[8 * (u64)i + k] = body[k];
-            if (body[3] > R(0.0)) {
-                for (int k = 0; k < 3; k++) body[k] += R(s->fall[k]);
-            }
-            u32 entry = i - s->first_acceleration;
-            if (i >= s->first_acceleration && entry < s->accelerations) {
-                const real *rate = s->acceleration + 6 * (u64)entry;
-                for (int k = 0; k < 3; k++) {
-                    body[k] += rate[k] * R(s->step);
-                    body[4 + k] += rate[3 + k] * R(s->step);
-                }
-            }
-            if (i < s->movable) {
-                for (int k = 0; k < 8; k++) s->moved[8 * (u64)i + k] = R(0.0);
-                s->impacted[i] = 0;
-                s->turns[i].colours = s->turns[i].taken = 0;
-            }
+/* Lets a body fall, or accelerates it otherwise. */
+DEVICE void fall(const struct Step *s, u32 i, real *body) {
+    if (body[3] > R(0.0)) {
+        for (int k = 0; k < 3; k++) body[k] += R(s->fall[k]);
+    }
+    u32 entry = i - s->first_acceleration;
+    if (i >= s->first_acceleration && entry < s->accelerations) {
+        const real *rate = s->acceleration + 6 * (u64)entry;
+        for (int k = 0; k < 3; k++) {
+            body[k] += rate[k] * R(s->step);
+            body[4 + k] += rate[3 + k] * R(s->step);
         }
-        for (u32 g = first; g < s->groups; g += all) {
+    }
+}
+
+/* Puts groups to sleep, and begins what is summed over a step. */
+PART_OF_KERNEL(begin_contacts, const struct Step *s) {
+    FOR_THREADS(thread) {
+        FOR_EACH(g, thread, s->groups) {
             double substeps = s->open_time[g] / s->step;
             u32 wake = after(0, MIN(substeps, s->longest_sleep));
             if (wake >= s->substeps) wake = ASLEEP_ALL_STEP;
             /* Looks at sleeping groups need what both bodies moved. */
             s->wake[g] = s->last_body[g] < s->movable ? wake : 0;
         }
-        for (u32 k = first; k < s->substeps; k += all) s->impact_counts[k] = 0;
-        for (u32 c = first; c < s->contacts; c += all) s->is_impact[c] = 0;
-        for (u32 k = first; k < 8 * s->tracked_contacts; k += all) s->sums[k] = R(0.0);
-        for (u32 k = first; k < 4 * s->loss_sums; k += all) s->loss_sum[k] = R(0.0);
+        FOR_EACH(k, thread, s->substeps) s->impact_counts[k] = 0;
+        FOR_EACH(c, thread, s->contacts) s->is_impact[c] = 0;
+        FOR_EACH(k, thread, 8 * s->tracked_contacts) s->sums[k] = R(0.0);
+        FOR_EACH(k, thread, 4 * s->loss_sums) s->loss_sum[k] = R(0.0);
     }
 }
 
+/* Begins a step: remembers velocities, lets bodies fall, puts groups to sleep. */
+KERNEL(begin_step, BODY_THREADS) {
+    const struct Step *s = STEP;
+    LET_NEXT_KERNEL_BEGIN();
+    FOR_THREADS(thread) {
+        FOR_EACH(i, thread, s->bodies) {
+            real *body = s->state + 8 * (u64)i;
+            for (int k = 0; k < 8; k++) s->before[8 * (u64)i + k] = body[k];
+            fall(s, i, body);
+            if (i < s->movable) {
+                for (int k = 0; k < 8; k++) s->moved[8 * (u64)i + k] = R(0.0);
+                s->impacted[i] = 0;
+            }
+        }
+    }
+    RUN_PART(begin_contacts, s);
+}
 /* What a contact starts with does to its bodies. */
 struct Start {
     u32 level;
@@ -832,7 +848,9 @@ PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
         for (u32 place = block->contacts + thread; place < block->contacts_end; place += THREADS) {
             u32 group = s->group[place];
             if (!is_due(s->wake[group], substep)) continue;
-            real time = time_open(s, bodies, place);
+            struct Look look;
+            look_at(s, bodies, place, &look);
+            real time = time_open(s, place, &look);
             /* What is no number does not count. */
             if (time == time) ATOMIC_MIN_U64(s->soonest + group, ascending(time));
         }
@@ -847,7 +865,10 @@ PART_OF_KERNEL(wake_due_groups, const struct Step *s, const struct Block *block,
     BARRIER();
     FOR_THREADS(thread) {
         for (u32 place = block->contacts + thread; place < block->contacts_end; place += THREADS) {
-            if (s->wake[s->group[place]] == WOKEN + substep) bring_up_to_date(s, bodies, place);
+            if (s->wake[s->group[place]] != WOKEN + substep) continue;
+            struct Look look;
+            look_at(s, bodies, place, &look);
+            bring_up_to_date(s, place, &look);
         }
     }
     BARRIER();
@@ -960,11 +981,33 @@ DEVICE void prepare_flat(const struct Step *s, u32 is_swept, u32 substep, u32 ro
     prepare(s, &m, substep, c);
 }
 
+/* The same of bodies that take turns, in a sweep. */
+DEVICE void look_in_turn(const struct Step *s, u32 place, u32 sweep, struct Look *look) {
+    real moved[2][3], before[2][3];
+    for (u32 side = 0; side < 2; side++) {
+        u32 half = 2 * s->contact_bodies[2 * place + side];
+        real packed[4];
+        u32 polls = 0, is_there;
+        do {
+            load_four_alone(s->moved, half, packed);
+            is_there = unpack(packed, sweep, moved[side]);
+            load_four_alone(s->before, half, packed);
+            is_there &= unpack(packed, sweep, before[side]);
+            POLLED(is_there, polls);
+        } while (!is_there);
+    }
+    for (int k = 0; k < 3; k++) {
+        look->moved[k] = moved[1][k] - moved[0][k];
+        look->approach[k] = before[0][k] - before[1][k];
+    }
+}
+
 /* Looks at the sleeping groups of so many places from the first on that are due, and wakes those
  * that may close. */
-PART_OF_KERNEL(wake_flat, const struct Step *s, u32 first, u32 end, u32 substep) {
+PART_OF_KERNEL(wake_flat, const struct Step *s, u32 first, u32 end, u32 substep, u32 is_in_turn) {
     SHARED(u64, soonest[FLAT_THREADS / LANES]);
     struct Bodies bodies = all_bodies(s);
+    OWN(struct Look, looks);
     FOR_THREADS(thread) {
         if (thread < FLAT_THREADS / LANES) soonest[thread] = ~0ull;
     }
@@ -972,7 +1015,13 @@ PART_OF_KERNEL(wake_flat, const struct Step *s, u32 first, u32 end, u32 substep)
     FOR_THREADS(thread) {
         u32 place = first + thread;
         if (place < end && s->law[place] != EMPTY_PLACE && is_due(s->wake[place / LANES], substep)) {
-            real time = time_open(s, &bodies, place);
+            struct Look *look = MINE(looks, thread);
+            if (is_in_turn) {
+                look_in_turn(s, place, substep + 1, look);
+            } else {
+                look_at(s, &bodies, place, look);
+            }
+            real time = time_open(s, place, look);
             /* What is no number does not count. */
             if (time == time) ATOMIC_MIN_U64(soonest + thread / LANES, ascending(time));
         }
@@ -989,7 +1038,7 @@ PART_OF_KERNEL(wake_flat, const struct Step *s, u32 first, u32 end, u32 substep)
         u32 place = first + thread;
         if (place < end && s->law[place] != EMPTY_PLACE &&
             s->wake[place / LANES] == WOKEN + substep) {
-            bring_up_to_date(s, &bodies, place);
+            bring_up_to_date(s, place, MINE(looks, thread));
         }
     }
     BARRIER();
@@ -1038,7 +1087,7 @@ PART_OF_KERNEL(sweep_places, u32 colours, u32 substep, u32 rolls) {
         }
         BARRIER();
         if (has_due) {
-            RUN_PART(wake_flat, s, first, last, substep);
+            RUN_PART(wake_flat, s, first, last, substep, 0);
             FOR_THREADS(thread) {
                 struct Contact *c = MINE(own, thread);
                 u32 is_woken = 0;

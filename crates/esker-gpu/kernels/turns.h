@@ -9,8 +9,11 @@
  *
  * All thread blocks are there at once, and each goes through its contacts in the order of substeps and
  * colours: the first contact of all that are left waits for nobody, so that somebody always goes on. A
- * contact and a body are the same thread's in all substeps: what only they need, rows above all, needs
- * no waiting.
+ * contact and a body are the same thread's in all substeps: rows, and what else only they need, need no
+ * waiting.
+ *
+ * What thread blocks have from one another has tags (`tags.h`): of what a body has now the turns that it
+ * has taken, of what it had at the start of a substep, the sweep.
  *
  * Contacts that sleep through the whole step have no turns.
  */
@@ -31,9 +34,34 @@ DEVICE u32 colour_of(const struct Step *s, u32 place) {
     return low;
 }
 
-/* Whether the contact of a place takes turns, whose group was that long asleep at some time. */
-DEVICE u32 takes_turns(const struct Step *s, u32 place, u32 wake) {
-    return s->law[place] != EMPTY_PLACE && wake != ASLEEP_ALL_STEP;
+/* Turns that a body takes in its first sweeps, with so many contacts: that of the impulses that contacts
+ * start with is the first, that of substep k has number k + 1; what a body does before substeps, but
+ * the first, is a turn. */
+DEVICE u32 turns_of_sweeps(u32 contacts, u32 sweeps) {
+    return sweeps * contacts + (sweeps > 1 ? sweeps - 1 : 0);
+}
+
+/* Begins a step: what `begin_step` does, of bodies that are packed. */
+KERNEL(begin_turns, BODY_THREADS) {
+    const struct Step *s = STEP;
+    FOR_THREADS(thread) {
+        FOR_EACH(i, thread, s->bodies) {
+            const real none[3] = {R(0.0), R(0.0), R(0.0)};
+            real now[8], before[8];
+            for (int k = 0; k < 8; k++) now[k] = before[k] = s->state[8 * (u64)i + k];
+            fall(s, i, now);
+            s->turns[i].colours = 0;
+            for (u32 half = 0; half < 2; half++) {
+                u64 at = 8 * (u64)i + 4 * half;
+                s->turns[i].masses[half] = now[4 * half + 3];
+                pack(now + 4 * half, 0, s->state + at);
+                pack(before + 4 * half, 1, s->before + at);
+                if (i < s->movable) pack(none, 1, s->moved + at);
+            }
+            if (i < s->movable) s->impacted[i] = 0;
+        }
+    }
+    RUN_PART(begin_contacts, s);
 }
 
 /* Notes whom bodies meet in this step. */
@@ -41,7 +69,7 @@ KERNEL(list_turns, BODY_THREADS) {
     const struct Step *s = STEP;
     FOR_THREADS(thread) {
         FOR_EACH(place, thread, s->contacts) {
-            if (!takes_turns(s, place, s->wake[place / LANES])) continue;
+            if (s->law[place] == EMPTY_PLACE || s->wake[place / LANES] == ASLEEP_ALL_STEP) continue;
             u64 bit = 1ull << colour_of(s, place);
             for (u32 side = 0; side < 2; side++) {
                 u32 body = s->contact_bodies[2 * (u64)place + side];
@@ -51,124 +79,246 @@ KERNEL(list_turns, BODY_THREADS) {
     }
 }
 
-/* Turns that a body takes in its first sweeps: that of the impulses that contacts start with is the
- * first, that of substep k has number k + 1; what a body does before substeps, but the first, is a turn. */
-DEVICE u32 turns_of_sweeps(u64 colours, u32 sweeps) {
-    return sweeps * COUNT_BITS(colours) + (sweeps > 1 ? sweeps - 1 : 0);
-}
-
-/* How a contact waits for its bodies. */
-struct Turn {
-    /* Turns that a body has taken before the sweep, and when the contact's has come. */
-    u32 start[2];
-    u32 own[2];
-    /* Counts of turns taken; null for what does not move, which has no other contacts. */
-    u32 *taken[2];
+/* What a contact has to know of turns, in two numbers of 32 bits. */
+struct PlaceInTurn {
+    u32 law;
+    u32 colour;
+    u32 takes_turns;
+    /* Contacts that a body meets in a sweep, and how many come before this one. */
+    u32 contacts[2];
+    u32 rank[2];
 };
 
-DEVICE void find_turn(const struct Step *s, const u32 *bodies, u32 colour, u32 sweep,
-                      struct Turn *turn) {
+/* `contacts` of what does not move. */
+#define FIXED 0xffu
+
+DEVICE void store_place(u32 *at, const struct PlaceInTurn *p) {
+    at[0] = p->contacts[0] | p->rank[0] << 8 | p->contacts[1] << 16 | p->rank[1] << 24;
+    at[1] = p->law | p->colour << 16 | p->takes_turns << 24;
+}
+
+DEVICE void read_place(const u32 *pair, struct PlaceInTurn *p) {
     for (u32 side = 0; side < 2; side++) {
-        u32 body = bodies[side];
-        turn->taken[side] = 0;
-        if (body >= s->movable) continue;
-        struct Turns *turns = s->turns + body;
-        u64 colours = turns->colours;
-        turn->taken[side] = &turns->taken;
-        turn->start[side] = turns_of_sweeps(colours, sweep);
-        turn->own[side] = turn->start[side] + COUNT_BITS(colours & ((1ull << colour) - 1));
+        p->contacts[side] = pair[0] >> 16 * side & 0xffu;
+        p->rank[side] = pair[0] >> (16 * side + 8) & 0xffu;
+    }
+    p->law = pair[1] & 0xffffu;
+    p->colour = pair[1] >> 16 & 0xffu;
+    p->takes_turns = pair[1] >> 24;
+}
+
+/* Numbers turns. */
+KERNEL(number_turns, BODY_THREADS) {
+    const struct Step *s = STEP;
+    FOR_THREADS(thread) {
+        FOR_EACH(place, thread, s->contacts) {
+            struct PlaceInTurn p = {s->law[place], colour_of(s, place), 0, {0, 0}, {0, 0}};
+            p.takes_turns = p.law != EMPTY_PLACE && s->wake[place / LANES] != ASLEEP_ALL_STEP;
+            for (u32 side = 0; side < 2 && p.takes_turns; side++) {
+                u32 body = s->contact_bodies[2 * (u64)place + side];
+                const struct Turns *turns = s->turns + body;
+                p.contacts[side] = body < s->movable ? COUNT_BITS(turns->colours) : FIXED;
+                p.rank[side] = COUNT_BITS(turns->colours & ((1ull << p.colour) - 1));
+                for (u32 half = 0; half < 2; half++) {
+                    s->masses[2 * half + side][place] = turns->masses[half];
+                }
+            }
+            store_place(s->in_turn + 2 * (u64)place, &p);
+        }
+        FOR_EACH(i, thread, s->movable) {
+            s->contacts_of[i] = COUNT_BITS(s->turns[i].colours);
+        }
     }
 }
 
-/* Waits for both bodies to have begun the substep. */
-DEVICE void wait_for_start(const struct Turn *turn) {
+/* Tags of what a contact waits for. */
+struct Turn {
+    /* That of what its bodies have at the start of the substep. */
+    u32 start[2];
+    /* That of what they have now once its turn has come. */
+    u32 own[2];
+};
+
+DEVICE void find_turn(const struct PlaceInTurn *p, u32 sweep, struct Turn *turn) {
     for (u32 side = 0; side < 2; side++) {
-        if (turn->taken[side]) WAIT_UNTIL(ACQUIRED(turn->taken[side]) >= turn->start[side]);
+        u32 is_fixed = p->contacts[side] == FIXED;
+        turn->start[side] = is_fixed ? 1 : sweep;
+        turn->own[side] = is_fixed ? 0 : turns_of_sweeps(p->contacts[side], sweep) + p->rank[side];
     }
 }
 
-DEVICE void wait_for_turn(const struct Turn *turn) {
-    for (u32 side = 0; side < 2; side++) {
-        if (turn->taken[side]) WAIT_UNTIL(ACQUIRED(turn->taken[side]) == turn->own[side]);
+/* Loads what two bodies had at the start of a substep, as soon as they have it: velocities alone. All
+ * threads come by, here and below, so that neighbours fetch bodies together. */
+DEVICE void await_starts(const struct Step *s, const u32 *pair, u32 is_wanted,
+                         const struct Turn *turn, real *a, real *b) {
+    real packed[2][4];
+    u32 polls = 0, is_there;
+    do {
+        load_pair_of_four(s->before, pair, is_wanted, packed[0], packed[1]);
+        is_there = !is_wanted || (unpack(packed[0], turn->start[0], a) &
+                                  unpack(packed[1], turn->start[1], b));
+        POLLED(is_there, polls);
+    } while (!ALL_OF_WARP(is_there));
+}
+
+/* Waits until the last that is written of a body has this tag. */
+DEVICE void await_tag(const struct Step *s, u32 body, u32 tag) {
+    const u32 *last = (const u32 *)(s->state + 8 * (u64)body + 8) - 1;
+    for (u32 polls = 0, is_there = 0; !is_there;) {
+        is_there = (WATCHED_U32(last) & ~IMPACTED) == tag;
+        POLLED(is_there, polls);
     }
 }
 
-/* Lets the bodies meet others. */
-DEVICE void end_turn(const struct Turn *turn) {
+/* Loads what two bodies have now, once it is the contact's turn, and whether impacts have changed
+ * them: IMPACTED or nothing. */
+DEVICE void await_turn(const struct Step *s, const u32 *pair, u32 is_now, const struct Turn *turn,
+                       struct Motions *m, u32 *impacted) {
+    real packed[2][2][4];
+    u32 polls = 0;
+    for (;;) {
+        u32 is_there = 1;
+        load_pair_of_eight(s->state, pair, is_now, packed[0], packed[1]);
+        for (u32 half = 0; half < 2 && is_now; half++) {
+            is_there &= unpack(packed[0][half], turn->own[0], m->a[half]);
+            is_there &= unpack(packed[1][half], turn->own[1], m->b[half]);
+        }
+        if (ALL_OF_WARP(is_there)) break;
+        POLLED(is_there, polls);
+        for (u32 side = 0; side < 2 && !is_there; side++) await_tag(s, pair[side], turn->own[side]);
+    }
+    for (u32 side = 0; side < 2; side++) impacted[side] = tag_of(packed[side][0]) & IMPACTED;
+}
+
+/* Stores what the bodies have now, and lets them meet others; of those that move. */
+DEVICE void end_turn(const struct Step *s, const u32 *pair, u32 is_now, const struct Turn *turn,
+                     const u32 *impacted, const struct Motions *m) {
     for (u32 side = 0; side < 2; side++) {
-        if (turn->taken[side]) ANNOUNCE(turn->taken[side], turn->own[side] + 1);
+        real packed[2][4];
+        for (u32 half = 0; half < 2; half++) {
+            pack(side ? m->b[half] : m->a[half], (turn->own[side] + 1) | impacted[side], packed[half]);
+        }
+        store_eight(s->state, pair[side], is_now && pair[side] < s->movable, packed);
     }
 }
 
-/* Stores what a body has now, unless it is one that does not move. */
-DEVICE void store_movable(const struct Step *s, u32 body, u32 is_moved, const real (*motion)[4]) {
-    store_eight(s->state, body, is_moved && body < s->movable, motion);
+/* Inverse masses and moments of inertia of the bodies of a contact. */
+DEVICE void load_masses(const struct Step *s, u32 place, struct Motions *m) {
+    for (u32 half = 0; half < 2; half++) {
+        m->a[half][3] = STREAMED(s->masses[2 * half] + place);
+        m->b[half][3] = STREAMED(s->masses[2 * half + 1] + place);
+    }
+}
+
+/* Colour of a place, by what is in memory of it. */
+DEVICE u32 colour_in_turn(const struct Step *s, u32 place) {
+    return s->in_turn[2 * (u64)place + 1] >> 16 & 0xffu;
 }
 
 /* Applies the impulses that contacts from this place on start with. */
 PART_OF_KERNEL(start_in_turn, const struct Step *s, u32 first) {
     OWN(struct Start, own);
     OWN(struct Turn, turns);
-    OWN(u32, colours);
+    OWN(struct PlaceInTurn, places);
     u32 end = first + THREADS < s->contacts ? first + THREADS : s->contacts;
     FOR_THREADS(thread) {
         struct Start *start = MINE(own, thread);
-        u32 place = first + thread, *colour = MINE(colours, thread);
-        *colour = MOST_COLOURS;
+        struct PlaceInTurn *p = MINE(places, thread);
+        u32 place = first + thread, pair[2];
+        p->takes_turns = 0;
         start->impulse = R(0.0);
-        if (place < end && takes_turns(s, place, FRESH(s->wake + place / LANES))) {
-            u32 bodies[2];
-            LOAD_PAIR(s->contact_bodies + 2 * (u64)place, bodies);
-            *colour = colour_of(s, place);
-            find_turn(s, bodies, *colour, 0, MINE(turns, thread));
-            load_start(s, place, start);
+        if (place < end) {
+            LOAD_PAIR(s->in_turn + 2 * (u64)place, pair);
+            read_place(pair, p);
+            LOAD_PAIR(s->contact_bodies + 2 * (u64)place, start->bodies);
+            if (p->takes_turns) load_start(s, place, start);
+            find_turn(p, 0, MINE(turns, thread));
         }
     }
-    for (u32 colour = colour_of(s, first); colour <= colour_of(s, end - 1); colour++) {
+    for (u32 colour = colour_in_turn(s, first); colour <= colour_in_turn(s, end - 1); colour++) {
         FOR_THREADS(thread) {
             struct Start *start = MINE(own, thread);
             const struct Turn *turn = MINE(turns, thread);
-            u32 is_now = *MINE(colours, thread) == colour;
+            const struct PlaceInTurn *p = MINE(places, thread);
+            u32 is_now = p->takes_turns && p->colour == colour, impacted[2];
             struct Motions m;
-            if (is_now) wait_for_turn(turn);
-            u32 is_moved = is_now && R(0.0) < start->impulse;
-            load_pair_of_eight(s->state, start->bodies, is_moved, m.a, m.b);
-            if (is_moved) apply_start(start, &m);
-            store_movable(s, start->bodies[0], is_moved, m.a);
-            store_movable(s, start->bodies[1], is_moved, m.b);
-            WRITES_COME_FIRST();
-            if (is_now) end_turn(turn);
+            await_turn(s, start->bodies, is_now, turn, &m, impacted);
+            if (is_now && R(0.0) < start->impulse) {
+                load_masses(s, first + thread, &m);
+                apply_start(start, &m);
+            }
+            end_turn(s, start->bodies, is_now, turn, impacted, &m);
         }
     }
 }
 
-/* Repeats the changes of so many bodies as there are threads, from this one on, before a sweep. */
+/* Halves of bodies that a thread repeats the changes of at a time. */
+#define HALVES 2
+
+/* Equation (1) of `substep` for half of a body. */
+DEVICE void repeat_half(const struct Step *s, u32 half, u32 is_impacted, const real *before,
+                        const real *now, real *next, real *sum) {
+    const real *change = s->change + 3 * (u64)half;
+    for (int k = 0; k < 3; k++) {
+        next[k] = now[k] + (now[k] - before[k]);
+        if (is_impacted) next[k] = next[k] - FRESH(change + k);
+        sum[k] += now[k];
+    }
+}
+
+/* Repeats the changes of halves of bodies from this one on, before a sweep. */
 PART_OF_KERNEL(repeat_in_turn, const struct Step *s, u32 first, u32 sweep) {
-    OWN(struct Repeat, own[TWOS_OF_BODY]);
-    u32 start = TWOS_OF_BODY * first, end = TWOS_OF_BODY * s->movable;
     FOR_THREADS(thread) {
-        for (u32 k = 0; k < TWOS_OF_BODY; k++) {
-            u32 two = start + k * THREADS + thread;
-            if (two < end) fetch_repeat(s, two, MINE(own[k], thread));
+        real packed[HALVES][2][4], before[3], now[3], sum[3], next[3];
+        u32 tags[HALVES];
+        for (u32 k = 0; k < HALVES; k++) {
+            u32 half = first + k * THREADS + thread, is_there = half < 2 * s->movable;
+            tags[k] = is_there ? turns_of_sweeps(s->contacts_of[half / 2], sweep) : 0;
+            load_four(s->before, half, is_there, packed[k][0]);
+            load_four(s->moved, half, is_there, packed[k][1]);
         }
-        for (u32 k = 0; k < TWOS_OF_BODY; k++) {
-            u32 two = start + k * THREADS + thread;
-            if (two >= end) continue;
-            const struct Turns *turns = s->turns + two / TWOS_OF_BODY;
-            WAIT_UNTIL(ACQUIRED(&turns->taken) + 1 == turns_of_sweeps(turns->colours, sweep));
-        }
-        for (u32 k = 0; k < TWOS_OF_BODY; k++) {
-            u32 two = start + k * THREADS + thread;
-            if (two < end) repeat_two(s, sweep - 1, two, MINE(own[k], thread));
+        for (u32 k = 0; k < HALVES; k++) {
+            u32 half = first + k * THREADS + thread, exists = half < 2 * s->movable;
+            u32 polls = 0, is_there;
+            real of_now[4];
+            do {
+                load_four(s->state, half, exists, of_now);
+                is_there = !exists || unpack(of_now, tags[k] - 1, now);
+                POLLED(is_there, polls);
+            } while (!ALL_OF_WARP(is_there));
+            if (exists) {
+                unpack(packed[k][0], 0, before);
+                unpack(packed[k][1], 0, sum);
+                repeat_half(s, half, tag_of(of_now) & IMPACTED, before, now, next, sum);
+            }
+            real out[3][4];
+            pack(next, tags[k], out[0]);
+            pack(now, sweep, out[1]);
+            pack(sum, sweep, out[2]);
+            store_four(s->state, half, exists, out[0]);
+            store_four(s->before, half, exists, out[1]);
+            store_four(s->moved, half, exists, out[2]);
         }
     }
-    FOR_THREADS(thread) {
-        u32 body = first + thread;
-        WRITES_COME_FIRST();
-        if (body >= s->movable) continue;
-        struct Turns *turns = s->turns + body;
-        ANNOUNCE(&turns->taken, turns_of_sweeps(turns->colours, sweep));
-    }
+}
+
+/* What of a contact is in memory. */
+DEVICE void load_contact(const struct Step *s, u32 law, u32 rolls, struct Contact *c) {
+    c->law = s->laws + law;
+    c->rolls = rolls && c->law->rolls;
+    load_row(s, c->place, rolls, c);
+}
+
+/* Computes of a contact that is swept what velocities of now do not enter. */
+DEVICE void prepare_in_turn(const struct Step *s, u32 is_swept, u32 substep, const struct Turn *turn,
+                            struct Contact *c) {
+    struct Motions m;
+    real starts[2][3];
+    await_starts(s, c->bodies, is_swept, turn, starts[0], starts[1]);
+    if (!is_swept) return;
+    for (int k = 0; k < 3; k++) m.apart[k] = starts[1][k] - starts[0][k];
+    load_masses(s, c->place, &m);
+    prepare(s, &m, substep, c);
 }
 
 /* Sweeps contacts from this place on. */
@@ -176,9 +326,8 @@ PART_OF_KERNEL(sweep_in_turn, const struct Step *s, u32 first, u32 sweep, u32 ro
     SHARED(u32, has_due);
     OWN(struct Contact, own);
     OWN(struct Turn, turns);
+    OWN(struct PlaceInTurn, places);
     OWN(u32, is_swept);
-    /* Colour of a contact that takes turns. */
-    OWN(u32, colours);
     u32 end = first + THREADS < s->contacts ? first + THREADS : s->contacts, substep = sweep - 1;
     FOR_THREADS(thread) {
         if (thread == 0) has_due = 0;
@@ -186,54 +335,56 @@ PART_OF_KERNEL(sweep_in_turn, const struct Step *s, u32 first, u32 sweep, u32 ro
     BARRIER();
     FOR_THREADS(thread) {
         struct Contact *c = MINE(own, thread);
-        u32 place = first + thread, *swept = MINE(is_swept, thread), *colour = MINE(colours, thread);
-        *swept = 0;
-        *colour = MOST_COLOURS;
+        struct PlaceInTurn *p = MINE(places, thread);
+        u32 *swept = MINE(is_swept, thread), place = first + thread, pair[2], due = 0;
+        *swept = p->takes_turns = 0;
         c->place = place;
-        if (place < end) c->wake = FRESH(s->wake + place / LANES);
-        if (place < end && takes_turns(s, place, c->wake)) {
+        if (place < end) {
+            c->wake = FRESH(s->wake + place / LANES);
+            LOAD_PAIR(s->in_turn + 2 * (u64)place, pair);
             LOAD_PAIR(s->contact_bodies + 2 * (u64)place, c->bodies);
-            *colour = colour_of(s, place);
-            find_turn(s, c->bodies, *colour, sweep, MINE(turns, thread));
-            c->law = s->laws + s->law[place];
-            *swept = !is_asleep(c->wake);
-            if (*swept) load_row(s, place, rolls, c);
-            u32 due = is_due(c->wake, substep);
+            read_place(pair, p);
+            find_turn(p, sweep, MINE(turns, thread));
+            *swept = p->takes_turns && !is_asleep(c->wake);
+            due = p->takes_turns && is_due(c->wake, substep);
             if (due) has_due = 1;
-            if (*swept || due) wait_for_start(MINE(turns, thread));
+            if (*swept) load_contact(s, p->law, rolls, c);
         }
-        prepare_flat(s, *swept, substep, rolls, c);
+        prepare_in_turn(s, *swept, substep, MINE(turns, thread), c);
     }
     BARRIER();
     if (has_due) {
-        RUN_PART(wake_flat, s, first, end, substep);
+        RUN_PART(wake_flat, s, first, end, substep, 1);
         FOR_THREADS(thread) {
             struct Contact *c = MINE(own, thread);
+            const struct PlaceInTurn *p = MINE(places, thread);
             u32 is_woken = 0;
-            if (*MINE(colours, thread) < MOST_COLOURS && is_asleep(c->wake)) {
+            if (p->takes_turns && is_asleep(c->wake)) {
                 c->wake = FRESH(s->wake + c->place / LANES);
                 is_woken = !is_asleep(c->wake);
             }
-            if (is_woken) load_row(s, c->place, rolls, c);
-            prepare_flat(s, is_woken, substep, rolls, c);
+            if (is_woken) load_contact(s, p->law, rolls, c);
+            prepare_in_turn(s, is_woken, substep, MINE(turns, thread), c);
             *MINE(is_swept, thread) |= is_woken;
         }
     }
     struct Bodies bodies = all_bodies(s);
-    for (u32 colour = colour_of(s, first); colour <= colour_of(s, end - 1); colour++) {
+    for (u32 colour = colour_in_turn(s, first); colour <= colour_in_turn(s, end - 1); colour++) {
         FOR_THREADS(thread) {
             struct Contact *c = MINE(own, thread);
             const struct Turn *turn = MINE(turns, thread);
-            u32 is_now = *MINE(colours, thread) == colour, now_swept = is_now && *MINE(is_swept, thread);
-            u32 is_moved = 0;
+            const struct PlaceInTurn *p = MINE(places, thread);
+            u32 is_now = p->takes_turns && p->colour == colour, impacted[2];
+            u32 now_swept = is_now && *MINE(is_swept, thread);
             struct Motions m;
-            if (is_now) wait_for_turn(turn);
-            load_pair_of_eight(s->state, c->bodies, now_swept, m.a, m.b);
-            if (now_swept) is_moved = relax(s, &bodies, substep, rolls, c, &m);
-            store_movable(s, c->bodies[0], is_moved, m.a);
-            store_movable(s, c->bodies[1], is_moved, m.b);
-            WRITES_COME_FIRST();
-            if (is_now) end_turn(turn);
+            await_turn(s, c->bodies, is_now, turn, &m, impacted);
+            if (now_swept) {
+                load_masses(s, c->place, &m);
+                relax(s, &bodies, substep, rolls, c, &m);
+                for (u32 side = 0; side < 2 && c->impacts; side++) impacted[side] = IMPACTED;
+            }
+            WRITES_COME_FIRST(now_swept && c->impacts);
+            end_turn(s, c->bodies, is_now, turn, impacted, &m);
             if (now_swept) store_row(s, c);
         }
     }
@@ -245,7 +396,7 @@ PART_OF_KERNEL(take_turns, u32 rolls) {
     u32 from = THREAD_BLOCK * THREADS, all = THREADS * THREAD_BLOCKS;
     for (u32 first = from; first < s->contacts; first += all) RUN_PART(start_in_turn, s, first);
     for (u32 sweep = 1; sweep <= s->substeps; sweep++) {
-        for (u32 first = from; first < s->movable && sweep > 1; first += all) {
+        for (u32 first = HALVES * from; first < 2 * s->movable && sweep > 1; first += HALVES * all) {
             RUN_PART(repeat_in_turn, s, first, sweep);
         }
         for (u32 first = from; first < s->contacts; first += all) {
@@ -260,6 +411,34 @@ KERNEL_OF_MANY(substeps_in_turn, TURN_THREADS, TURN_BLOCKS) {
 
 KERNEL_OF_MANY(substeps_in_turn_rolling, TURN_THREADS, TURN_BLOCKS) {
     RUN_PART(take_turns, 1);
+}
+
+/* Ends a step: what `finish_step` does, and bodies are unpacked. */
+KERNEL(finish_turns, BODY_THREADS) {
+    const struct Step *s = STEP;
+    FOR_THREADS(thread) {
+        FOR_EACH(half, thread, 2 * s->bodies) {
+            u64 at = 4 * (u64)half;
+            u32 is_movable = half < 2 * s->movable;
+            real packed[3][4], now[3], before[3], moved[3];
+            real mass = s->turns[half / 2].masses[half % 2];
+            load_four_alone(s->state, half, packed[0]);
+            load_four_alone(s->before, half, packed[1]);
+            unpack(packed[0], 0, now);
+            unpack(packed[1], 0, before);
+            if (is_movable) {
+                load_four_alone(s->moved, half, packed[2]);
+                unpack(packed[2], 0, moved);
+            }
+            for (int k = 0; k < 3; k++) {
+                s->state[at + k] = now[k];
+                s->before[at + k] = before[k];
+                if (is_movable) s->moved[at + k] = moved[k] + now[k];
+            }
+            s->state[at + 3] = s->before[at + 3] = mass;
+            if (is_movable) s->moved[at + 3] = R(0.0);
+        }
+    }
 }
 
 #endif

@@ -319,7 +319,10 @@ struct Functions {
     sweep_flat_rolling: sys::CUfunction,
     find_losses: sys::CUfunction,
     sum_losses: sys::CUfunction,
+    begin_turns: sys::CUfunction,
     list_turns: sys::CUfunction,
+    number_turns: sys::CUfunction,
+    finish_turns: sys::CUfunction,
     /// Where no contact resists rolling, and where some do.
     substeps_in_turn: [sys::CUfunction; 2],
     finish_step: sys::CUfunction,
@@ -397,7 +400,10 @@ impl Cuda {
             sweep_flat_rolling: function(c"sweep_flat_rolling")?,
             find_losses: function(c"find_losses")?,
             sum_losses: function(c"sum_losses")?,
+            begin_turns: function(c"begin_turns")?,
             list_turns: function(c"list_turns")?,
+            number_turns: function(c"number_turns")?,
+            finish_turns: function(c"finish_turns")?,
             substeps_in_turn: [
                 function(c"substeps_in_turn")?,
                 function(c"substeps_in_turn_rolling")?,
@@ -481,7 +487,10 @@ impl Cuda {
             }
             Kernel::FindLosses => (f.find_losses, [0; 2]),
             Kernel::SumLosses => (f.sum_losses, [0; 2]),
+            Kernel::BeginTurns => (f.begin_turns, [0; 2]),
             Kernel::ListTurns => (f.list_turns, [0; 2]),
+            Kernel::NumberTurns => (f.number_turns, [0; 2]),
+            Kernel::FinishTurns => (f.finish_turns, [0; 2]),
             Kernel::SubstepsInTurn => (f.substeps_in_turn[0], [0; 2]),
             Kernel::SubstepsInTurnRolling => (f.substeps_in_turn[1], [0; 2]),
             Kernel::FinishStep => (f.finish_step, [0; 2]),

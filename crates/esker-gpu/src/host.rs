@@ -58,8 +58,14 @@ macro_rules! substep_kernels {
                 fn find_losses(launch: Launch);
                 #[link_name = concat!("sum_losses", $suffix)]
                 fn sum_losses(launch: Launch);
+                #[link_name = concat!("begin_turns", $suffix)]
+                fn begin_turns(launch: Launch);
                 #[link_name = concat!("list_turns", $suffix)]
                 fn list_turns(launch: Launch);
+                #[link_name = concat!("number_turns", $suffix)]
+                fn number_turns(launch: Launch);
+                #[link_name = concat!("finish_turns", $suffix)]
+                fn finish_turns(launch: Launch);
                 #[link_name = concat!("substeps_in_turn", $suffix)]
                 fn substeps_in_turn(launch: Launch);
                 #[link_name = concat!("substeps_in_turn_rolling", $suffix)]
@@ -92,7 +98,10 @@ macro_rules! substep_kernels {
                         }
                         Kernel::FindLosses => find_losses(at),
                         Kernel::SumLosses => sum_losses(at),
+                        Kernel::BeginTurns => begin_turns(at),
                         Kernel::ListTurns => list_turns(at),
+                        Kernel::NumberTurns => number_turns(at),
+                        Kernel::FinishTurns => finish_turns(at),
                         Kernel::SubstepsInTurn => substeps_in_turn(at),
                         Kernel::SubstepsInTurnRolling => substeps_in_turn_rolling(at),
                         Kernel::FinishStep => finish_step(at),

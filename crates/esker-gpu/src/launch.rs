@@ -23,9 +23,12 @@ pub enum Kernel {
     SweepFlatRolling { colours: u32, substep: u32 },
     FindLosses,
     SumLosses,
+    BeginTurns,
     ListTurns,
+    NumberTurns,
     SubstepsInTurn,
     SubstepsInTurnRolling,
+    FinishTurns,
     FinishStep,
 }
 
@@ -36,25 +39,19 @@ impl Kernel {
     pub fn may_overlap(self, before: Kernel) -> bool {
         match self {
             Kernel::RepeatChanges { .. } => before.is_sweep(),
-            Kernel::ApplyImpulses { .. } | Kernel::ApplyFlat { .. } => true,
-            Kernel::FinishStep => !before.takes_turns(),
+            Kernel::ApplyImpulses { .. } | Kernel::ApplyFlat { .. } | Kernel::FinishStep => true,
             Kernel::BeginStep
             | Kernel::JoinCopies { .. }
             | Kernel::FindLosses
             | Kernel::SumLosses
+            | Kernel::BeginTurns
             | Kernel::ListTurns
+            | Kernel::NumberTurns
             | Kernel::SubstepsInTurn
-            | Kernel::SubstepsInTurnRolling => false,
+            | Kernel::SubstepsInTurnRolling
+            | Kernel::FinishTurns => false,
             _ => self.is_sweep(),
         }
-    }
-
-    /// Whether it does all substeps of a step.
-    fn takes_turns(self) -> bool {
-        matches!(
-            self,
-            Kernel::SubstepsInTurn | Kernel::SubstepsInTurnRolling
-        )
     }
 
     fn is_sweep(self) -> bool {
@@ -220,23 +217,28 @@ impl StepShape {
             begins_early: false,
             is_all_at_once: false,
         };
-        let mut launches = vec![over_bodies(Kernel::BeginStep)];
         if self.takes_turns() {
             let places: u32 = self.blocks.iter().sum();
-            launches.push(over_bodies(Kernel::ListTurns));
-            launches.push(KernelLaunch {
+            let substeps = KernelLaunch {
                 kernel: match self.rolls {
                     false => Kernel::SubstepsInTurn,
                     true => Kernel::SubstepsInTurnRolling,
                 },
                 thread_blocks: places.max(self.bodies).div_ceil(TURN_THREADS).max(1),
                 threads: TURN_THREADS,
+                shared_bytes: 0,
+                begins_early: false,
                 is_all_at_once: true,
-                ..launches[0]
-            });
-            launches.push(over_bodies(Kernel::FinishStep));
-            return launches;
+            };
+            return vec![
+                over_bodies(Kernel::BeginTurns),
+                over_bodies(Kernel::ListTurns),
+                over_bodies(Kernel::NumberTurns),
+                substeps,
+                over_bodies(Kernel::FinishTurns),
+            ];
         }
+        let mut launches = vec![over_bodies(Kernel::BeginStep)];
         let sweep = |launches: &mut Vec<KernelLaunch>, kernel: &dyn Fn(u32) -> Kernel| {
             if self.is_flat {
                 launches.extend(self.flat_launches(kernel));

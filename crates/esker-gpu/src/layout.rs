@@ -19,7 +19,7 @@ pub const MOST_COLOURS: usize = esker_solver::colouring::MOST_COLOURS;
 /// Threads of a thread block that sweeps contacts of a colour of a flat plan.
 pub const FLAT_THREADS: u32 = 64;
 /// Threads of a thread block of the kernel that does all substeps of a flat plan.
-pub const TURN_THREADS: u32 = 64;
+pub const TURN_THREADS: u32 = 32;
 /// Threads of the thread block that sweeps its last, small colours.
 pub const LAST_COLOURS_THREADS: u32 = 256;
 /// Law of a place without contact.
@@ -111,11 +111,10 @@ pub struct BlockRecord {
 
 /// What a body meets in the sweeps of a step; kernels alone write and read it.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(C, align(16))]
+#[repr(C)]
 pub struct TurnsRecord {
     colours: u64,
-    taken: u32,
-    unused: u32,
+    masses: [f64; 2],
 }
 
 /// A body with copies.
@@ -185,6 +184,7 @@ pub struct StepRecord {
     pub moved: u64,
     pub colours_of: u64,
     pub turns: u64,
+    pub contacts_of: u64,
     pub change: u64,
     pub impacted: u64,
     pub open_time: u64,
@@ -196,6 +196,8 @@ pub struct StepRecord {
     pub group: u64,
     pub law: u64,
     pub tracked: u64,
+    pub in_turn: u64,
+    pub masses: [u64; 4],
     pub plan_place: u64,
     pub normal: [u64; 3],
     pub overlap: u64,
