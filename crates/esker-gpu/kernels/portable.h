@@ -79,13 +79,8 @@ typedef double real;
 #define WATCHED_U32(address) (*(volatile u32 *)(address))
 #define WATCHED_U64(address) (*(volatile u64 *)(address))
 #define IN_ORDER() __threadfence_block()
-/* How thread blocks wait for one another, in loops: says whether what is waited for is there. Who
- * waits for half a minute waits for ever: that is an error, and ends the kernel. */
-#define POLLED(is_there, polls) \
-    do { \
-        if (!(is_there) && ++(polls) == MOST_POLLS) __trap(); \
-    } while (0)
-#define MOST_POLLS 0x4000000u
+/* What a thread does that waits for another thread block. */
+#define PAUSE() ((void)0)
 /* Where it is so, what a thread has written is seen by who sees what its warp writes after this. All
  * threads of a warp come by. */
 #define WRITES_COME_FIRST(is_so) \
@@ -325,6 +320,7 @@ DEVICE u32 next_place(u32 *count) {
 #else
 
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -350,21 +346,30 @@ struct Launch {
 #define KERNEL(name, most, ...) void name(struct Launch launch, ##__VA_ARGS__)
 #endif
 #define KERNEL_OF_MANY(name, most, blocks, ...) KERNEL(name, most, ##__VA_ARGS__)
+/* Four numbers, 16 bytes at a time. */
+typedef u32 Bytes16 __attribute__((vector_size(16), may_alias));
+#define COPY_FOUR(from, to) \
+    do { \
+        const volatile Bytes16 *in_16 = (const volatile Bytes16 *)(from); \
+        volatile Bytes16 *out_16 = (volatile Bytes16 *)(to); \
+        for (u32 k_16 = 0; k_16 < 4 * sizeof(real) / 16; k_16++) out_16[k_16] = in_16[k_16]; \
+    } while (0)
 #define LOAD_FOUR(address, out) \
     do { \
-        const real *four = (address); \
-        for (int four_k = 0; four_k < 4; four_k++) (out)[four_k] = four[four_k]; \
+        ALIGNED(16) real four[4]; \
+        COPY_FOUR(address, four); \
+        memcpy(out, four, sizeof four); \
     } while (0)
-#define WATCHED_U32(address) (*(address))
-#define WATCHED_U64(address) (*(address))
+#define WATCHED_U32(address) (*(volatile u32 *)(address))
+#define WATCHED_U64(address) (*(volatile u64 *)(address))
 #define IN_ORDER() ((void)0)
-/* Threads run one after the other: what one waits for must be there. */
-#define POLLED(is_there, polls) \
+/* Thread blocks that wait for one another are threads of the host; the threads of one run one after
+ * the other, and none may wait for the next. */
+#define PAUSE() sched_yield()
+#define WRITES_COME_FIRST(is_so) \
     do { \
-        (polls)++; \
-        if (!(is_there)) abort(); \
+        if (is_so) __atomic_thread_fence(__ATOMIC_SEQ_CST); \
     } while (0)
-#define WRITES_COME_FIRST(is_so) ((void)(is_so))
 #define COUNT_BITS(bits) ((u32)__builtin_popcountll(bits))
 #define LOWEST_BIT(bits) ((u32)__builtin_ctzll(bits))
 #define HIGHEST_BIT(bits) (63 - (u32)__builtin_clzll(bits))
@@ -374,8 +379,9 @@ struct Launch {
 #define WARP_MAX_U64(address, value) ATOMIC_MAX_U64(address, value)
 #define STORE_FOUR(address, in) \
     do { \
-        real *four = (address); \
-        for (int four_k = 0; four_k < 4; four_k++) four[four_k] = (in)[four_k]; \
+        ALIGNED(16) real four[4]; \
+        memcpy(four, in, sizeof four); \
+        COPY_FOUR(four, address); \
     } while (0)
 #define LOAD_PAIR(address, out) ((out)[0] = (address)[0], (out)[1] = (address)[1])
 #define LOAD_QUAD(address, out) memcpy(out, address, 16)
@@ -407,7 +413,8 @@ struct Launch {
         u64 *at = (address), new_value = (value); \
         if (new_value < *at) *at = new_value; \
     } while (0)
-#define ATOMIC_ADD_U32(address, value) (*(address) += (value))
+#define ATOMIC_ADD_U32(address, value) \
+    ((void)__atomic_fetch_add(address, value, __ATOMIC_RELAXED))
 #define NEXT_PLACE(count) FETCH_ADD_U32(count, 1)
 #define ATOMIC_ADD_U64(address, value) (*(address) += (value))
 #define ATOMIC_MAX_U64(address, value) \

@@ -68,6 +68,9 @@ struct Block {
     u32 groups_end;
 };
 
+/* How often a thread asks for what it waits for before that is an error: for half a minute. */
+#define MOST_POLLS 0x4000000u
+
 /* What a body meets in the sweeps of a step, where bodies meet contacts in turn. */
 struct Turns {
     /* Colours of its contacts, a bit each. */
@@ -172,7 +175,7 @@ struct Step {
 
     /* Per tracked contact: normal, friction, rolling, twisting. */
     real *sums;
-    /* Impact rows per substep. */
+    /* Impact rows per substep, and whether thread blocks have waited for one another in vain. */
     u32 *impact_counts;
     /* Energy lost in a substep by normal rows, impacts, friction and rolling, per contact in the
      * order of the plan, and summed over the substeps for ranges of contacts. */

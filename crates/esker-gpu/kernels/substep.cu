@@ -98,13 +98,17 @@ struct Contact {
     real inverse_rolling;
     real rolling[3];
     real twisting;
-    /* From here on computed. */
-    real turned[3];
-    real turned_arms[2];
+    /* Where bodies take turns: inverse masses, and moments of inertia. */
+    real masses[4];
+    /* From here on computed. What turning its impulse does to its bodies, where it `turns`. */
+    real turned_linear[3];
+    real turned_torques[2][3];
     real mobility;
     real before;
     real root;
     real target;
+    /* Whether its normal turns with its bodies, and whether its impulse does with it. */
+    u32 follows;
     u32 turns;
     u32 impacts;
     u32 was_impact;
@@ -204,6 +208,35 @@ DEVICE void fetch_before(const struct Bodies *bodies, const struct Contact *c, s
     m->b[0][3] = bodies->state[(u64)bodies->stride * c->bodies[1] + 3];
 }
 
+/* Equation (1) of `follow`: the impulse turns with its bodies. */
+DEVICE void turn(struct Contact *c, const real *turned, const real *turned_arms) {
+    real along = dot(turned, c->friction);
+    real friction[3], moment[3], turned_moment[3];
+    cross(c->normal, c->friction, moment);
+    for (int k = 0; k < 3; k++) {
+        friction[k] = c->friction[k] - turned[k] * along;
+        c->turned_linear[k] =
+            (turned[k] - c->normal[k]) * c->impulse + (friction[k] - c->friction[k]);
+    }
+    cross(turned, friction, turned_moment);
+    real across = c->rolls ? dot(turned, c->rolling) : R(0.0);
+    for (int k = 0; k < 3; k++) {
+        real torque_a = turned_moment[k] * turned_arms[0] - moment[k] * c->arms[0];
+        real torque_b = turned_moment[k] * turned_arms[1] - moment[k] * c->arms[1];
+        if (c->rolls) {
+            real rolling = c->rolling[k] - turned[k] * across;
+            real twist = (turned[k] - c->normal[k]) * c->twisting;
+            real torque = (rolling - c->rolling[k]) + twist;
+            torque_a = torque_a + torque;
+            torque_b = torque_b - torque;
+            c->rolling[k] = rolling;
+        }
+        c->turned_torques[0][k] = torque_a;
+        c->turned_torques[1][k] = torque_b;
+        c->friction[k] = friction[k];
+    }
+}
+
 /* What a row is in this substep, as far as velocities of now do not enter. */
 DEVICE void prepare(const struct Step *s, const struct Motions *m, u32 substep,
                     struct Contact *c) {
@@ -217,8 +250,9 @@ DEVICE void prepare(const struct Step *s, const struct Motions *m, u32 substep,
     real moved = substep == 0 || c->wake == WOKEN + substep ? R(0.0) : R(s->step);
     const real *apart = m->apart;
     c->mobility = mass_a + mass_b;
-    c->turns = law->follows && moved > R(0.0);
-    if (c->turns) {
+    c->follows = law->follows && moved > R(0.0);
+    c->turns = c->follows && R(0.0) < c->impulse;
+    if (c->follows) {
         real distance = c->arms[0] + c->arms[1];
         real branch[3];
         for (int k = 0; k < 3; k++) branch[k] = c->normal[k] * distance + apart[k] * moved;
@@ -226,10 +260,12 @@ DEVICE void prepare(const struct Step *s, const struct Motions *m, u32 substep,
         real inverse = R(1.0) / length;
         real change = length - distance;
         real longer = R(0.5) * change;
-        for (int k = 0; k < 3; k++) c->turned[k] = branch[k] * inverse;
-        c->turned_arms[0] = c->arms[0] + longer;
-        c->turned_arms[1] = c->arms[1] + longer;
-        c->before = dot(c->turned, apart);
+        real turned[3], turned_arms[2] = {c->arms[0] + longer, c->arms[1] + longer};
+        for (int k = 0; k < 3; k++) turned[k] = branch[k] * inverse;
+        if (c->turns) turn(c, turned, turned_arms);
+        for (int k = 0; k < 3; k++) c->normal[k] = turned[k];
+        for (int k = 0; k < 2; k++) c->arms[k] = turned_arms[k];
+        c->before = dot(c->normal, apart);
         c->overlap = c->overlap - change;
     } else {
         c->before = dot(c->normal, apart);
@@ -272,38 +308,6 @@ DEVICE void add_change(const struct Step *s, u32 substep, u32 body, const real *
     }
 }
 
-/* Equation (1) of `follow`: the impulse turns with its bodies. */
-DEVICE void turn(struct Contact *c, real *va, real *vb, real *wa, real *wb) {
-    real mass_a = va[3], mass_b = vb[3], inertia_a = wa[3], inertia_b = wb[3];
-    real along = dot(c->turned, c->friction);
-    real friction[3], moment[3], turned_moment[3];
-    cross(c->normal, c->friction, moment);
-    for (int k = 0; k < 3; k++) {
-        friction[k] = c->friction[k] - c->turned[k] * along;
-        real linear = (c->turned[k] - c->normal[k]) * c->impulse + (friction[k] - c->friction[k]);
-        va[k] = va[k] - linear * mass_a;
-        vb[k] = vb[k] + linear * mass_b;
-    }
-    cross(c->turned, friction, turned_moment);
-    real rolling[3];
-    real across = c->rolls ? dot(c->turned, c->rolling) : R(0.0);
-    for (int k = 0; k < 3; k++) {
-        real torque_a = turned_moment[k] * c->turned_arms[0] - moment[k] * c->arms[0];
-        real torque_b = turned_moment[k] * c->turned_arms[1] - moment[k] * c->arms[1];
-        if (c->rolls) {
-            rolling[k] = c->rolling[k] - c->turned[k] * across;
-            real twist = (c->turned[k] - c->normal[k]) * c->twisting;
-            real torque = (rolling[k] - c->rolling[k]) + twist;
-            torque_a = torque_a + torque;
-            torque_b = torque_b - torque;
-            c->rolling[k] = rolling[k];
-        }
-        wa[k] = wa[k] - torque_a * inertia_a;
-        wb[k] = wb[k] - torque_b * inertia_b;
-        c->friction[k] = friction[k];
-    }
-}
-
 /* What an impact of these impulses changes of its bodies, as `ContactRows::apply` does it. */
 DEVICE void count_impact(const struct Step *s, const struct Bodies *bodies, u32 substep,
                          u32 rolls, const struct Contact *c, const struct Motions *m,
@@ -329,10 +333,11 @@ DEVICE void count_impact(const struct Step *s, const struct Bodies *bodies, u32 
 DEVICE u32 relax(const struct Step *s, const struct Bodies *bodies, u32 substep, u32 rolls,
                   struct Contact *c, struct Motions *m) {
     real *va = m->a[0], *vb = m->b[0], *wa = m->a[1], *wb = m->b[1];
-    if (c->turns) {
-        if (R(0.0) < c->impulse) turn(c, va, vb, wa, wb);
-        for (int k = 0; k < 3; k++) c->normal[k] = c->turned[k];
-        for (int k = 0; k < 2; k++) c->arms[k] = c->turned_arms[k];
+    for (int k = 0; k < 3 && c->turns; k++) {
+        va[k] = va[k] - c->turned_linear[k] * va[3];
+        vb[k] = vb[k] + c->turned_linear[k] * vb[3];
+        wa[k] = wa[k] - c->turned_torques[0][k] * wa[3];
+        wb[k] = wb[k] - c->turned_torques[1][k] * wb[3];
     }
     const real *n = c->normal;
     real apart[3];
@@ -425,7 +430,7 @@ DEVICE u32 relax(const struct Step *s, const struct Bodies *bodies, u32 substep,
 DEVICE void store_row(const struct Step *s, const struct Contact *c) {
     u32 place = c->place;
     STREAM(s->overlap + place, c->overlap);
-    if (c->turns) {
+    if (c->follows) {
         for (int k = 0; k < 3; k++) STREAM(s->normal[k] + place, c->normal[k]);
         for (int k = 0; k < 2; k++) STREAM(s->arms[k] + place, c->arms[k]);
     }
@@ -621,7 +626,7 @@ PART_OF_KERNEL(begin_contacts, const struct Step *s) {
             /* Looks at sleeping groups need what both bodies moved. */
             s->wake[g] = s->last_body[g] < s->movable ? wake : 0;
         }
-        FOR_EACH(k, thread, s->substeps) s->impact_counts[k] = 0;
+        FOR_EACH(k, thread, s->substeps + 1) s->impact_counts[k] = 0;
         FOR_EACH(c, thread, s->contacts) s->is_impact[c] = 0;
         FOR_EACH(k, thread, 8 * s->tracked_contacts) s->sums[k] = R(0.0);
         FOR_EACH(k, thread, 4 * s->loss_sums) s->loss_sum[k] = R(0.0);
@@ -652,6 +657,7 @@ struct Start {
     real impulse;
     real linear[3];
     real torques[2][3];
+    real masses[4];
 };
 
 DEVICE void load_start(const struct Step *s, u32 place, struct Start *c) {
@@ -981,6 +987,16 @@ DEVICE void prepare_flat(const struct Step *s, u32 is_swept, u32 substep, u32 ro
     prepare(s, &m, substep, c);
 }
 
+/* Called by who waits, every time that what it waits for is not there: whether all give up, since somebody
+ * has waited for half a minute. That would be an error, which is noted behind the counts of impacts. */
+DEVICE u32 gives_up(const struct Step *s, u32 *polls) {
+    PAUSE();
+    if (++*polls % 0x1000 != 0) return 0;
+    u32 *is_stuck = s->impact_counts + s->substeps;
+    if (*polls == MOST_POLLS) WATCHED_U32(is_stuck) = 1;
+    return WATCHED_U32(is_stuck);
+}
+
 /* The same of bodies that take turns, in a sweep. */
 DEVICE void look_in_turn(const struct Step *s, u32 place, u32 sweep, struct Look *look) {
     real moved[2][3], before[2][3];
@@ -993,7 +1009,7 @@ DEVICE void look_in_turn(const struct Step *s, u32 place, u32 sweep, struct Look
             is_there = unpack(packed, sweep, moved[side]);
             load_four_alone(s->before, half, packed);
             is_there &= unpack(packed, sweep, before[side]);
-            POLLED(is_there, polls);
+            if (!is_there) is_there = gives_up(s, &polls);
         } while (!is_there);
     }
     for (int k = 0; k < 3; k++) {

@@ -157,17 +157,14 @@ DEVICE void await_starts(const struct Step *s, const u32 *pair, u32 is_wanted,
         load_pair_of_four(s->before, pair, is_wanted, packed[0], packed[1]);
         is_there = !is_wanted || (unpack(packed[0], turn->start[0], a) &
                                   unpack(packed[1], turn->start[1], b));
-        POLLED(is_there, polls);
+        if (!is_there) is_there = gives_up(s, &polls);
     } while (!ALL_OF_WARP(is_there));
 }
 
-/* Waits until the last that is written of a body has this tag. */
-DEVICE void await_tag(const struct Step *s, u32 body, u32 tag) {
+/* Whether the last that is written of a body has this tag. */
+DEVICE u32 has_tag(const struct Step *s, u32 body, u32 tag) {
     const u32 *last = (const u32 *)(s->state + 8 * (u64)body + 8) - 1;
-    for (u32 polls = 0, is_there = 0; !is_there;) {
-        is_there = (WATCHED_U32(last) & ~IMPACTED) == tag;
-        POLLED(is_there, polls);
-    }
+    return (WATCHED_U32(last) & ~IMPACTED) == tag;
 }
 
 /* Loads what two bodies have now, once it is the contact's turn, and whether impacts have changed
@@ -175,7 +172,7 @@ DEVICE void await_tag(const struct Step *s, u32 body, u32 tag) {
 DEVICE void await_turn(const struct Step *s, const u32 *pair, u32 is_now, const struct Turn *turn,
                        struct Motions *m, u32 *impacted) {
     real packed[2][2][4];
-    u32 polls = 0;
+    u32 polls = 0, gave_up = 0;
     for (;;) {
         u32 is_there = 1;
         load_pair_of_eight(s->state, pair, is_now, packed[0], packed[1]);
@@ -183,9 +180,12 @@ DEVICE void await_turn(const struct Step *s, const u32 *pair, u32 is_now, const 
             is_there &= unpack(packed[0][half], turn->own[0], m->a[half]);
             is_there &= unpack(packed[1][half], turn->own[1], m->b[half]);
         }
+        is_there |= gave_up;
         if (ALL_OF_WARP(is_there)) break;
-        POLLED(is_there, polls);
-        for (u32 side = 0; side < 2 && !is_there; side++) await_tag(s, pair[side], turn->own[side]);
+        while (!is_there) {
+            is_there = has_tag(s, pair[0], turn->own[0]) & has_tag(s, pair[1], turn->own[1]);
+            if (!is_there) is_there = gave_up = gives_up(s, &polls);
+        }
     }
     for (u32 side = 0; side < 2; side++) impacted[side] = tag_of(packed[side][0]) & IMPACTED;
 }
@@ -203,10 +203,14 @@ DEVICE void end_turn(const struct Step *s, const u32 *pair, u32 is_now, const st
 }
 
 /* Inverse masses and moments of inertia of the bodies of a contact. */
-DEVICE void load_masses(const struct Step *s, u32 place, struct Motions *m) {
+DEVICE void load_masses(const struct Step *s, u32 place, real *masses) {
+    for (u32 k = 0; k < 4; k++) masses[k] = STREAMED(s->masses[k] + place);
+}
+
+DEVICE void set_masses(const real *masses, struct Motions *m) {
     for (u32 half = 0; half < 2; half++) {
-        m->a[half][3] = STREAMED(s->masses[2 * half] + place);
-        m->b[half][3] = STREAMED(s->masses[2 * half + 1] + place);
+        m->a[half][3] = masses[2 * half];
+        m->b[half][3] = masses[2 * half + 1];
     }
 }
 
@@ -231,7 +235,10 @@ PART_OF_KERNEL(start_in_turn, const struct Step *s, u32 first) {
             LOAD_PAIR(s->in_turn + 2 * (u64)place, pair);
             read_place(pair, p);
             LOAD_PAIR(s->contact_bodies + 2 * (u64)place, start->bodies);
-            if (p->takes_turns) load_start(s, place, start);
+            if (p->takes_turns) {
+                load_start(s, place, start);
+                load_masses(s, place, start->masses);
+            }
             find_turn(p, 0, MINE(turns, thread));
         }
     }
@@ -244,7 +251,7 @@ PART_OF_KERNEL(start_in_turn, const struct Step *s, u32 first) {
             struct Motions m;
             await_turn(s, start->bodies, is_now, turn, &m, impacted);
             if (is_now && R(0.0) < start->impulse) {
-                load_masses(s, first + thread, &m);
+                set_masses(start->masses, &m);
                 apply_start(start, &m);
             }
             end_turn(s, start->bodies, is_now, turn, impacted, &m);
@@ -284,7 +291,7 @@ PART_OF_KERNEL(repeat_in_turn, const struct Step *s, u32 first, u32 sweep) {
             do {
                 load_four(s->state, half, exists, of_now);
                 is_there = !exists || unpack(of_now, tags[k] - 1, now);
-                POLLED(is_there, polls);
+                if (!is_there) is_there = gives_up(s, &polls);
             } while (!ALL_OF_WARP(is_there));
             if (exists) {
                 unpack(packed[k][0], 0, before);
@@ -307,6 +314,7 @@ DEVICE void load_contact(const struct Step *s, u32 law, u32 rolls, struct Contac
     c->law = s->laws + law;
     c->rolls = rolls && c->law->rolls;
     load_row(s, c->place, rolls, c);
+    load_masses(s, c->place, c->masses);
 }
 
 /* Computes of a contact that is swept what velocities of now do not enter. */
@@ -317,7 +325,8 @@ DEVICE void prepare_in_turn(const struct Step *s, u32 is_swept, u32 substep, con
     await_starts(s, c->bodies, is_swept, turn, starts[0], starts[1]);
     if (!is_swept) return;
     for (int k = 0; k < 3; k++) m.apart[k] = starts[1][k] - starts[0][k];
-    load_masses(s, c->place, &m);
+    m.a[0][3] = c->masses[0];
+    m.b[0][3] = c->masses[1];
     prepare(s, &m, substep, c);
 }
 
@@ -379,7 +388,7 @@ PART_OF_KERNEL(sweep_in_turn, const struct Step *s, u32 first, u32 sweep, u32 ro
             struct Motions m;
             await_turn(s, c->bodies, is_now, turn, &m, impacted);
             if (now_swept) {
-                load_masses(s, c->place, &m);
+                set_masses(c->masses, &m);
                 relax(s, &bodies, substep, rolls, c, &m);
                 for (u32 side = 0; side < 2 && c->impacts; side++) impacted[side] = IMPACTED;
             }

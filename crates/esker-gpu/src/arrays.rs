@@ -195,7 +195,7 @@ impl BodyArrays {
             state: layout.array(sizes.bodies),
             moved: layout.array(8 * sizes.movable),
             sums: layout.array(8 * sizes.tracked),
-            impact_counts: layout.array(sizes.substeps),
+            impact_counts: layout.array(sizes.substeps + 1),
             loss_sum: layout.array(4 * ranges.saturating_sub(1)),
             losses: layout.array(4 * losses),
             before: layout.array(8 * sizes.bodies),

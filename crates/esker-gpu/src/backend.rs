@@ -299,9 +299,25 @@ impl<E: Executor> Gpu<E> {
                 rolling: loss[3],
             })
         });
-        let counts = staged(memory, arrays.impact_counts);
-        Ok(counts.iter().map(|&count| count as usize).sum())
+        impacts_of(&self.executor, staged(memory, arrays.impact_counts))
     }
+}
+
+/// Sum of the impacts of substeps, behind which kernels note that they gave up: one cannot use
+/// what they have computed then.
+pub(crate) fn impacts_of<E: Executor>(
+    executor: &E,
+    counts: &[u32],
+) -> Result<usize, DeviceError> {
+    let (is_stuck, counts) = counts.split_last().expect("there is room for it");
+    if *is_stuck != 0 {
+        return Err(DeviceError::Failed {
+            device: executor.name().to_owned(),
+            call: "a step",
+            message: "thread blocks waited for one another in vain".to_owned(),
+        });
+    }
+    Ok(counts.iter().map(|&count| count as usize).sum())
 }
 
 impl<E: Executor> SubstepDevice for Gpu<E> {

@@ -121,7 +121,7 @@ pub struct Host {
     shared_bytes: usize,
     memory_bytes: usize,
     precision: Precision,
-    takes_turns: bool,
+    thread_blocks: u32,
     moments: [Instant; MOMENTS],
 }
 
@@ -131,7 +131,7 @@ impl Default for Host {
             shared_bytes: 200 << 10,
             memory_bytes: usize::MAX,
             precision: Precision::Double,
-            takes_turns: true,
+            thread_blocks: 1,
             moments: [Instant::now(); MOMENTS],
         }
     }
@@ -151,10 +151,11 @@ impl Host {
         Host { precision, ..self }
     }
 
-    /// One that sweeps colour by colour of a flat plan, a kernel each, instead of all in turn.
-    pub fn with_kernels_of_colours(self) -> Self {
+    /// One that has so many thread blocks at a time where they wait for one another, one as it comes; with
+    /// none, every colour of a flat plan is a kernel.
+    pub fn with_thread_blocks(self, thread_blocks: u32) -> Self {
         Host {
-            takes_turns: false,
+            thread_blocks,
             ..self
         }
     }
@@ -301,10 +302,18 @@ impl Executor for Host {
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
         let step = step as *const StepRecord;
         let shape = StepShape {
-            is_in_turn: shape.is_in_turn && self.takes_turns,
+            is_in_turn: shape.is_in_turn && self.thread_blocks > 0,
             ..shape.rounded_up()
         };
         for launch in shape.launches() {
+            let most = match launch.is_all_at_once {
+                true => self.thread_blocks,
+                false => u32::MAX,
+            };
+            let launch = KernelLaunch {
+                thread_blocks: launch.thread_blocks.min(most),
+                ..launch
+            };
             // SAFETY: the record and all that it names are memories of this file, laid out as
             // the kernels have it.
             unsafe { execute(self.precision, launch, step) };
@@ -324,17 +333,19 @@ impl Executor for Host {
 /// # Safety
 /// `step` and all that it names are valid for the kernel.
 unsafe fn execute(precision: Precision, launch: KernelLaunch, step: *const StepRecord) {
-    // One runs after the other: none can wait for the next.
-    let launch = KernelLaunch {
-        thread_blocks: match launch.is_all_at_once {
-            true => 1,
-            false => launch.thread_blocks,
-        },
-        ..launch
-    };
-    for thread_block in 0..launch.thread_blocks {
+    let step = step as u64;
+    let execute = |thread_block| {
         // SAFETY: passed on to the caller.
-        unsafe { execute_block(precision, launch, thread_block, step) };
+        unsafe { execute_block(precision, launch, thread_block, step as *const StepRecord) };
+    };
+    if launch.is_all_at_once {
+        std::thread::scope(|scope| {
+            for thread_block in 0..launch.thread_blocks {
+                scope.spawn(move || execute(thread_block));
+            }
+        });
+    } else {
+        (0..launch.thread_blocks).for_each(execute);
     }
 }
 

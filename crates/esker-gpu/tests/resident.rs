@@ -183,7 +183,7 @@ fn world_is_the_same(make: &dyn Fn() -> World, before: usize, steps: usize, leas
         make,
         before,
         steps,
-        Box::new(Resident::new(Host::default())),
+        Box::new(Resident::new(Host::default().with_thread_blocks(5))),
     );
     assert!(made >= least, "{made} of {steps} steps on the device");
     #[cfg(feature = "cuda")]

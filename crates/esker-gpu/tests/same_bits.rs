@@ -82,7 +82,7 @@ fn assert_same_bits(
 
 /// The host, and a GPU where there is one.
 fn devices() -> Vec<Box<dyn SubstepDevice>> {
-    let on_host: Box<dyn SubstepDevice> = Box::new(Gpu::new(Host::default()));
+    let on_host: Box<dyn SubstepDevice> = Box::new(Gpu::new(Host::default().with_thread_blocks(5)));
     #[cfg(feature = "cuda")]
     match esker_gpu::Cuda::new(0) {
         Ok(cuda) => return vec![on_host, Box::new(Gpu::new(cuda))],

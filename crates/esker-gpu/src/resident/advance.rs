@@ -16,7 +16,7 @@ use super::primitives::{
     ScanRecord, SortPlace, SortRecord, over, scan, scan_scratch, sort_scratch,
 };
 use crate::arrays::{BodyArrays, BodySizes, ContactArrays, ContactSizes, addresses};
-use crate::backend::{reserve, reserve_scratch};
+use crate::backend::{impacts_of, reserve, reserve_scratch};
 use crate::launch::{Executor, ResidentKernel, ResidentLaunch, StepShape};
 use crate::layout::{
     ColourStarts, LawRecord, MOST_COLOURS, RESIDENT_THREADS, StepRecord, fitting_bodies,
@@ -328,6 +328,7 @@ pub struct Advancer<E: Executor> {
     /// Which of the two is that of the last step.
     last: usize,
     fixed: usize,
+    impacts: usize,
 }
 
 impl<E: Executor> Default for Advancer<E> {
@@ -343,6 +344,7 @@ impl<E: Executor> Default for Advancer<E> {
             history: [HistoryMemory::default(), HistoryMemory::default()],
             last: 0,
             fixed: 0,
+            impacts: 0,
         }
     }
 }
@@ -376,7 +378,7 @@ impl<E: Executor> Advancer<E> {
             laws: layout.array(settings.laws.len()),
             pairs: layout.array(settings.pairs.len()),
             numbers: layout.array(1),
-            impact_counts: layout.array(settings.substeps),
+            impact_counts: layout.array(settings.substeps + 1),
         };
         reserve(executor, &mut self.memory, layout.end(), size)?;
         let mut layout = Layout::default();
@@ -722,6 +724,9 @@ impl<E: Executor> Advancer<E> {
             .expect("just reserved")
             .download(tracked..tracked + self.fixed * size_of::<TrackedRecord>())?;
         executor.wait()?;
+        let memory = self.memory.as_ref().expect("a step was sent");
+        let counts = crate::memory::staged(memory, staged.impact_counts);
+        self.impacts = impacts_of(executor, counts)?;
         self.last = 1 - self.last;
         Ok(staged_numbers::<E>(self))
     }
@@ -762,9 +767,7 @@ impl<E: Executor> Advancer<E> {
 
     /// Impact rows of the last step.
     pub fn impacts(&self) -> usize {
-        let memory = self.memory.as_ref().expect("a step was made");
-        let counts = staged(memory, self.staged.impact_counts);
-        counts.iter().map(|&count| count as usize).sum()
+        self.impacts
     }
 
     /// Where contacts of the last step are on the device.
