@@ -79,8 +79,10 @@ typedef double real;
 #define WATCHED_U32(address) (*(volatile u32 *)(address))
 #define WATCHED_U64(address) (*(volatile u64 *)(address))
 #define IN_ORDER() __threadfence_block()
-/* What a thread does that waits for another thread block. */
+/* What a thread does that waits for another thread block; and where all threads of a warp go on at the
+ * same time. */
 #define PAUSE() ((void)0)
+#define WARP_TOGETHER() __syncwarp()
 /* Where it is so, what a thread has written is seen by who sees what its warp writes after this. All
  * threads of a warp come by. */
 #define WRITES_COME_FIRST(is_so) \
@@ -275,8 +277,7 @@ DEVICE void store_eight(real *numbers, u32 place, u32 is_stored, const real (*in
 #endif
 }
 
-/* Four numbers from a place of as many, and a store of them; `alone`, where not all threads of the warp
- * come by. */
+/* Four numbers from a place of as many, and a store of them, where not all threads of a warp come by. */
 DEVICE void load_four_alone(const real *numbers, u32 place, real *out) {
 #ifdef MIXED
     Word word = load_hinted((const Word *)numbers + place, kept_longest());
@@ -289,22 +290,13 @@ DEVICE void load_four_alone(const real *numbers, u32 place, real *out) {
 #endif
 }
 
-DEVICE void load_four(const real *numbers, u32 place, u32 is_wanted, real *out) {
-    if (!is_wanted) place = 0;
+DEVICE void store_four_alone(real *numbers, u32 place, const real *in) {
 #ifdef MIXED
-    load_four_alone(numbers, place, out);
+    store_hinted((Word *)numbers + place, WORD_OF(in), kept_longest());
 #else
-    Word words[1][2];
-    load_words<1>((const Word *)numbers, &place, words);
-    for (u32 k = 0; k < 2; k++) NUMBERS_OF(words[0][k], out + 2 * k);
-#endif
-}
-
-DEVICE void store_four(real *numbers, u32 place, u32 is_stored, const real *in) {
-#ifdef MIXED
-    if (is_stored) store_hinted((Word *)numbers + place, WORD_OF(in), kept_longest());
-#else
-    store_words((Word *)numbers, place, is_stored, WORD_OF(in), WORD_OF(in + 2));
+    for (u32 k = 0; k < 2; k++) {
+        store_hinted((Word *)numbers + 2 * (u64)place + k, WORD_OF(in + 2 * k), kept_longest());
+    }
 #endif
 }
 
@@ -366,6 +358,7 @@ typedef u32 Bytes16 __attribute__((vector_size(16), may_alias));
 /* Thread blocks that wait for one another are threads of the host; the threads of one run one after
  * the other, and none may wait for the next. */
 #define PAUSE() sched_yield()
+#define WARP_TOGETHER() ((void)0)
 #define WRITES_COME_FIRST(is_so) \
     do { \
         if (is_so) __atomic_thread_fence(__ATOMIC_SEQ_CST); \
@@ -482,12 +475,8 @@ DEVICE void load_four_alone(const real *numbers, u32 place, real *out) {
     LOAD_FOUR(numbers + 4 * (u64)place, out);
 }
 
-DEVICE void load_four(const real *numbers, u32 place, u32 is_wanted, real *out) {
-    if (is_wanted) load_four_alone(numbers, place, out);
-}
-
-DEVICE void store_four(real *numbers, u32 place, u32 is_stored, const real *in) {
-    if (is_stored) STORE_FOUR(numbers + 4 * (u64)place, in);
+DEVICE void store_four_alone(real *numbers, u32 place, const real *in) {
+    STORE_FOUR(numbers + 4 * (u64)place, in);
 }
 
 DEVICE u64 BITS_OF(double x) {

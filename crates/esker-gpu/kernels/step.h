@@ -128,9 +128,8 @@ struct Step {
     /* Colours of the contacts of every movable body, a bit each, of a flat plan; null where they are
      * not known. */
     const u64 *colours_of;
-    /* Of every body; and how many contacts movable ones meet in a sweep. */
+    /* Of every body. */
     struct Turns *turns;
-    u32 *contacts_of;
     /* What impacts have changed in this substep, six numbers. */
     real *change;
     u32 *impacted;

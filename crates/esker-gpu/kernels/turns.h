@@ -125,9 +125,6 @@ KERNEL(number_turns, BODY_THREADS) {
             }
             store_place(s->in_turn + 2 * (u64)place, &p);
         }
-        FOR_EACH(i, thread, s->movable) {
-            s->contacts_of[i] = COUNT_BITS(s->turns[i].colours);
-        }
     }
 }
 
@@ -138,6 +135,11 @@ struct Turn {
     /* That of what they have now once its turn has come. */
     u32 own[2];
 };
+
+/* Whether a contact is the last that a body meets. */
+DEVICE u32 is_last(const struct PlaceInTurn *p, u32 side) {
+    return p->rank[side] + 1 == p->contacts[side];
+}
 
 DEVICE void find_turn(const struct PlaceInTurn *p, u32 sweep, struct Turn *turn) {
     for (u32 side = 0; side < 2; side++) {
@@ -186,17 +188,18 @@ DEVICE void await_turn(const struct Step *s, const u32 *pair, u32 is_now, const 
             is_there = has_tag(s, pair[0], turn->own[0]) & has_tag(s, pair[1], turn->own[1]);
             if (!is_there) is_there = gave_up = gives_up(s, &polls);
         }
+        WARP_TOGETHER();
     }
     for (u32 side = 0; side < 2; side++) impacted[side] = tag_of(packed[side][0]) & IMPACTED;
 }
 
 /* Stores what the bodies have now, and lets them meet others; of those that move. */
-DEVICE void end_turn(const struct Step *s, const u32 *pair, u32 is_now, const struct Turn *turn,
+DEVICE void end_turn(const struct Step *s, const u32 *pair, u32 is_now, const u32 *next,
                      const u32 *impacted, const struct Motions *m) {
     for (u32 side = 0; side < 2; side++) {
         real packed[2][4];
         for (u32 half = 0; half < 2; half++) {
-            pack(side ? m->b[half] : m->a[half], (turn->own[side] + 1) | impacted[side], packed[half]);
+            pack(side ? m->b[half] : m->a[half], next[side] | impacted[side], packed[half]);
         }
         store_eight(s->state, pair[side], is_now && pair[side] < s->movable, packed);
     }
@@ -254,13 +257,11 @@ PART_OF_KERNEL(start_in_turn, const struct Step *s, u32 first) {
                 set_masses(start->masses, &m);
                 apply_start(start, &m);
             }
-            end_turn(s, start->bodies, is_now, turn, impacted, &m);
+            const u32 next[2] = {turn->own[0] + 1, turn->own[1] + 1};
+            end_turn(s, start->bodies, is_now, next, impacted, &m);
         }
     }
 }
-
-/* Halves of bodies that a thread repeats the changes of at a time. */
-#define HALVES 2
 
 /* Equation (1) of `substep` for half of a body. */
 DEVICE void repeat_half(const struct Step *s, u32 half, u32 is_impacted, const real *before,
@@ -273,39 +274,23 @@ DEVICE void repeat_half(const struct Step *s, u32 half, u32 is_impacted, const r
     }
 }
 
-/* Repeats the changes of halves of bodies from this one on, before a sweep. */
-PART_OF_KERNEL(repeat_in_turn, const struct Step *s, u32 first, u32 sweep) {
-    FOR_THREADS(thread) {
-        real packed[HALVES][2][4], before[3], now[3], sum[3], next[3];
-        u32 tags[HALVES];
-        for (u32 k = 0; k < HALVES; k++) {
-            u32 half = first + k * THREADS + thread, is_there = half < 2 * s->movable;
-            tags[k] = is_there ? turns_of_sweeps(s->contacts_of[half / 2], sweep) : 0;
-            load_four(s->before, half, is_there, packed[k][0]);
-            load_four(s->moved, half, is_there, packed[k][1]);
-        }
-        for (u32 k = 0; k < HALVES; k++) {
-            u32 half = first + k * THREADS + thread, exists = half < 2 * s->movable;
-            u32 polls = 0, is_there;
-            real of_now[4];
-            do {
-                load_four(s->state, half, exists, of_now);
-                is_there = !exists || unpack(of_now, tags[k] - 1, now);
-                if (!is_there) is_there = gives_up(s, &polls);
-            } while (!ALL_OF_WARP(is_there));
-            if (exists) {
-                unpack(packed[k][0], 0, before);
-                unpack(packed[k][1], 0, sum);
-                repeat_half(s, half, tag_of(of_now) & IMPACTED, before, now, next, sum);
-            }
-            real out[3][4];
-            pack(next, tags[k], out[0]);
-            pack(now, sweep, out[1]);
-            pack(sum, sweep, out[2]);
-            store_four(s->state, half, exists, out[0]);
-            store_four(s->before, half, exists, out[1]);
-            store_four(s->moved, half, exists, out[2]);
-        }
+/* Begins the next substep of a body that has met all its contacts in a sweep: what only the last of
+ * these reads and writes needs no tags. */
+DEVICE void repeat_body(const struct Step *s, u32 body, u32 sweep, u32 is_impacted,
+                        real (*motion)[4]) {
+    for (u32 half = 0; half < 2; half++) {
+        u32 at = 2 * body + half;
+        real packed[2][4], before[3], sum[3], now[3];
+        load_four_alone(s->before, at, packed[0]);
+        load_four_alone(s->moved, at, packed[1]);
+        unpack(packed[0], 0, before);
+        unpack(packed[1], 0, sum);
+        for (int k = 0; k < 3; k++) now[k] = motion[half][k];
+        repeat_half(s, at, is_impacted, before, now, motion[half], sum);
+        pack(now, sweep + 1, packed[0]);
+        pack(sum, sweep + 1, packed[1]);
+        store_four_alone(s->before, at, packed[0]);
+        store_four_alone(s->moved, at, packed[1]);
     }
 }
 
@@ -384,7 +369,7 @@ PART_OF_KERNEL(sweep_in_turn, const struct Step *s, u32 first, u32 sweep, u32 ro
             const struct Turn *turn = MINE(turns, thread);
             const struct PlaceInTurn *p = MINE(places, thread);
             u32 is_now = p->takes_turns && p->colour == colour, impacted[2];
-            u32 now_swept = is_now && *MINE(is_swept, thread);
+            u32 now_swept = is_now && *MINE(is_swept, thread), next[2];
             struct Motions m;
             await_turn(s, c->bodies, is_now, turn, &m, impacted);
             if (now_swept) {
@@ -393,7 +378,14 @@ PART_OF_KERNEL(sweep_in_turn, const struct Step *s, u32 first, u32 sweep, u32 ro
                 for (u32 side = 0; side < 2 && c->impacts; side++) impacted[side] = IMPACTED;
             }
             WRITES_COME_FIRST(now_swept && c->impacts);
-            end_turn(s, c->bodies, is_now, turn, impacted, &m);
+            for (u32 side = 0; side < 2; side++) {
+                next[side] = turn->own[side] + 1;
+                if (!is_now || sweep == s->substeps || !is_last(p, side)) continue;
+                repeat_body(s, c->bodies[side], sweep, impacted[side], side ? m.b : m.a);
+                impacted[side] = 0;
+                next[side] += 1;
+            }
+            end_turn(s, c->bodies, is_now, next, impacted, &m);
             if (now_swept) store_row(s, c);
         }
     }
@@ -405,9 +397,6 @@ PART_OF_KERNEL(take_turns, u32 rolls) {
     u32 from = THREAD_BLOCK * THREADS, all = THREADS * THREAD_BLOCKS;
     for (u32 first = from; first < s->contacts; first += all) RUN_PART(start_in_turn, s, first);
     for (u32 sweep = 1; sweep <= s->substeps; sweep++) {
-        for (u32 first = HALVES * from; first < 2 * s->movable && sweep > 1; first += HALVES * all) {
-            RUN_PART(repeat_in_turn, s, first, sweep);
-        }
         for (u32 first = from; first < s->contacts; first += all) {
             RUN_PART(sweep_in_turn, s, first, sweep, rolls);
         }
@@ -438,6 +427,13 @@ KERNEL(finish_turns, BODY_THREADS) {
             if (is_movable) {
                 load_four_alone(s->moved, half, packed[2]);
                 unpack(packed[2], 0, moved);
+            }
+            /* Who has no contacts has met nobody. */
+            u32 substeps = is_movable && s->turns[half / 2].colours == 0 ? s->substeps : 1;
+            for (u32 substep = 1; substep < substeps; substep++) {
+                real next[3];
+                repeat_half(s, half, 0, before, now, next, moved);
+                for (int k = 0; k < 3; k++) before[k] = now[k], now[k] = next[k];
             }
             for (int k = 0; k < 3; k++) {
                 s->state[at + k] = now[k];

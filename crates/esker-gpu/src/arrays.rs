@@ -135,7 +135,6 @@ pub(crate) struct BodyArrays {
     pub(crate) change: Array<f64>,
     pub(crate) impacted: Array<u32>,
     pub(crate) turns: Array<TurnsRecord>,
-    pub(crate) contacts_of: Array<u32>,
     pub(crate) in_turn: Array<u32>,
     pub(crate) masses: [Array<f64>; 4],
 }
@@ -202,7 +201,6 @@ impl BodyArrays {
             change: layout.array(6 * sizes.movable),
             impacted: layout.array(sizes.movable),
             turns: layout.array(sizes.bodies),
-            contacts_of: layout.array(sizes.movable),
             in_turn: layout.array(2 * sizes.contacts),
             masses: layout.arrays(sizes.contacts),
         }
@@ -227,7 +225,6 @@ pub(crate) fn addresses<M: DeviceMemory>(
         change: b.change.address(own),
         impacted: b.impacted.address(own),
         turns: b.turns.address(own),
-        contacts_of: b.contacts_of.address(own),
         in_turn: b.in_turn.address(own),
         masses: b.masses.map(|array| array.address(own)),
         open_time: c.open_time.address(contacts),

@@ -184,7 +184,6 @@ pub struct StepRecord {
     pub moved: u64,
     pub colours_of: u64,
     pub turns: u64,
-    pub contacts_of: u64,
     pub change: u64,
     pub impacted: u64,
     pub open_time: u64,
