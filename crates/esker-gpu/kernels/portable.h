@@ -79,10 +79,25 @@ typedef double real;
 #define WATCHED_U32(address) (*(volatile u32 *)(address))
 #define WATCHED_U64(address) (*(volatile u64 *)(address))
 #define IN_ORDER() __threadfence_block()
-/* What a thread does that waits for another thread block; and where all threads of a warp go on at the
- * same time. */
-#define PAUSE() ((void)0)
-#define WARP_TOGETHER() __syncwarp()
+/* What a thread does that waits for others to take so many turns, each of which takes half a microsecond
+ * at least. */
+#define PAUSE(turns) \
+    do { \
+        if ((turns) > 1) __nanosleep(500 * ((turns) < 32 ? (turns) - 1 : 31)); \
+    } while (0)
+/* The largest number that a thread of a warp has. */
+#if __CUDA_ARCH__ >= 800
+#define MOST_OF_WARP(number) __reduce_max_sync(0xffffffffu, number)
+#else
+#define MOST_OF_WARP(number) most_of_warp(number)
+DEVICE u32 most_of_warp(u32 number) {
+    for (int half = 16; half > 0; half /= 2) {
+        u32 other = __shfl_xor_sync(0xffffffffu, number, half);
+        if (other > number) number = other;
+    }
+    return number;
+}
+#endif
 /* Where it is so, what a thread has written is seen by who sees what its warp writes after this. All
  * threads of a warp come by. */
 #define WRITES_COME_FIRST(is_so) \
@@ -357,8 +372,8 @@ typedef u32 Bytes16 __attribute__((vector_size(16), may_alias));
 #define IN_ORDER() ((void)0)
 /* Thread blocks that wait for one another are threads of the host; the threads of one run one after
  * the other, and none may wait for the next. */
-#define PAUSE() sched_yield()
-#define WARP_TOGETHER() ((void)0)
+#define PAUSE(turns) ((void)(turns), sched_yield())
+#define MOST_OF_WARP(number) (number)
 #define WRITES_COME_FIRST(is_so) \
     do { \
         if (is_so) __atomic_thread_fence(__ATOMIC_SEQ_CST); \

@@ -990,7 +990,6 @@ DEVICE void prepare_flat(const struct Step *s, u32 is_swept, u32 substep, u32 ro
 /* Called by who waits, every time that what it waits for is not there: whether all give up, since somebody
  * has waited for half a minute. That would be an error, which is noted behind the counts of impacts. */
 DEVICE u32 gives_up(const struct Step *s, u32 *polls) {
-    PAUSE();
     if (++*polls % 0x1000 != 0) return 0;
     u32 *is_stuck = s->impact_counts + s->substeps;
     if (*polls == MOST_POLLS) WATCHED_U32(is_stuck) = 1;
@@ -1009,7 +1008,10 @@ DEVICE void look_in_turn(const struct Step *s, u32 place, u32 sweep, struct Look
             is_there = unpack(packed, sweep, moved[side]);
             load_four_alone(s->before, half, packed);
             is_there &= unpack(packed, sweep, before[side]);
-            if (!is_there) is_there = gives_up(s, &polls);
+            if (!is_there) {
+                PAUSE(1);
+                is_there = gives_up(s, &polls);
+            }
         } while (!is_there);
     }
     for (int k = 0; k < 3; k++) {

@@ -128,11 +128,12 @@ KERNEL(number_turns, BODY_THREADS) {
     }
 }
 
-/* Tags of what a contact waits for. */
+/* What a contact waits for in a sweep, of each of its bodies. */
 struct Turn {
-    /* That of what its bodies have at the start of the substep. */
+    /* Turns taken as it begins the substep, and the tag of what it has then. */
+    u32 begin[2];
     u32 start[2];
-    /* That of what they have now once its turn has come. */
+    /* Turns taken as it meets the contact. */
     u32 own[2];
 };
 
@@ -145,28 +146,42 @@ DEVICE void find_turn(const struct PlaceInTurn *p, u32 sweep, struct Turn *turn)
     for (u32 side = 0; side < 2; side++) {
         u32 is_fixed = p->contacts[side] == FIXED;
         turn->start[side] = is_fixed ? 1 : sweep;
-        turn->own[side] = is_fixed ? 0 : turns_of_sweeps(p->contacts[side], sweep) + p->rank[side];
+        turn->begin[side] = is_fixed ? 0 : turns_of_sweeps(p->contacts[side], sweep);
+        turn->own[side] = turn->begin[side] + p->rank[side];
     }
 }
 
-/* Loads what two bodies had at the start of a substep, as soon as they have it: velocities alone. All
- * threads come by, here and below, so that neighbours fetch bodies together. */
+/* Waits until bodies have taken so many turns, as what is written last of them says; the rest is on its
+ * way then. Returns whether to wait no longer. Who has long to wait does not ask all the time:
+ * that would slow down the others. All threads come by, here and below. */
+DEVICE u32 await_turns(const struct Step *s, const u32 *pair, u32 is_waiting, const u32 *turns,
+                       u32 *polls) {
+    for (;;) {
+        u32 left = 0;
+        for (u32 side = 0; side < 2 && is_waiting; side++) {
+            const u32 *last = (const u32 *)(s->state + 8 * (u64)pair[side] + 8) - 1;
+            u32 taken = WATCHED_U32(last) & ~IMPACTED;
+            if (taken < turns[side] && turns[side] - taken > left) left = turns[side] - taken;
+        }
+        is_waiting = left > 0;
+        left = MOST_OF_WARP(left);
+        if (left == 0) return 0;
+        if (!ALL_OF_WARP(!gives_up(s, polls))) return 1;
+        PAUSE(left);
+    }
+}
+
+/* Loads what two bodies had at the start of a substep, as soon as they have it: velocities alone. */
 DEVICE void await_starts(const struct Step *s, const u32 *pair, u32 is_wanted,
                          const struct Turn *turn, real *a, real *b) {
     real packed[2][4];
-    u32 polls = 0, is_there;
-    do {
+    for (u32 polls = 0, gave_up = 0;;) {
         load_pair_of_four(s->before, pair, is_wanted, packed[0], packed[1]);
-        is_there = !is_wanted || (unpack(packed[0], turn->start[0], a) &
-                                  unpack(packed[1], turn->start[1], b));
-        if (!is_there) is_there = gives_up(s, &polls);
-    } while (!ALL_OF_WARP(is_there));
-}
-
-/* Whether the last that is written of a body has this tag. */
-DEVICE u32 has_tag(const struct Step *s, u32 body, u32 tag) {
-    const u32 *last = (const u32 *)(s->state + 8 * (u64)body + 8) - 1;
-    return (WATCHED_U32(last) & ~IMPACTED) == tag;
+        u32 is_there = !is_wanted || (unpack(packed[0], turn->start[0], a) &
+                                      unpack(packed[1], turn->start[1], b));
+        if (gave_up || ALL_OF_WARP(is_there)) break;
+        gave_up = await_turns(s, pair, !is_there, turn->begin, &polls);
+    }
 }
 
 /* Loads what two bodies have now, once it is the contact's turn, and whether impacts have changed
@@ -174,21 +189,15 @@ DEVICE u32 has_tag(const struct Step *s, u32 body, u32 tag) {
 DEVICE void await_turn(const struct Step *s, const u32 *pair, u32 is_now, const struct Turn *turn,
                        struct Motions *m, u32 *impacted) {
     real packed[2][2][4];
-    u32 polls = 0, gave_up = 0;
-    for (;;) {
+    for (u32 polls = 0, gave_up = 0;;) {
         u32 is_there = 1;
         load_pair_of_eight(s->state, pair, is_now, packed[0], packed[1]);
         for (u32 half = 0; half < 2 && is_now; half++) {
             is_there &= unpack(packed[0][half], turn->own[0], m->a[half]);
             is_there &= unpack(packed[1][half], turn->own[1], m->b[half]);
         }
-        is_there |= gave_up;
-        if (ALL_OF_WARP(is_there)) break;
-        while (!is_there) {
-            is_there = has_tag(s, pair[0], turn->own[0]) & has_tag(s, pair[1], turn->own[1]);
-            if (!is_there) is_there = gave_up = gives_up(s, &polls);
-        }
-        WARP_TOGETHER();
+        if (gave_up || ALL_OF_WARP(is_there)) break;
+        gave_up = await_turns(s, pair, !is_there, turn->own, &polls);
     }
     for (u32 side = 0; side < 2; side++) impacted[side] = tag_of(packed[side][0]) & IMPACTED;
 }
@@ -278,19 +287,22 @@ DEVICE void repeat_half(const struct Step *s, u32 half, u32 is_impacted, const r
  * these reads and writes needs no tags. */
 DEVICE void repeat_body(const struct Step *s, u32 body, u32 sweep, u32 is_impacted,
                         real (*motion)[4]) {
+    real packed[2][2][4];
+    for (u32 half = 0; half < 2; half++) {
+        load_four_alone(s->before, 2 * body + half, packed[half][0]);
+        load_four_alone(s->moved, 2 * body + half, packed[half][1]);
+    }
     for (u32 half = 0; half < 2; half++) {
         u32 at = 2 * body + half;
-        real packed[2][4], before[3], sum[3], now[3];
-        load_four_alone(s->before, at, packed[0]);
-        load_four_alone(s->moved, at, packed[1]);
-        unpack(packed[0], 0, before);
-        unpack(packed[1], 0, sum);
+        real before[3], sum[3], now[3];
+        unpack(packed[half][0], 0, before);
+        unpack(packed[half][1], 0, sum);
         for (int k = 0; k < 3; k++) now[k] = motion[half][k];
         repeat_half(s, at, is_impacted, before, now, motion[half], sum);
-        pack(now, sweep + 1, packed[0]);
-        pack(sum, sweep + 1, packed[1]);
-        store_four_alone(s->before, at, packed[0]);
-        store_four_alone(s->moved, at, packed[1]);
+        pack(now, sweep + 1, packed[half][0]);
+        pack(sum, sweep + 1, packed[half][1]);
+        store_four_alone(s->before, at, packed[half][0]);
+        store_four_alone(s->moved, at, packed[half][1]);
     }
 }
 
