@@ -1096,10 +1096,11 @@ PART_OF_KERNEL(sweep_places, u32 colours, u32 substep, u32 rolls) {
                 c->wake = FRESH(s->wake + place / LANES);
                 LOAD_PAIR(s->contact_bodies + 2 * (u64)place, c->bodies);
                 u32 law = s->law[place];
+                /* Before it is known who sleeps: few do, and the others need not wait twice. */
+                load_row(s, place, rolls, c);
                 c->law = s->laws + law;
                 *swept = law != EMPTY_PLACE && !is_asleep(c->wake);
                 if (is_due(c->wake, substep)) has_due = 1;
-                if (*swept) load_row(s, place, rolls, c);
             }
             prepare_flat(s, *swept, substep, rolls, c);
         }

@@ -307,20 +307,19 @@ DEVICE void repeat_body(const struct Step *s, u32 body, u32 sweep, u32 is_impact
 }
 
 /* What of a contact is in memory. */
-DEVICE void load_contact(const struct Step *s, u32 law, u32 rolls, struct Contact *c) {
-    c->law = s->laws + law;
-    c->rolls = rolls && c->law->rolls;
+DEVICE void load_contact(const struct Step *s, u32 rolls, struct Contact *c) {
     load_row(s, c->place, rolls, c);
     load_masses(s, c->place, c->masses);
 }
 
 /* Computes of a contact that is swept what velocities of now do not enter. */
-DEVICE void prepare_in_turn(const struct Step *s, u32 is_swept, u32 substep, const struct Turn *turn,
-                            struct Contact *c) {
+DEVICE void prepare_in_turn(const struct Step *s, u32 is_swept, u32 substep, u32 rolls,
+                            const struct Turn *turn, struct Contact *c) {
     struct Motions m;
     real starts[2][3];
     await_starts(s, c->bodies, is_swept, turn, starts[0], starts[1]);
     if (!is_swept) return;
+    c->rolls = rolls && c->law->rolls;
     for (int k = 0; k < 3; k++) m.apart[k] = starts[1][k] - starts[0][k];
     m.a[0][3] = c->masses[0];
     m.b[0][3] = c->masses[1];
@@ -349,14 +348,16 @@ PART_OF_KERNEL(sweep_in_turn, const struct Step *s, u32 first, u32 sweep, u32 ro
             c->wake = FRESH(s->wake + place / LANES);
             LOAD_PAIR(s->in_turn + 2 * (u64)place, pair);
             LOAD_PAIR(s->contact_bodies + 2 * (u64)place, c->bodies);
+            /* Before it is known who sleeps: few do, and the others need not wait twice. */
+            load_contact(s, rolls, c);
             read_place(pair, p);
+            c->law = s->laws + p->law;
             find_turn(p, sweep, MINE(turns, thread));
             *swept = p->takes_turns && !is_asleep(c->wake);
             due = p->takes_turns && is_due(c->wake, substep);
             if (due) has_due = 1;
-            if (*swept) load_contact(s, p->law, rolls, c);
         }
-        prepare_in_turn(s, *swept, substep, MINE(turns, thread), c);
+        prepare_in_turn(s, *swept, substep, rolls, MINE(turns, thread), c);
     }
     BARRIER();
     if (has_due) {
@@ -369,8 +370,8 @@ PART_OF_KERNEL(sweep_in_turn, const struct Step *s, u32 first, u32 sweep, u32 ro
                 c->wake = FRESH(s->wake + c->place / LANES);
                 is_woken = !is_asleep(c->wake);
             }
-            if (is_woken) load_contact(s, p->law, rolls, c);
-            prepare_in_turn(s, is_woken, substep, MINE(turns, thread), c);
+            if (is_woken) load_contact(s, rolls, c);
+            prepare_in_turn(s, is_woken, substep, rolls, MINE(turns, thread), c);
             *MINE(is_swept, thread) |= is_woken;
         }
     }
