@@ -23,9 +23,9 @@
  * has at a time at least. */
 #define TURN_THREADS 32
 #ifdef MIXED
-#define TURN_BLOCKS 24
+#define TURN_BLOCKS 12
 #else
-#define TURN_BLOCKS 16
+#define TURN_BLOCKS 8
 #endif
 /* Colours of a flat plan at most; others have eight parities and the block behind them. */
 #define MOST_COLOURS 64

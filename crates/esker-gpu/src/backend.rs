@@ -305,10 +305,7 @@ impl<E: Executor> Gpu<E> {
 
 /// Sum of the impacts of substeps, behind which kernels note that they gave up: one cannot use
 /// what they have computed then.
-pub(crate) fn impacts_of<E: Executor>(
-    executor: &E,
-    counts: &[u32],
-) -> Result<usize, DeviceError> {
+pub(crate) fn impacts_of<E: Executor>(executor: &E, counts: &[u32]) -> Result<usize, DeviceError> {
     let (is_stuck, counts) = counts.split_last().expect("there is room for it");
     if *is_stuck != 0 {
         return Err(DeviceError::Failed {
