@@ -328,7 +328,6 @@ DEVICE u32 next_place(u32 *count) {
 
 #include <math.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Threads of a thread block at most. */

@@ -11,7 +11,8 @@
  *
  * Of a flat plan every colour is a launch and every contact a thread, whose bodies are where all
  * are. It takes less time than its memory would let it, as one colour waits for the other: so a
- * launch begins before the one before has ended, and waits when it has its rows. What counts
+ * launch begins before the one before has ended, and waits when it has its rows. (Where contacts are
+ * few there are no launches, but bodies that take turns: `turns.h`.) What counts
  * besides is how much the second-level cache moves, in pieces of 32 bytes. (Tried and slower:
  * bringing rows of contacts to come into that cache ahead of time, by 2 to 5 %, and their bodies
  * too, by up to 30 %; fewer registers for more threads at a time, by 10 %, since what does not fit
@@ -988,7 +989,7 @@ DEVICE void prepare_flat(const struct Step *s, u32 is_swept, u32 substep, u32 ro
 }
 
 /* Called by who waits, every time that what it waits for is not there: whether all give up, since somebody
- * has waited for half a minute. That would be an error, which is noted behind the counts of impacts. */
+ * has waited for very long. That would be an error, which is noted behind the counts of impacts. */
 DEVICE u32 gives_up(const struct Step *s, u32 *polls) {
     if (++*polls % 0x1000 != 0) return 0;
     u32 *is_stuck = s->impact_counts + s->substeps;

@@ -548,3 +548,17 @@ impl<E: Executor> SweptContacts for Swept<'_, E> {
         SubstepDevice::moved(self.0, body)[0]
     }
 }
+
+#[cfg(all(test, feature = "host"))]
+mod tests {
+    use super::*;
+    use crate::host::Host;
+
+    #[test]
+    fn a_step_whose_thread_blocks_gave_up_is_no_result() {
+        let host = Host::default();
+        assert_eq!(impacts_of(&host, &[2, 0, 3, 0]), Ok(5));
+        let error = impacts_of(&host, &[2, 0, 3, 1]).expect_err("they gave up");
+        assert!(error.to_string().contains("waited"), "{error}");
+    }
+}

@@ -115,7 +115,8 @@ macro_rules! substep_kernels {
 substep_kernels!(double, "");
 substep_kernels!(mixed, "_mixed");
 
-/// Executes kernels on the host, thread after thread.
+/// Executes kernels on the host, thread after thread; thread blocks that wait for one another run at the
+/// same time.
 #[derive(Debug)]
 pub struct Host {
     shared_bytes: usize,
@@ -131,7 +132,7 @@ impl Default for Host {
             shared_bytes: 200 << 10,
             memory_bytes: usize::MAX,
             precision: Precision::Double,
-            thread_blocks: 1,
+            thread_blocks: 3,
             moments: [Instant::now(); MOMENTS],
         }
     }
@@ -151,8 +152,8 @@ impl Host {
         Host { precision, ..self }
     }
 
-    /// One that has so many thread blocks at a time where they wait for one another, one as it comes; with
-    /// none, every colour of a flat plan is a kernel.
+    /// One that has so many thread blocks at a time where they wait for one another; with none, every
+    /// colour of a flat plan is a kernel.
     pub fn with_thread_blocks(self, thread_blocks: u32) -> Self {
         Host {
             thread_blocks,

@@ -456,6 +456,42 @@ mod tests {
     }
 
     #[test]
+    fn all_substeps_of_a_flat_plan_are_one_launch_where_bodies_take_turns() {
+        let own = StepShape {
+            is_flat: true,
+            is_in_turn: true,
+            ..shape(&[5000, 3000, 700])
+        };
+        let launches = own.launches();
+        let all_at_once: Vec<_> = launches.iter().filter(|l| l.is_all_at_once).collect();
+        assert_eq!(launches.len(), 5);
+        assert_eq!(all_at_once.len(), 1);
+        assert_eq!(all_at_once[0].kernel, Kernel::SubstepsInTurn);
+        assert!(launches.iter().all(|launch| !launch.begins_early));
+        // It has as many thread blocks as there can be, whatever the colours are.
+        let rounded = own.rounded_up();
+        let other = |blocks: &[u32]| StepShape {
+            is_in_turn: true,
+            is_flat: true,
+            ..shape(blocks)
+        };
+        assert!(rounded.covers(&other(&[50_000])));
+        // Copies have to be joined between substeps, and losses found.
+        for apart in [
+            StepShape {
+                has_copies: true,
+                ..own.clone()
+            },
+            StepShape {
+                has_losses: true,
+                ..own.clone()
+            },
+        ] {
+            assert!(apart.launches().iter().all(|l| !l.is_all_at_once));
+        }
+    }
+
+    #[test]
     fn a_flat_sweep_is_a_launch_per_large_colour_and_one_of_all_others() {
         let flat = |places: &[u32]| StepShape {
             is_flat: true,

@@ -179,13 +179,12 @@ fn scene_is_the_same(scene: &str, before: usize, steps: usize, least: usize) {
 }
 
 fn world_is_the_same(make: &dyn Fn() -> World, before: usize, steps: usize, least: usize) {
-    let made = compare(
-        make,
-        before,
-        steps,
-        Box::new(Resident::new(Host::default().with_thread_blocks(5))),
-    );
-    assert!(made >= least, "{made} of {steps} steps on the device");
+    // In turn, and a kernel for every colour.
+    for thread_blocks in [5, 0] {
+        let host = Host::default().with_thread_blocks(thread_blocks);
+        let made = compare(make, before, steps, Box::new(Resident::new(host)));
+        assert!(made >= least, "{made} of {steps} steps on the device");
+    }
     #[cfg(feature = "cuda")]
     match esker_gpu::Cuda::new(0) {
         Ok(cuda) => {

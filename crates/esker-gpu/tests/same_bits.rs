@@ -82,13 +82,20 @@ fn assert_same_bits(
 
 /// The host, and a GPU where there is one.
 fn devices() -> Vec<Box<dyn SubstepDevice>> {
-    let on_host: Box<dyn SubstepDevice> = Box::new(Gpu::new(Host::default().with_thread_blocks(5)));
+    // In turn, and a kernel for every colour.
+    let on_host = [5, 0].map(|thread_blocks| Host::default().with_thread_blocks(thread_blocks));
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(unused_mut, reason = "there is no other")
+    )]
+    let mut devices: Vec<Box<dyn SubstepDevice>> =
+        on_host.map(|host| Box::new(Gpu::new(host)) as _).into();
     #[cfg(feature = "cuda")]
     match esker_gpu::Cuda::new(0) {
-        Ok(cuda) => return vec![on_host, Box::new(Gpu::new(cuda))],
+        Ok(cuda) => devices.push(Box::new(Gpu::new(cuda))),
         Err(error) => println!("on the host alone: {error}"),
     }
-    vec![on_host]
+    devices
 }
 
 /// In the order of the CPU, and by colours of all of space.
