@@ -35,6 +35,14 @@ typedef double real;
 #endif
 #define R(x) ((real)(x))
 
+/* How often a thread asks for what it waits for before that is an error: for seconds, where turns take
+ * microseconds. On the host, where others have to get a processor first, it is hours. */
+#ifdef __CUDACC__
+#define MOST_POLLS 0x400000u
+#else
+#define MOST_POLLS 0xfffff000u
+#endif
+
 #ifdef __CUDACC__
 
 #define DEVICE __device__ static __forceinline__

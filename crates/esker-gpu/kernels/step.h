@@ -68,10 +68,6 @@ struct Block {
     u32 groups_end;
 };
 
-/* How often a thread asks for what it waits for before that is an error: for seconds, where turns take
- * microseconds. */
-#define MOST_POLLS 0x400000u
-
 /* What a body meets in the sweeps of a step, where bodies meet contacts in turn. */
 struct Turns {
     /* Colours of its contacts, a bit each. */

@@ -20,6 +20,9 @@
 #ifndef ESKER_TURNS_H
 #define ESKER_TURNS_H
 
+#include "bodies.h"
+#include "colours.h"
+
 /* Colour of a place. */
 DEVICE u32 colour_of(const struct Step *s, u32 place) {
     u32 low = 0, high = MOST_COLOURS;

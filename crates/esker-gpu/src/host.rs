@@ -132,7 +132,7 @@ impl Default for Host {
             shared_bytes: 200 << 10,
             memory_bytes: usize::MAX,
             precision: Precision::Double,
-            thread_blocks: 3,
+            thread_blocks: 2,
             moments: [Instant::now(); MOMENTS],
         }
     }

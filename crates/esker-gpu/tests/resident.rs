@@ -180,7 +180,7 @@ fn scene_is_the_same(scene: &str, before: usize, steps: usize, least: usize) {
 
 fn world_is_the_same(make: &dyn Fn() -> World, before: usize, steps: usize, least: usize) {
     // In turn, and a kernel for every colour.
-    for thread_blocks in [5, 0] {
+    for thread_blocks in [3, 0] {
         let host = Host::default().with_thread_blocks(thread_blocks);
         let made = compare(make, before, steps, Box::new(Resident::new(host)));
         assert!(made >= least, "{made} of {steps} steps on the device");

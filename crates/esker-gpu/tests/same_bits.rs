@@ -83,7 +83,7 @@ fn assert_same_bits(
 /// The host, and a GPU where there is one.
 fn devices() -> Vec<Box<dyn SubstepDevice>> {
     // In turn, and a kernel for every colour.
-    let on_host = [5, 0].map(|thread_blocks| Host::default().with_thread_blocks(thread_blocks));
+    let on_host = [3, 0].map(|thread_blocks| Host::default().with_thread_blocks(thread_blocks));
     #[cfg_attr(
         not(feature = "cuda"),
         expect(unused_mut, reason = "there is no other")
