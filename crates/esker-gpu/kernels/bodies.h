@@ -1,5 +1,4 @@
-/* Passes over all bodies: as a step begins and ends, and before every substep.
- */
+/* Passes over all bodies: as a step begins and ends, and before every substep. */
 #ifndef ESKER_BODIES_H
 #define ESKER_BODIES_H
 

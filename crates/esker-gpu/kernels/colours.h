@@ -41,39 +41,6 @@ DEVICE void prepare_flat(const struct Step *s, u32 is_swept, u32 substep, u32 ro
     prepare(s, &m, substep, c);
 }
 
-/* Called by who waits, every time that what it waits for is not there: whether all give up, since somebody
- * has waited for very long. That would be an error, which is noted behind the counts of impacts. */
-DEVICE u32 gives_up(const struct Step *s, u32 *polls) {
-    if (++*polls % 0x1000 != 0) return 0;
-    u32 *is_stuck = s->impact_counts + s->substeps;
-    if (*polls == MOST_POLLS) WATCHED_U32(is_stuck) = 1;
-    return WATCHED_U32(is_stuck);
-}
-
-/* The same of bodies that take turns, in a sweep. */
-DEVICE void look_in_turn(const struct Step *s, u32 place, u32 sweep, struct Look *look) {
-    real moved[2][3], before[2][3];
-    for (u32 side = 0; side < 2; side++) {
-        u32 half = 2 * s->contact_bodies[2 * place + side];
-        real packed[4];
-        u32 polls = 0, is_there;
-        do {
-            load_four_alone(s->moved, half, packed);
-            is_there = unpack(packed, sweep, moved[side]);
-            load_four_alone(s->before, half, packed);
-            is_there &= unpack(packed, sweep, before[side]);
-            if (!is_there) {
-                PAUSE(1);
-                is_there = gives_up(s, &polls);
-            }
-        } while (!is_there);
-    }
-    for (int k = 0; k < 3; k++) {
-        look->moved[k] = moved[1][k] - moved[0][k];
-        look->approach[k] = before[0][k] - before[1][k];
-    }
-}
-
 /* Looks at the sleeping groups of so many places from the first on that are due, and wakes those
  * that may close. */
 PART_OF_KERNEL(wake_flat, const struct Step *s, u32 first, u32 end, u32 substep, u32 is_in_turn) {

@@ -1,5 +1,4 @@
-/* Energy that contacts take out of the motion.
- */
+/* Energy that contacts take out of the motion. */
 #ifndef ESKER_LOSSES_H
 #define ESKER_LOSSES_H
 

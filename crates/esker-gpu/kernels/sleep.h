@@ -1,5 +1,4 @@
-/* Open contacts sleep through substeps in which they cannot close, and are looked at from time to time.
- */
+/* Open contacts sleep through substeps in which they cannot close, and are looked at from time to time. */
 #ifndef ESKER_SLEEP_H
 #define ESKER_SLEEP_H
 

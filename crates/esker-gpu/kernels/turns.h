@@ -302,10 +302,8 @@ DEVICE void repeat_body(const struct Step *s, u32 body, u32 sweep, u32 is_impact
         unpack(packed[half][1], 0, sum);
         for (int k = 0; k < 3; k++) now[k] = motion[half][k];
         repeat_half(s, at, is_impacted, before, now, motion[half], sum);
-        pack(now, sweep + 1, packed[half][0]);
-        pack(sum, sweep + 1, packed[half][1]);
-        store_four_alone(s->before, at, packed[half][0]);
-        store_four_alone(s->moved, at, packed[half][1]);
+        store_tagged(s->before, at, now, sweep + 1);
+        store_tagged(s->moved, at, sum, sweep + 1);
     }
 }
 
@@ -434,16 +432,11 @@ KERNEL(finish_turns, BODY_THREADS) {
         FOR_EACH(half, thread, 2 * s->bodies) {
             u64 at = 4 * (u64)half;
             u32 is_movable = half < 2 * s->movable;
-            real packed[3][4], now[3], before[3], moved[3];
+            real now[3], before[3], moved[3];
             real mass = s->turns[half / 2].masses[half % 2];
-            load_four_alone(s->state, half, packed[0]);
-            load_four_alone(s->before, half, packed[1]);
-            unpack(packed[0], 0, now);
-            unpack(packed[1], 0, before);
-            if (is_movable) {
-                load_four_alone(s->moved, half, packed[2]);
-                unpack(packed[2], 0, moved);
-            }
+            load_tagged(s->state, half, 0, now);
+            load_tagged(s->before, half, 0, before);
+            if (is_movable) load_tagged(s->moved, half, 0, moved);
             /* Who has no contacts has met nobody. */
             u32 substeps = is_movable && s->turns[half / 2].colours == 0 ? s->substeps : 1;
             for (u32 substep = 1; substep < substeps; substep++) {

@@ -263,7 +263,7 @@ impl<E: Executor> Gpu<E> {
             substeps: run.substeps as u32,
             blocks: colours.sizes(),
             is_flat: plan.is_flat,
-            is_in_turn: true,
+            is_in_turn: false,
             cached_bodies: self.cached_bodies,
             bodies: bodies.len() as u32,
             rolls: self.contact_arrays.rolls,

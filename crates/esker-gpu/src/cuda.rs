@@ -588,8 +588,8 @@ impl Cuda {
         }
     }
 
-    /// Whether one kernel is to do all substeps of a step.
-    fn takes_turns(&self, shape: &StepShape) -> bool {
+    /// Whether one kernel is to do all substeps of a step of a flat plan.
+    fn prefers_turns(&self, shape: &StepShape) -> bool {
         let threads = TURN_THREADS * self.room_for_turns[usize::from(shape.rolls)];
         let most = MOST_PLACES_PER_THREAD * threads;
         let is_taking = self
@@ -598,7 +598,7 @@ impl Cuda {
             .is_some_and(|graph| graph.shape.is_in_turn);
         // Who is at the border does not go to and fro: every change is another graph.
         let most = if is_taking { most + most / 8 } else { most };
-        shape.is_in_turn && threads > 0 && shape.blocks.iter().sum::<u32>() <= most
+        threads > 0 && shape.blocks.iter().sum::<u32>() <= most
     }
 
     /// Makes the graph of a step.
@@ -838,10 +838,7 @@ impl Executor for Cuda {
     }
 
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
-        let shape = &StepShape {
-            is_in_turn: self.takes_turns(shape),
-            ..shape.clone()
-        };
+        let shape = &shape.in_turn_if(self.prefers_turns(shape));
         let is_current = |graph: &Graph| graph.shape.covers(shape);
         if !self.graph.as_ref().is_some_and(is_current) {
             self.capture(shape)?;

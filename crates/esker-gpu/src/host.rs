@@ -302,11 +302,8 @@ impl Executor for Host {
 
     fn run(&mut self, shape: &StepShape, step: u64) -> Result<(), DeviceError> {
         let step = step as *const StepRecord;
-        let shape = StepShape {
-            is_in_turn: shape.is_in_turn && self.thread_blocks > 0,
-            ..shape.rounded_up()
-        };
-        for launch in shape.launches() {
+        let shape = shape.in_turn_if(self.thread_blocks > 0);
+        for launch in shape.rounded_up().launches() {
             let most = match launch.is_all_at_once {
                 true => self.thread_blocks,
                 false => u32::MAX,

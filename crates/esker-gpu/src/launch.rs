@@ -92,8 +92,8 @@ pub struct StepShape {
     pub blocks: Vec<u32>,
     /// Whether the plan is flat: contacts of a colour share no body.
     pub is_flat: bool,
-    /// Whether one kernel does all substeps of a flat plan, if it can: there are neither copies nor
-    /// losses then.
+    /// Whether one kernel does all substeps, which who executes it decides
+    /// ([`in_turn_if`](Self::in_turn_if)).
     pub is_in_turn: bool,
     /// Bodies that a block keeps in its own memory at most.
     pub cached_bodies: u32,
@@ -148,7 +148,7 @@ impl StepShape {
     /// Whether there are thread blocks for all colours of `other`, and not far too many.
     fn has_blocks_of(&self, other: &StepShape) -> bool {
         let near = |own: u32, theirs: u32| theirs <= own && own <= 2 * theirs + 2 * ROUNDING;
-        if self.takes_turns() {
+        if self.is_in_turn {
             return true;
         }
         if self.is_flat {
@@ -172,9 +172,13 @@ impl StepShape {
                 .all(|(&own, &theirs)| near(own, theirs))
     }
 
-    /// Whether one kernel does all substeps.
-    fn takes_turns(&self) -> bool {
-        self.is_in_turn && self.is_flat && !self.has_copies && !self.has_losses
+    /// The same with one kernel that does all substeps, if that is wanted and can be: of a flat plan,
+    /// where there are neither copies nor losses.
+    pub fn in_turn_if(&self, is_wanted: bool) -> StepShape {
+        StepShape {
+            is_in_turn: is_wanted && self.is_flat && !self.has_copies && !self.has_losses,
+            ..self.clone()
+        }
     }
 
     /// Colours of a flat plan that have launches of their own; all others are swept one after
@@ -217,7 +221,7 @@ impl StepShape {
             begins_early: false,
             is_all_at_once: false,
         };
-        if self.takes_turns() {
+        if self.is_in_turn {
             let places: u32 = self.blocks.iter().sum();
             let substeps = KernelLaunch {
                 kernel: match self.rolls {
@@ -457,11 +461,12 @@ mod tests {
 
     #[test]
     fn all_substeps_of_a_flat_plan_are_one_launch_where_bodies_take_turns() {
-        let own = StepShape {
+        let flat = |blocks: &[u32]| StepShape {
             is_flat: true,
-            is_in_turn: true,
-            ..shape(&[5000, 3000, 700])
+            ..shape(blocks)
         };
+        let in_turn = |blocks: &[u32]| flat(blocks).in_turn_if(true);
+        let own = in_turn(&[5000, 3000, 700]);
         let launches = own.launches();
         let all_at_once: Vec<_> = launches.iter().filter(|l| l.is_all_at_once).collect();
         assert_eq!(launches.len(), 5);
@@ -470,14 +475,11 @@ mod tests {
         assert!(launches.iter().all(|launch| !launch.begins_early));
         // It has as many thread blocks as there can be, whatever the colours are.
         let rounded = own.rounded_up();
-        let other = |blocks: &[u32]| StepShape {
-            is_in_turn: true,
-            is_flat: true,
-            ..shape(blocks)
-        };
-        assert!(rounded.covers(&other(&[50_000])));
-        // Copies have to be joined between substeps, and losses found.
+        assert!(rounded.covers(&in_turn(&[50_000])));
+        assert!(!rounded.covers(&flat(&[5000, 3000, 700])));
+        // Copies have to be joined between substeps, and losses found; blocks are swept otherwise.
         for apart in [
+            shape(&[5000, 3000, 700]),
             StepShape {
                 has_copies: true,
                 ..own.clone()
@@ -487,7 +489,8 @@ mod tests {
                 ..own.clone()
             },
         ] {
-            assert!(apart.launches().iter().all(|l| !l.is_all_at_once));
+            let launches = apart.in_turn_if(true).launches();
+            assert!(launches.iter().all(|l| !l.is_all_at_once));
         }
     }
 

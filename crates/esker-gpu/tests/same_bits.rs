@@ -1,6 +1,6 @@
 //! Substeps on a device have the bits of the CPU. Kernels run on the host here, thread after
-//! thread; what a GPU does beyond that is to run threads at the same time. With the feature `cuda`
-//! and a GPU the same tests run there too.
+//! thread, but for thread blocks that wait for one another; what a GPU does beyond that is to run all
+//! threads at the same time. With the feature `cuda` and a GPU the same tests run there too.
 
 use std::path::Path;
 

@@ -202,14 +202,14 @@ fn what_falls_from_the_gaps_of_a_plant_falls_onto_its_belt() {
     let down = if down.z > 0.0 { -down } else { down };
     let end = drum.pose.position + axis * half.z + down;
     let gaps = end - axis * 2.3;
-    let edge = 0.5 * belt.shape.bounds().unwrap().size().y;
+    let size = belt.shape.bounds().unwrap().size();
+    let edge = 0.5 * size.y;
     let [first, last] = [-edge, edge].map(|y| belt.pose.position.y + y);
     assert!(
         first < gaps.y && end.y < last,
         "{first} {gaps} {end} {last}"
     );
     // As far up as a speed takes it at x, there is so much less of it to fall with.
-    let size = belt.shape.bounds().unwrap().size();
     let height = gaps.z - (belt.pose.position.z + 0.5 * size.z);
     let (surface_speed, gravity) = (1.27, 9.81);
     let farthest = surface_speed * f64::sqrt((half.x + 2.0 * height) / gravity);

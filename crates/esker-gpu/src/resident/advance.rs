@@ -703,7 +703,7 @@ impl<E: Executor> Advancer<E> {
             substeps: input.settings.substeps as u32,
             blocks: numbers.colours.sizes(),
             is_flat,
-            is_in_turn: true,
+            is_in_turn: false,
             cached_bodies: numbers.cached_bodies,
             bodies: (grains + numbers.fixed as usize) as u32,
             rolls: input.settings.laws.iter().any(|law| law.rolls),
